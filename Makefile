@@ -1,0 +1,46 @@
+# Everything here does its own set-up; `make demo` is the place to start.
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+export UV_PYTHON_DOWNLOADS := never
+export UV_LINK_MODE := copy
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format lock experiments benchmarks clean
+
+help:  ## show what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
+
+setup: $(VENV)/.ready  ## build the environment in .venv
+
+$(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
+	@tools/bootstrap $(UV)
+	@$(UV) venv --quiet --clear --python python3 $(VENV)
+	@$(UV) pip sync --quiet --python $(BIN)/python requirements/dev.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute
+	@$(BIN)/halflife demo
+
+test: setup  ## run every test
+	@$(BIN)/pytest -n auto --dist worksteal
+
+check: setup  ## lint, types, import contracts, sizes
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python tools/check_sizes.py
+
+format: setup  ## put the code in its normal form
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+lock:  ## choose new versions for the locked environment
+	@tools/bootstrap $(UV)
+	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
+	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
+
+clean:  ## remove what was built
+	rm -rf $(VENV) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

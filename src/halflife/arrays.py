@@ -1,0 +1,11 @@
+"""Short names for the array types that cross module borders."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.intp]
+Bytes: TypeAlias = NDArray[np.int8]

@@ -1,0 +1,1 @@
+"""A small web that changes, to see halflife at work without a network."""

@@ -1,0 +1,68 @@
+"""Every error halflife raises on purpose.
+
+HalflifeError
+    ConfigError       the settings cannot be used as written
+    UsageError        the call names something that does not exist
+    NotFitted         a model was asked before it was fitted
+    StoreError        the state file cannot be used
+        TooNew        a newer halflife wrote it
+        Damaged       it is not, or no longer, a halflife file
+    AlreadyRunning    another process holds the lease on a source
+    LeaseLost         our lease was taken over; what we meant to write is void
+    BudgetSpent       no request is left to spend
+    SourceError       a remote source did not answer as it should
+        Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
+        Unreachable   it did not answer, or not in full; worth trying later
+"""
+
+
+class HalflifeError(Exception):
+    """Base class: catch this to catch everything halflife raises on purpose."""
+
+
+class ConfigError(HalflifeError):
+    """The settings cannot be used as written."""
+
+
+class UsageError(HalflifeError):
+    """The call names something that does not exist."""
+
+
+class NotFitted(HalflifeError):  # noqa: N818  (the base class already says Error)
+    """A model was asked for a prediction before ``fit`` was called."""
+
+
+class StoreError(HalflifeError):
+    """The state file cannot be used."""
+
+
+class TooNew(StoreError):  # noqa: N818
+    """A newer halflife wrote the state file."""
+
+
+class Damaged(StoreError):  # noqa: N818
+    """The state file is not, or no longer, a halflife file."""
+
+
+class AlreadyRunning(HalflifeError):  # noqa: N818
+    """Another process holds the lease on a source."""
+
+
+class LeaseLost(HalflifeError):  # noqa: N818
+    """Our lease was taken over; nothing more may be written under it."""
+
+
+class BudgetSpent(HalflifeError):  # noqa: N818
+    """No request is left to spend."""
+
+
+class SourceError(HalflifeError):
+    """A remote source did not answer as it should."""
+
+
+class Refused(SourceError):  # noqa: N818
+    """We must not ask: robots.txt, a forbidden address, or the source said so."""
+
+
+class Unreachable(SourceError):  # noqa: N818
+    """The source did not answer, or not in full; a later try may succeed."""

@@ -1,0 +1,1 @@
+"""How things change: arrays in, arrays out."""

@@ -1,0 +1,106 @@
+"""Where observations are kept."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from halflife.evidence import Evidence
+from halflife.history import History
+from halflife.host import HostState
+from halflife.item import Item
+from halflife.observation import Content, Looks, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The right to write about some sources for a while.
+
+    Attributes:
+        id: The run's number.
+        token: The fencing token: larger than that of every earlier holder.
+        sources: The sources it covers.
+        began: When it began, in days; an interrupted run keeps its beginning.
+        resumed: Whether it goes on with what an interrupted run left undone.
+
+    """
+
+    id: int
+    token: int
+    sources: tuple[str, ...]
+    began: float
+    resumed: bool = False
+
+
+class Store(Protocol):
+    """An append-only log of observations; everything else is derived from it."""
+
+    def add(self, items: Iterable[Item]) -> int:
+        """Make items known; return how many were new. Known ones get the new weight."""
+        ...
+
+    def items(self, sources: Sequence[str] = ()) -> list[Item]:
+        """Return the items of the named sources, or all."""
+        ...
+
+    def evidence(self, sources: Sequence[str] = ()) -> Evidence:
+        """Return what all looks add up to; ``append`` keeps it up to date."""
+        ...
+
+    def history(self, sources: Sequence[str] = ()) -> History:
+        """Return every good look so far, as columns."""
+        ...
+
+    def held(self, keys: Sequence[str]) -> list[Observation | None]:
+        """Return the last good look at each item, for conditional requests."""
+        ...
+
+    def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
+        """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
+        ...
+
+    def renew(self, run: Run, now: float, *, lease: float) -> None:
+        """Keep the lease; raise ``LeaseLost`` if another took it."""
+        ...
+
+    def finish(self, run: Run, now: float) -> None:
+        """Give the lease back; the run is done."""
+        ...
+
+    def append(self, run: Run, looks: Looks) -> None:
+        """Add observations, durably, or none of them; raise ``LeaseLost``.
+
+        Adding the same look twice changes nothing. A hint of an unknown item
+        makes it known.
+        """
+        ...
+
+    def content(self, key: str) -> Content | None:
+        """Return the copy we hold of an item."""
+        ...
+
+    def host(self, name: str) -> HostState | None:
+        """Return what is known of a host."""
+        ...
+
+    def save_host(self, state: HostState) -> None:
+        """Remember what is known of a host."""
+        ...
+
+    def memo(self, name: str) -> str | None:
+        """Return a note saved under this name, such as a fitted model."""
+        ...
+
+    def save_memo(self, name: str, text: str) -> None:
+        """Save a note under a name, in place of the one before."""
+        ...
+
+    def spent(self, since: float) -> int:
+        """Return how many requests were charged at or after ``since``."""
+        ...
+
+    def charge(self, run: Run, requests: int, now: float) -> None:
+        """Write down, durably, that requests are about to be sent.
+
+        A negative number gives back what was charged and not sent.
+        """
+        ...

@@ -1,0 +1,72 @@
+"""Everything a policy may know."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from halflife.arrays import Bools, Floats, Ints
+
+
+class Survival(Protocol):
+    """How long copies stay true; one row an item, times in days since the sync.
+
+    Every objective is made of these three (see ``halflife.allocation.index``).
+    """
+
+    def alive(self, t: Floats) -> Floats:
+        """Return S(t), the chance that the item has not changed ``t`` later."""
+        ...
+
+    def lasting(self, t: Floats) -> Floats:
+        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        ...
+
+    def moment(self, t: Floats) -> Floats:
+        """Return the integral of u S(u) over 0..t."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What we hold and believe at one moment; row ``i`` of each array is item ``i``.
+
+    Attributes:
+        now: The current time, in days.
+        keys: The items' names.
+        weight: How much each item matters.
+        cost: Requests that one look takes.
+        group: Which group each item belongs to.
+        rate: Believed changes per day (posterior mean).
+        survival: Believed survival of each copy, uncertainty about the rate included.
+        age: Days since the last good look; ``inf`` if there was none.
+        looks: Good looks so far.
+        changes: How many of them found a change.
+        looked: Whether the item was already tried in this cycle.
+        changed: Whether the latest good look found a change.
+        ready: Whether the item may be asked for now (it is not backing off).
+        interval: Days between looks that an adaptive rule has arrived at; empty
+            unless the belief keeps one.
+
+    """
+
+    now: float
+    keys: tuple[str, ...]
+    weight: Floats
+    cost: Floats
+    group: Ints
+    rate: Floats
+    survival: Survival
+    age: Floats
+    looks: Ints
+    changes: Ints
+    looked: Bools
+    changed: Bools
+    ready: Bools
+    interval: Floats
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def held(self) -> Bools:
+        """Whether we have ever had a good look at the item."""
+        return self.looks > 0
