@@ -1,0 +1,295 @@
+"""Settings: ``halflife.toml``, and the only place that reads the environment."""
+
+import difflib
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from halflife.errors import ConfigError, UsageError
+
+NAME = "halflife.toml"
+WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
+SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Secret:
+    """A value that must not be shown: printing it gives ``***``.
+
+    >>> Secret("hunter2")
+    ***
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def reveal(self) -> str:
+        """Return the value itself, to be sent and never to be printed."""
+        return self._value
+
+
+def _http_url(url: str) -> str:
+    """Return the URL if it names a page on the web."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"not a URL ({error})") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("only http:// and https:// URLs can be kept")
+    if parts.username is not None:
+        raise ValueError("a URL must not hold a password; use [source.headers]")
+    if "\\" in url or _CONTROL.search(url) or " " in url:
+        raise ValueError("not a URL (it holds a space, a backslash or a control)")
+    return url
+
+
+def _cidr(text: str) -> str:
+    return str(ipaddress.ip_network(text, strict=False))
+
+
+def _one_line(text: str) -> str:
+    if _CONTROL.search(text):
+        raise ValueError("must be one line without control characters")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_http_url)]
+Cidr = Annotated[str, AfterValidator(_cidr)]
+Line = Annotated[str, AfterValidator(_one_line)]
+Text: TypeAlias = Literal["visible", "main", "raw"]
+Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class BudgetConfig(_Table):
+    """How much may be asked: so many requests in any window of this length."""
+
+    requests: int = Field(default=1000, ge=1, le=10**9)
+    per: Literal["hour", "day", "week", "month"] = "day"
+
+    @property
+    def days(self) -> float:
+        """The length of the window, in days; a month has 30."""
+        return WINDOW_DAYS[self.per]
+
+    @property
+    def pace(self) -> float:
+        """Requests a day in the long run."""
+        return self.requests / self.days
+
+
+class PolicyConfig(_Table):
+    """Which rule spends the budget, and what it tries to make small."""
+
+    name: str = "index"
+    objective: Objective = "harmonic"
+
+
+class FetchConfig(_Table):
+    """How we behave towards the machines we ask."""
+
+    contact: Line = ""
+    delay: float = Field(default=1.0, ge=0, le=3600, allow_inf_nan=False)
+    concurrency: int = Field(default=16, ge=1, le=256)
+    timeout: float = Field(default=30.0, gt=0, le=3600, allow_inf_nan=False)
+    max_bytes: int = Field(default=8 * 2**20, ge=1024, le=2**30)
+
+
+class FromEnv(_Table):
+    """A value that stands in an environment variable."""
+
+    env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+
+
+class SourceConfig(_Table):
+    """Pages that belong together, and how to ask for them."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)
+    pages: tuple[Url, ...] = Field(default=(), strict=False)
+    maps: tuple[Url, ...] = Field(default=(), strict=False)
+    weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
+    robots: bool = True
+    text: Text = "visible"
+    keep: bool = True
+    headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="after")
+    def _headers_are_sendable(self) -> Self:
+        for name, value in self.headers.items():
+            if not _TOKEN.fullmatch(name):
+                raise ValueError(f"header {name!r} is not a header name")
+            if name.lower() in SECRET_HEADERS and isinstance(value, str):
+                raise ValueError(
+                    f"header {name} is a secret and must come from the environment; "
+                    f'write {name} = {{env = "VARIABLE"}}'
+                )
+        return self
+
+    def secrets(self) -> dict[str, Secret]:
+        """Return the headers to send, with the environment looked up."""
+        return {name: self._header(name) for name in self.headers}
+
+    def _header(self, name: str) -> Secret:
+        value = self.headers[name]
+        if isinstance(value, str):
+            return Secret(value)
+        found = os.environ.get(value.env, "")
+        if not found or _CONTROL.search(found):
+            state = "holds control characters" if found else "is not set"
+            raise ConfigError(
+                f"source {self.name}: header {name} comes from the environment "
+                f"variable {value.env}, which {state}; set it and run again"
+            )
+        return Secret(found)
+
+
+class Config(_Table):
+    """All settings; ``path`` is the file they were read from."""
+
+    path: Path = Field(default=Path(NAME), exclude=True)
+    store: str = Field(default="halflife.db", min_length=1)
+    budget: BudgetConfig = BudgetConfig()
+    policy: PolicyConfig = PolicyConfig()
+    fetch: FetchConfig = FetchConfig()
+    source: tuple[SourceConfig, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [s.name for s in self.source]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two sources are named {name!r}; rename one of them")
+        return self
+
+    @classmethod
+    def find(cls, given: Path | None = None) -> Path:
+        """Return the file to read: ``given``, $HALFLIFE_CONFIG or ./halflife.toml."""
+        return given or Path(os.environ.get("HALFLIFE_CONFIG") or NAME)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read and check a file; raise ``ConfigError`` in one line."""
+        return cls.parse(_read(path), path)
+
+    @classmethod
+    def parse(cls, text: str, path: Path = Path(NAME)) -> Self:
+        """Check settings given as text; ``path`` is where they stand."""
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        if "path" in table:
+            raise ConfigError(f"{path}: path: unknown key; {_known((), 'path')}")
+        try:
+            return cls.model_validate({**table, "path": path})
+        except ValidationError as error:
+            raise ConfigError(_complaint(path, error.errors()[0])) from None
+
+    @property
+    def store_path(self) -> Path:
+        """Where the state file lies; relative paths start at the settings file."""
+        return self.path.absolute().parent / Path(self.store).expanduser()
+
+    def named(self, names: Sequence[str] = ()) -> tuple[SourceConfig, ...]:
+        """Return the sources of these names, or all; raise ``UsageError``."""
+        known = {s.name: s for s in self.source}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"no source is named {name!r} in {self.path}; "
+                    + _suggest(name, tuple(known), "it has")
+                )
+        return tuple(known[n] for n in names) if names else self.source
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: no such file; run `halflife init` to write one, "
+            "or name it with --config"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _complaint(path: Path, error: ErrorDetails) -> str:
+    """Say in one line which key is wrong, why, and what would be right."""
+    place, key = error["loc"], _key_path(error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{path}: {key}: unknown key; {_known(place[:-1], str(place[-1]))}"
+    said = error["msg"].removeprefix("Value error, ").replace("\n", " ")
+    said = said[0].lower() + said[1:]
+    shown = error["input"]
+    if isinstance(shown, str | int | float) and "headers" not in place:
+        said += f"; got {_without_password(repr(shown))}"
+    return ": ".join(filter(None, (str(path), key, said)))
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"//[^/@]*@", "//***@", text)
+
+
+def _key_path(place: tuple[int | str, ...]) -> str:
+    """Write ("source", 0, "weight") as ``source[1].weight``; people count from one."""
+    if "headers" in place:  # what follows are the ways in which a header may be given
+        place = place[: place.index("headers") + 2]
+    text = ""
+    for part in place:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def _known(place: tuple[int | str, ...], wrong: str) -> str:
+    model: type[BaseModel] = Config
+    for part in place:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model(model.model_fields[part].annotation) or model
+    keys = [k for k in model.model_fields if k != "path"]
+    return _suggest(wrong, keys, "known keys are")
+
+
+def _model(kind: object) -> type[BaseModel] | None:
+    for found in (kind, *get_args(kind)):
+        if isinstance(found, type) and issubclass(found, BaseModel):
+            return found
+    return None
+
+
+def _suggest(wrong: str, known: Sequence[str], otherwise: str) -> str:
+    close = difflib.get_close_matches(wrong, known, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"{otherwise} {', '.join(known) or 'none'}"

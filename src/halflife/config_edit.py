@@ -1,0 +1,143 @@
+"""Write ``halflife.toml`` without losing what people wrote into it."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+TEMPLATE = """\
+# Settings of halflife; every key is explained in docs/config.md.
+
+store = "halflife.db"   # one SQLite file with everything halflife knows
+
+[budget]
+requests = 1000         # never more than this ...
+per = "day"             # ... in any hour, day, week or month (30 days)
+
+[policy]
+name = "index"          # `halflife policies` lists the others
+objective = "harmonic"  # or "freshness", or "age"
+
+[fetch]
+# contact = "https://example.org/about-our-crawler"  # or a mail address: be reachable
+delay = 1.0             # seconds between two requests to one host
+concurrency = 16
+timeout = 30            # seconds for one request, all in all
+max_bytes = 8388608     # larger answers are refused
+
+# What to keep. `halflife add URL` writes such tables for you.
+#
+# [[source]]
+# name = "docs"
+# pages = ["https://example.org/", "https://example.org/news"]
+# maps = ["https://example.org/sitemap.xml"]   # sitemaps and feeds: find new pages
+# weight = 1.0          # how much a fresh copy matters, relative to other sources
+# text = "visible"      # what counts as a change: visible text, "main" text, or "raw"
+# [source.headers]
+# Authorization = {env = "DOCS_TOKEN"}         # secrets come from the environment
+"""
+
+
+def init(path: Path) -> None:
+    """Write a commented settings file; refuse to overwrite one."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already; edit it, or remove it") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def add_source(path: Path, source: SourceConfig) -> tuple[Config, str]:
+    """Add a source to the file, or its pages to the source of that name.
+
+    Comments and order are kept. The new text is checked before it takes the
+    place of the old one, in one step, so that a crash leaves one or the other.
+    Returns the new settings and the new text.
+    """
+    text = added(path, source)
+    config = Config.parse(text, path)
+    replace(path, text)
+    return config, text
+
+
+def added(path: Path, source: SourceConfig) -> str:
+    """Return the file's text with the source in it; write nothing."""
+    import tomlkit  # noqa: PLC0415  (only `halflife add` needs it)
+
+    Config.load(path)
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    table = _table_of(document, source.name)
+    given = source.model_fields_set - {"name"}
+    for key in ("pages", "maps", "allow"):
+        if key in given:
+            _extend(table, key, getattr(source, key))
+    for key in ("weight", "text"):
+        if key in given:
+            table[key] = getattr(source, key)
+    return tomlkit.dumps(document)
+
+
+def replace(path: Path, text: str) -> None:
+    """Put ``text`` in the place of a file's content: all of it or nothing."""
+    target = path.resolve()
+    try:
+        mode = target.stat().st_mode & 0o777
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            _write(handle, text, mode)
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _write(handle: int, text: str, mode: int) -> None:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+
+
+def _table_of(document: "TOMLDocument", name: str) -> "Table":
+    """Return the source's table; make one at the end of the file if there is none."""
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.items import AoT  # noqa: PLC0415
+
+    sources = document.get("source")
+    if not isinstance(sources, AoT):
+        sources = tomlkit.aot()
+        document.append("source", sources)
+    for known in sources.body:
+        if known["name"] == name:
+            return known
+    table = tomlkit.table()
+    table["name"] = name
+    sources.append(table)
+    return table
+
+
+def _extend(table: "Table", key: str, values: Sequence[str]) -> None:
+    import tomlkit  # noqa: PLC0415
+
+    column = table.setdefault(key, tomlkit.array())
+    known = set(column)
+    for value in dict.fromkeys(values):
+        if value not in known:
+            column.append(value)
+    if len(column) > 1:
+        column.multiline(multiline=True)
