@@ -1,0 +1,32 @@
+"""The program ``halflife``: its verbs are defined in the modules beside this one."""
+
+from typing import Annotated
+
+import typer
+
+from halflife import __version__
+
+app = typer.Typer(
+    name="halflife",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog="Add --debug to any command to see where an error came from.",
+)
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"halflife {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, help="Say which version this is."),
+    ] = False,
+) -> None:
+    """Keep local copies of remote web data fresh on a budget of requests."""
+    del version

@@ -1,0 +1,32 @@
+"""Verbs that set things up: init, policies."""
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json
+
+
+@app.command()
+def init(*, config: ConfigPath = None, json: Json = False) -> None:
+    """Write a commented halflife.toml; never overwrites one."""
+    from halflife import config_edit  # noqa: PLC0415
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.config import Config  # noqa: PLC0415
+
+    path = Config.find(config)
+    config_edit.init(path)
+    if json:
+        show.emit({"config": str(path)})
+    else:
+        show.say(f"wrote {path}; next: halflife add URL")
+
+
+@app.command()
+def policies(*, json: Json = False) -> None:
+    """List the policies that can be named in settings and replays."""
+    from halflife import parts  # noqa: PLC0415
+    from halflife.cli import show  # noqa: PLC0415
+
+    rows = [{"policy": p.name, "about": p.about} for p in parts.described()]
+    if json:
+        show.emit({"results": rows})
+    else:
+        show.table(rows)

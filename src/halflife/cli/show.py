@@ -1,0 +1,146 @@
+"""How answers reach the reader: results on stdout, everything else on stderr."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+Cell: TypeAlias = str | float | int | None
+Row: TypeAlias = Mapping[str, Cell]
+Advance: TypeAlias = Callable[[int, str], None]
+
+
+def plain(text: str) -> str:
+    r"""Return remote text as one line that a terminal cannot take for orders.
+
+    Control characters, escape sequences, marks that turn the direction of
+    writing, and whatever else has no shape of its own are dropped; line breaks
+    and tabs become spaces.
+
+    >>> plain("a\tb\x1b]0;title\x07 \u202efdp.exe")
+    'a b]0;title fdp.exe'
+    """
+    if text.isprintable():
+        return text
+    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    return "".join(kept)
+
+
+def say(text: str = "") -> None:
+    """Write a line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """Write a line that is not part of the result."""
+    sys.stderr.write(text + "\n")
+
+
+def emit(answer: Mapping[str, object]) -> None:
+    """Write the result as one JSON object; what is not a number becomes null."""
+    say(json.dumps(_finite(answer), allow_nan=False, indent=2))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return value
+
+
+def figure(mean: float, low: float, high: float) -> dict[str, float]:
+    """Return a number with its interval, as every answer in JSON writes it."""
+    return {"mean": float(mean), "low": float(low), "high": float(high)}
+
+
+def table(rows: Sequence[Row]) -> None:
+    """Write rows under the names of their columns; nothing if there are none.
+
+    A terminal gets a drawn table, a file or a pipe plain columns of full width.
+    """
+    if not rows:
+        return
+    names = list(rows[0])
+    cells = [[_cell(row[name]) for name in names] for row in rows]
+    right = [all(not isinstance(row[name], str) for row in rows) for name in names]
+    if sys.stdout.isatty():
+        _drawn(names, cells, right)
+        return
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    for line in (names, *cells):
+        places = zip(line, widths, right, strict=True)
+        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in places)
+        say("  ".join(padded).rstrip())
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else plain(str(value))
+
+
+def _drawn(names: list[str], cells: list[list[str]], right: list[bool]) -> None:
+    from rich import box  # noqa: PLC0415  (slow to import, and only for terminals)
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table(box=box.SIMPLE_HEAD)
+    for name, numbers in zip(names, right, strict=True):
+        drawn.add_column(name, justify="right" if numbers else "left")
+    for line in cells:
+        drawn.add_row(*(Text(cell) for cell in line))
+    Console(highlight=False).print(drawn)
+
+
+@contextmanager
+def progress(
+    label: str, total: int | None, *, quiet: bool = False
+) -> Iterator[Advance]:
+    """Draw a bar on stderr while the block runs, if stderr is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _said: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+
+        def advance(done: int, said: str) -> None:
+            words = f"{label}  {plain(said)}" if said else label
+            bar.update(task, advance=done, description=words)
+
+        yield advance
+
+
+def date(days: float) -> str | None:
+    """Return a time in days since the epoch as ISO 8601, UTC; None if never.
+
+    >>> date(19722.75)
+    '2023-12-31T18:00:00Z'
+    """
+    if not math.isfinite(days):
+        return None
+    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def span(days: float) -> str:
+    """Return a stretch of time as people say it.
+
+    >>> span(3.0), span(0.25), span(0.001), span(0.0001), span(float("inf"))
+    ('3 days', '6 h', '1.4 min', '9 s', 'never')
+    """
+    if not math.isfinite(days):
+        return "never"
+    for unit, name in ((1.0, "days"), (1 / 24, "h"), (1 / 1440, "min")):
+        if days >= 1.5 * unit or (name == "min" and days >= unit):
+            return f"{days / unit:.2g} {name}" if days < 100 else f"{days:.0f} days"
+    return f"{days * 86400:.0f} s"
