@@ -1,4 +1,8 @@
-"""Where observations are kept."""
+"""Where observations are kept.
+
+An item's key is its name in the whole store: a key that two sources name belongs
+to the one that named it first. A run writes about the items of its sources only.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +14,8 @@ from halflife.host import HostState
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation
 
+RESUME_WITHIN = 0.5  # days; what an older interrupted run had done is old news
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -20,7 +26,8 @@ class Run:
         token: The fencing token: larger than that of every earlier holder.
         sources: The sources it covers.
         began: When it began, in days; an interrupted run keeps its beginning.
-        resumed: Whether it goes on with what an interrupted run left undone.
+        resumed: Whether it goes on with what a run of the same sources left undone
+            when it was interrupted, not longer than ``RESUME_WITHIN`` ago.
 
     """
 

@@ -1,0 +1,235 @@
+"""State that lives as long as the program; for replays and tests."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.errors import AlreadyRunning, LeaseLost
+from halflife.evidence import Evidence
+from halflife.history import History
+from halflife.host import HostState
+from halflife.item import Item
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.stores import RESUME_WITHIN, Run
+from halflife.stores.shelf import Shelf, about, introduced, named
+
+_Look: TypeAlias = tuple[str, float, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    run: Run
+    expires: float
+
+
+class MemoryStore:
+    """Keeps everything in memory, as columns; nothing outlives the program.
+
+    It keeps the same contract as the store on disk, leases and ledger included.
+
+    >>> store = MemoryStore()
+    >>> store.add([Item("a", "site"), Item("b", "site")])
+    2
+    >>> run = store.begin(["site"], 0.0, lease=1.0)
+    >>> store.append(run, Looks.of([Observation("a", 0.5, Seen.PRESENT, "1")]))
+    >>> store.evidence(["site"]).looks
+    array([1, 0])
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._number: dict[str, int] = {}
+        self._newest = np.zeros(0)
+        self._log: list[Looks] = []
+        self._logged: set[_Look] | None = None
+        self._shelf = Shelf()
+        self._details: dict[str, Observation] = {}
+        self._content: dict[str, Content] = {}
+        self._leases: dict[str, _Lease] = {}
+        self._runs = 0
+        self._ledger: dict[float, int] = {}
+        self._hosts: dict[str, HostState] = {}
+        self._memos: dict[str, str] = {}
+
+    def add(self, items: Iterable[Item]) -> int:
+        """Make items known; return how many were new. Known ones get the new weight."""
+        old, given = len(self._items), list(items)
+        for item in given:
+            known = self._items.get(item.key, item)
+            self._items[item.key] = replace(known, weight=item.weight)
+            self._number.setdefault(item.key, len(self._number))
+        new = len(self._items) - old
+        self._newest = np.concatenate([self._newest, np.full(new, -np.inf)])
+        self._shelf.add([self._items[item.key] for item in given])
+        return new
+
+    def items(self, sources: Sequence[str] = ()) -> list[Item]:
+        """Return the items of the named sources, or all."""
+        everything = self._items.values()
+        return [i for i in everything if not sources or i.source in sources]
+
+    def evidence(self, sources: Sequence[str] = ()) -> Evidence:
+        """Return what all looks add up to; ``append`` keeps it up to date."""
+        evidence = self._shelf.get(sources)
+        if evidence is None:
+            evidence = Evidence.of(self.items(sources))
+            for looks in self._log:
+                evidence.take(evidence.weigh(about(evidence, looks)))
+            self._shelf.keep(sources, evidence)
+        return evidence
+
+    def history(self, sources: Sequence[str] = ()) -> History:
+        """Return every good look so far, as columns."""
+        rows = {item.key: i for i, item in enumerate(self.items(sources))}
+        codes: dict[str, int] = {}
+        item, digest = [], []
+        for looks in self._log:
+            item += [rows.get(key, -1) for key in looks.keys]
+            digest += [codes.setdefault(d, len(codes)) for d in looks.digest]
+        row = np.array(item, dtype=np.intp)
+        at = np.concatenate([np.zeros(0), *(looks.at for looks in self._log)])
+        seen = np.concatenate([np.zeros(0), *(looks.seen for looks in self._log)])
+        good = (row >= 0) & (seen <= Seen.ABSENT)
+        code = np.array(digest, dtype=np.intp)
+        columns = row[good], at[good], seen[good].astype(np.int8), code[good]
+        return History.from_columns(tuple(rows), *columns)
+
+    def held(self, keys: Sequence[str]) -> list[Observation | None]:
+        """Return the last good look at each item, for conditional requests."""
+        return [self._held(key) for key in keys]
+
+    def _held(self, key: str) -> Observation | None:
+        if key in self._details or key not in self._items:
+            return self._details.get(key)
+        evidence = self.evidence((self._items[key].source,))
+        row = evidence.row(key)
+        if row is None or not evidence.looks[row]:
+            return None
+        seen, at = Seen(int(evidence.seen[row])), float(evidence.last_at[row])
+        return Observation(key, at, seen, evidence.digest[row])
+
+    def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
+        """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
+        names = named(sources)
+        before = {s: self._leases[s] for s in names if s in self._leases}
+        for source, held in before.items():
+            if held.expires > now:
+                raise AlreadyRunning(
+                    f"source {source!r} is being synced since day {held.run.began:g};"
+                    " finish that run first"
+                )
+        stale = {held.run.id for held in before.values()}
+        self._leases = {s: x for s, x in self._leases.items() if x.run.id not in stale}
+        self._runs += 1
+        run = Run(self._runs, self._runs, names, now)
+        for held in before.values():
+            if held.run.sources == names and now - held.expires <= RESUME_WITHIN:
+                run = replace(run, began=held.run.began, resumed=True)
+        self._leases.update((s, _Lease(run, now + lease)) for s in names)
+        return run
+
+    def renew(self, run: Run, now: float, *, lease: float) -> None:
+        """Keep the lease; raise ``LeaseLost`` if another took it."""
+        self._fence(run)
+        self._leases.update((s, _Lease(run, now + lease)) for s in run.sources)
+
+    def finish(self, run: Run, now: float) -> None:  # noqa: ARG002  (no dates kept)
+        """Give the lease back; the run is done."""
+        self._fence(run)
+        for source in run.sources:
+            del self._leases[source]
+
+    def append(self, run: Run, looks: Looks) -> None:
+        """Add observations, or none of them; raise ``LeaseLost``.
+
+        Adding the same look twice changes nothing. A hint of an unknown item
+        makes it known.
+        """
+        self._fence(run)
+        evidence = self.evidence(run.sources)
+        self.add(introduced(looks, evidence, run.sources, self._items.__contains__))
+        fresh = self._fresh(looks)
+        if len(fresh) == 0:
+            return
+        self._log.append(fresh)
+        self._shelf.take(fresh)
+        self._remember(fresh)
+
+    def _fresh(self, looks: Looks) -> Looks:
+        """Return the looks that are not in the log yet."""
+        number = self._number
+        rows = np.fromiter(map(number.__getitem__, looks.keys), np.intp, len(looks))
+        again = looks.at <= self._newest[rows]
+        if again.any() or len(set(looks.keys)) < len(looks):
+            new = self._unlike_any(looks)
+            looks, rows = looks.take(new), rows[new]
+        elif self._logged is not None:
+            self._logged.update(_each(looks))
+        np.maximum.at(self._newest, rows, looks.at)
+        return looks
+
+    def _unlike_any(self, looks: Looks) -> list[int]:
+        """Return which looks are unlike all before; needed only if time stood still."""
+        if self._logged is None:
+            self._logged = {look for batch in self._log for look in _each(batch)}
+        new = []
+        for i, look in enumerate(_each(looks)):
+            if look not in self._logged:
+                self._logged.add(look)
+                new.append(i)
+        return new
+
+    def _remember(self, looks: Looks) -> None:
+        """Keep what the columns do not say about the latest look at each item."""
+        if self._details and not looks.details:
+            for key in self._details.keys() & set(looks.keys):
+                del self._details[key]
+        for o in looks.details:
+            if o.seen <= Seen.ABSENT:
+                self._details[o.key] = replace(o, content=None, item=None)
+            if o.content is not None:
+                self._content[o.key] = o.content
+
+    def _fence(self, run: Run) -> None:
+        for source in run.sources:
+            held = self._leases.get(source)
+            if held is None or held.run.id != run.id:
+                raise LeaseLost(
+                    f"run {run.id} no longer holds source {source!r}; begin a new one"
+                )
+
+    def content(self, key: str) -> Content | None:
+        """Return the copy we hold of an item."""
+        return self._content.get(key)
+
+    def host(self, name: str) -> HostState | None:
+        """Return what is known of a host."""
+        return self._hosts.get(name)
+
+    def save_host(self, state: HostState) -> None:
+        """Remember what is known of a host."""
+        self._hosts[state.name] = state
+
+    def memo(self, name: str) -> str | None:
+        """Return a note saved under this name, such as a fitted model."""
+        return self._memos.get(name)
+
+    def save_memo(self, name: str, text: str) -> None:
+        """Save a note under a name, in place of the one before."""
+        self._memos[name] = text
+
+    def spent(self, since: float) -> int:
+        """Return how many requests were charged at or after ``since``."""
+        return sum(n for at, n in self._ledger.items() if at >= since)
+
+    def charge(self, run: Run, requests: int, now: float) -> None:
+        """Write down that requests are about to be sent; negative gives them back."""
+        self._fence(run)
+        self._ledger[now] = self._ledger.get(now, 0) + requests
+
+
+def _each(looks: Looks) -> Iterator[_Look]:
+    columns = (looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest)
+    return zip(*columns, strict=True)
