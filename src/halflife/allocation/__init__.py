@@ -1,0 +1,39 @@
+"""How often to look at each item, and what one more look buys.
+
+With D(t) the expected loss t days after a sync, one look buys the index
+U(t) = t D(t) - integral of D over 0..t. The best fixed schedule equalises
+weight * U / cost over all items that are looked at; that common value is the
+price of a request. See docs/allocation.md.
+"""
+
+from halflife.allocation.bounds import (
+    blind_bound,
+    hindsight_bound,
+    hindsight_bound_on_trace,
+    signal_bound,
+)
+from halflife.allocation.columns import Objective
+from halflife.allocation.objectives import (
+    index,
+    marginal,
+    mean_age,
+    mean_freshness,
+    mean_harmonic,
+)
+from halflife.allocation.solver import Allocation, allocate, kkt_residual
+
+__all__ = [
+    "Allocation",
+    "Objective",
+    "allocate",
+    "blind_bound",
+    "hindsight_bound",
+    "hindsight_bound_on_trace",
+    "index",
+    "kkt_residual",
+    "marginal",
+    "mean_age",
+    "mean_freshness",
+    "mean_harmonic",
+    "signal_bound",
+]

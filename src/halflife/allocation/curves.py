@@ -1,0 +1,138 @@
+"""From the price of a look back to the time between looks.
+
+Each curve solves U(s) = y for s = pace * T, the interval in the item's own time,
+where y is the price in units of what the item is worth. It also returns
+d ln s / d ln y, which the search for the price needs. ``shape`` is the Weibull
+shape; for Poisson it is 1 and s is the expected number of changes.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy import special
+
+from halflife.allocation.objectives import age_worth
+from halflife.arrays import Floats
+
+Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+_NEWTON_STEPS = 40
+_BELOW_ONE = 1.0 - 2.0**-53
+
+# u - 1 - ln u = e**2 / 2 has the root u = 1 + sum(c * e**k), k = 1, 2, ...
+# Temme, "The asymptotic expansion of the incomplete gamma functions", 1979.
+_TEMME = (
+    1.0,
+    1 / 3,
+    1 / 36,
+    -1 / 270,
+    1 / 4320,
+    1 / 17010,
+    -139 / 5443200,
+    1 / 204120,
+    -571 / 2351462400,
+    -281 / 1515591000,
+    163879 / 2172751257600,
+    -5221 / 354648294000,
+    5246819 / 10168475885568000,
+    5459 / 7447614174000,
+)
+
+
+def freshness(y: Floats, _: Floats) -> tuple[Floats, Floats]:
+    """Solve 1 - (1 + x) exp(-x) = y, for y below 1.
+
+    With z = -ln(1 - y) this is x - ln(1 + x) = z.
+    """
+    z = -np.log1p(-np.minimum(y, _BELOW_ONE))
+    x = inverse_log_gap(z)
+    return x, np.expm1(z) * (1.0 + x) / x**2
+
+
+def inverse_log_gap(z: Floats) -> Floats:
+    """Solve x - ln(1 + x) = z for x > 0, to 1e-13 of x; z must not be negative.
+
+    >>> inverse_log_gap(np.array([1 - np.log(2)]))
+    array([1.])
+    """
+    s = np.sqrt(2.0 * z)
+    series = _temme(np.minimum(s, 2.0))
+    x = np.where(s < 2.0, series, z + np.log1p(z + np.log1p(z)))
+    x = np.maximum(x, 0.1)  # where the series alone will do, any start will do
+    for _ in range(2):
+        off = (x - np.log1p(x) - z) * (1.0 + x) / x
+        x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
+    return np.where(s < 0.5, series, x)
+
+
+def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
+    """Solve x - 1 + exp(-x) = y; that is x = y + 1 + W0(-exp(-y - 1)).
+
+    >>> harmonic(np.array([np.exp(-1)]), np.ones(1))[0]
+    array([1.])
+    """
+    s = np.sqrt(2.0 * y)
+    series = y - _temme(-np.minimum(s, 2.0))
+    x = np.where(s < 1.2, series, y + 1.0 - np.exp(-y - 1.0))
+    x = np.maximum(x, 0.1)
+    for _step in range(2):
+        bend = np.exp(-x)
+        off = (x + np.expm1(-x) - y) / -np.expm1(-x)
+        x = x - off / (1.0 + 0.5 * off * bend / np.expm1(-x))
+    x = np.where(s < 0.5, series, x)
+    return x, y / (-np.expm1(-x) * x)
+
+
+def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
+    """Solve the integral of u (1 - exp(-u**shape)) over 0..s = y.
+
+    With x = s**shape, ln U is concave in ln x and the start lies left of the root,
+    so Newton's steps in the logarithms come from the left and never overshoot.
+    """
+    a = 1.0 / shape
+    x = np.maximum((y * (1 + 2 * a) / a) ** (1 / (1 + 2 * a)), (2 * y) ** (0.5 / a))
+    for _ in range(_NEWTON_STEPS):
+        worth = age_worth(x, a)
+        slope = -a * x ** (2 * a) * np.expm1(-x) / worth
+        step = np.log(y / worth) / slope
+        x = x * np.exp(step)
+        if np.max(np.abs(step), initial=0.0) < 1e-7:  # the next error is its square
+            break
+    return x**a, a / slope
+
+
+def poisson_age(y: Floats, _: Floats) -> tuple[Floats, Floats]:
+    """Solve x**2 / 2 - 1 + (1 + x) exp(-x) = y."""
+    return age(y, np.ones(()))
+
+
+def weibull_freshness(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
+    """Solve P(1 + 1/shape, s**shape) = y, for y below 1.
+
+    U is Gamma(1 + 1/shape) P(1 + 1/shape, x) since U(T) is the integral of t dD(t);
+    Eq. 4 of Ipeirotis et al., "Modeling and managing changes in text databases",
+    TODS 2007, is the same thing integrated by parts.
+    """
+    a = 1.0 / shape
+    y = np.minimum(y, _BELOW_ONE)
+    x = np.asarray(special.gammaincinv(1 + a, y))
+    # ln of d P / d ln x, which is x**(1 + a) exp(-x) / Gamma(1 + a)
+    bend = (1 + a) * np.log(x) - x - special.gammaln(1 + a)
+    return x**a, a * y * np.exp(-bend)
+
+
+def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:
+    """Return 1 / (share of changes worth a look) when their gaps are known ahead.
+
+    A gap longer than the price is worth a look; of exponential gaps that is the
+    share exp(-y).
+    """
+    return np.exp(np.minimum(y, 600.0)), y
+
+
+def _temme(e: Floats) -> Floats:
+    total = np.zeros_like(e)
+    for c in reversed(_TEMME):
+        total = (total + c) * e
+    return total

@@ -1,0 +1,74 @@
+"""The search for the price at which demand meets the budget."""
+
+import numpy as np
+
+_TIGHT = 1e-12  # relative; prices this close are one price
+_SATURATED = float(np.log(37.0))  # 1 - exp(-37) is 1 to a float
+_STRIDE = 4.0
+
+
+class Search:
+    """Newton's method inside a bracket, in a coordinate in which demand is tame.
+
+    The coordinate is m = ln(price), or, where no price above ``top`` is ever paid,
+    m = ln(-ln(1 - price / top)): then demand falls like a power of exp(m) at both
+    ends. Demand never rises with m.
+    """
+
+    def __init__(self, start: float, top: float) -> None:
+        self.top = top
+        self.low, self.high = -np.inf, np.inf
+        self.at = start
+        self._last = self._before = np.inf
+        if np.isfinite(top):
+            self.high = _SATURATED
+            share = min(float(np.exp(min(start - np.log(top), 0.0))), 0.9)
+            self.at = float(np.log(-np.log1p(-share))) if share > 1e-300 else start
+
+    @property
+    def price(self) -> float:
+        """The price now under trial."""
+        return self.price_at(self.at)
+
+    @property
+    def tight(self) -> bool:
+        """Whether the two ends of the bracket are one price."""
+        low, high = self.price_at(self.low), self.price_at(self.high)
+        return bool(high - low <= _TIGHT * high < np.inf)
+
+    def price_at(self, m: float) -> float:
+        """Return the price at a coordinate."""
+        if np.isfinite(self.top):
+            return float(-self.top * np.expm1(-np.exp(m)))
+        return float(np.exp(min(m, 709.0)))
+
+    def move(self, total: float, change: float, budget: float) -> None:
+        """Take in what was asked for at this price, and go on to the next."""
+        if total > budget:
+            self.low = self.at
+        else:
+            self.high = self.at
+        step = self._newton(total, change, budget)
+        after = self.at + step
+        # Newton's steps must halve every other time, or the bracket is halved.
+        slow = abs(step) > 0.5 * self._before and np.isfinite(self.high - self.low)
+        if slow or not self.low < after < self.high:
+            after = self._middle()
+        self._before, self._last = self._last, abs(after - self.at)
+        self.at = after
+
+    def _newton(self, total: float, change: float, budget: float) -> float:
+        if total <= 0 or change >= 0 or not np.isfinite(total / change):
+            return np.inf
+        stretch = 1.0
+        if np.isfinite(self.top):
+            z = np.exp(self.at)
+            stretch = z / np.expm1(z) if z > 0 else 1.0  # d ln(price) / d m
+        return float(np.log(budget / total) * total / (change * stretch))
+
+    def _middle(self) -> float:
+        if np.isinf(self.low):
+            return min(self.at, self.high) - _STRIDE * max(1.0, abs(self.at) / 8)
+        if np.isinf(self.high):
+            return self.at + _STRIDE * max(1.0, abs(self.at) / 8)
+        return (self.low + self.high) / 2

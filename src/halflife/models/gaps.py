@@ -1,0 +1,82 @@
+"""Gaps between looks, checked and summed: what every model of change rates needs."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from halflife.arrays import Bools, Bytes, Floats, Ints
+from halflife.history import Gaps
+
+
+class Status(IntEnum):
+    """What the looks at an item can tell about its rate.
+
+    OK              some gaps saw a change and some did not
+    NO_LOOKS        there is no gap at all: the rate is the prior's
+    NO_CHANGE       no gap saw a change: at 95 % the rate is at most 3 / days watched
+    ALWAYS_CHANGED  every gap saw one: the item is faster than we look
+    """
+
+    OK = 0
+    NO_LOOKS = 1
+    NO_CHANGE = 2
+    ALWAYS_CHANGED = 3
+
+
+def check_gaps(
+    item: Ints,
+    length: Floats,
+    changed: Bools,
+    tally: Floats | None,
+    n_items: int | None,
+) -> tuple[Gaps, int]:
+    """Return the columns as gaps, and the number of items; raise ``ValueError`` if bad.
+
+    Rows with a tally of 0 are dropped.
+    """
+    rows = np.asarray(item, dtype=np.intp)
+    days = np.asarray(length, dtype=np.float64)
+    found = np.asarray(changed, dtype=np.bool_)
+    times = np.ones(rows.shape) if tally is None else np.asarray(tally, np.float64)
+    if rows.ndim != 1 or not rows.shape == days.shape == found.shape == times.shape:
+        raise ValueError(
+            "item, length, changed and tally must be columns of one length, got shapes "
+            f"{rows.shape}, {days.shape}, {found.shape} and {times.shape}"
+        )
+    n = int(rows.max(initial=-1)) + 1 if n_items is None else n_items
+    _refuse("item", rows, (rows < 0) | (rows >= n), f"from 0 to {n - 1}")
+    _refuse("length", days, ~((days > 0) & (days < np.inf)), "finite and above 0")
+    _refuse("tally", times, ~((times >= 0) & (times < np.inf)), "finite, not negative")
+    some = times > 0
+    if not some.all():
+        rows, days, found, times = rows[some], days[some], found[some], times[some]
+    return Gaps(rows, days, found, times), n
+
+
+def quiet_days(gaps: Gaps, n_items: int) -> Floats:
+    """Return the sum of each item's gaps that saw no change, in days."""
+    quiet = ~gaps.changed
+    days = gaps.length[quiet] * gaps.tally[quiet]
+    return tallied(gaps.item[quiet], days, n_items)
+
+
+def tallied(item: Ints, amount: Floats, n_items: int) -> Floats:
+    """Return the sum of the amounts that belong to each item."""
+    return np.bincount(item, amount, minlength=n_items).astype(np.float64, copy=False)
+
+
+def statuses(gaps: Gaps, n_items: int) -> Bytes:
+    """Return the ``Status`` of each item."""
+    busy = np.bincount(gaps.item[gaps.changed], minlength=n_items) > 0
+    quiet = np.bincount(gaps.item[~gaps.changed], minlength=n_items) > 0
+    status = np.full(n_items, Status.NO_LOOKS, dtype=np.int8)
+    status[quiet] = Status.NO_CHANGE
+    status[busy] = Status.ALWAYS_CHANGED
+    status[busy & quiet] = Status.OK
+    return status
+
+
+def _refuse(name: str, values: Ints | Floats, bad: Bools, must: str) -> None:
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"{name} must be {must}, got {values[at]} at index {at}")
