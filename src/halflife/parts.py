@@ -3,14 +3,9 @@
 import inspect
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, cast
 
 from halflife.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from halflife.policies import Policy
+from halflife.policies import Strategy
 
 POLICIES = "halflife.policies"
 
@@ -23,7 +18,7 @@ class Part:
         name: What settings and the command line call it.
         where: The module and name that define it.
         package: The distribution that brought it.
-        about: The first line of its docstring.
+        about: What its policy does: the first line of its docstring.
 
     """
 
@@ -38,19 +33,15 @@ def policies() -> list[str]:
     return sorted(_found(POLICIES))
 
 
-def policy(name: str, objective: str = "harmonic") -> "Policy":
-    """Return the policy of this name; raise ``UsageError`` if there is none.
+def strategy(name: str, objective: str = "harmonic") -> Strategy:
+    """Return the strategy of this name; raise ``UsageError`` if there is none.
 
-    An entry point names a policy, or a class that makes one. A class is given
-    the objective if it asks for one.
+    ``index`` goes by the objective given; the other names say all there is to say.
     """
-    part = _load(POLICIES, name)
-    if not isinstance(part, type):
-        return cast("Policy", part)
-    make = cast("Callable[..., Policy]", part)
-    if "objective" in inspect.signature(make).parameters:
-        return make(objective=objective)
-    return make()
+    part = _load(POLICIES, objective if name == "index" else name)
+    if not isinstance(part, Strategy):
+        raise UsageError(f"the policy {name!r} is not a halflife.policies.Strategy")
+    return part
 
 
 def described() -> list[Part]:
@@ -78,7 +69,9 @@ def _load(group: str, name: str) -> object:
 def _describe(point: EntryPoint) -> Part:
     package = point.dist.name if point.dist else ""
     try:
-        about = (inspect.getdoc(point.load()) or "").partition("\n")[0]
+        part = point.load()
     except (ImportError, AttributeError) as error:
-        about = f"cannot be loaded: {error}"
+        return Part(point.name, point.value, package, f"cannot be loaded: {error}")
+    policy = part.policy if isinstance(part, Strategy) else part
+    about = (inspect.getdoc(policy) or "").partition("\n")[0]
     return Part(point.name, point.value, package, about)
