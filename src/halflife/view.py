@@ -43,8 +43,8 @@ class View:
         looked: Whether the item was already tried in this cycle.
         changed: Whether the latest good look found a change.
         ready: Whether the item may be asked for now (it is not backing off).
-        interval: Days between looks that an adaptive rule has arrived at; empty
-            unless the belief keeps one.
+        due: When a rule that keeps a date for each item wants the next look;
+            empty unless the belief keeps one.
 
     """
 
@@ -61,7 +61,7 @@ class View:
     looked: Bools
     changed: Bools
     ready: Bools
-    interval: Floats
+    due: Floats
 
     def __len__(self) -> int:
         return len(self.keys)

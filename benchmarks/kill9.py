@@ -1,0 +1,232 @@
+"""Kill a sync with kill -9 at random instants, start it again, see what is left.
+
+For each of many trials a sync of 500 pages over real HTTP is killed at a random
+instant and started again. Afterwards nothing acknowledged may be missing, the
+state must equal that of a sync that was left alone, and the site must not have
+been asked more often than the budget allows. The same is done to a Scrapy spider
+with a JOBDIR, which resumes with exit code 0 and silently loses pages.
+
+    .venv/bin/python benchmarks/kill9.py --kills 100
+    .venv/bin/python benchmarks/kill9.py --kills 10 --scrapy /path/to/python
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGES = 500
+CONCURRENCY = 16
+BUDGET = 560
+
+CONFIG = """\
+[budget]
+requests = {budget}
+per = "day"
+
+[fetch]
+delay = 0
+concurrency = {concurrency}
+
+[[source]]
+name = "site"
+allow = ["127.0.0.0/8"]
+"""
+
+
+@contextmanager
+def site(pages: int, delay: float) -> Iterator[str]:
+    """Run the site in a process of its own; yield its address."""
+    command = [sys.executable, HERE / "pages_server.py", "--pages", str(pages)]
+    process = subprocess.Popen(
+        [*command, "--delay", str(delay)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
+    finally:
+        process.stdin.close()
+        process.wait(timeout=10)
+
+
+def asked(address: str) -> dict[str, int]:
+    """Return how often the site was asked for each path."""
+    with urllib.request.urlopen(f"{address}/__counts", timeout=10) as answer:  # noqa: S310
+        counts: dict[str, int] = json.load(answer)
+        return counts
+
+
+def forget(address: str) -> None:
+    """Make the site forget what it was asked."""
+    urllib.request.urlopen(f"{address}/__reset", timeout=10).close()  # noqa: S310
+
+
+class HalflifeJob:
+    """A sync of all pages by halflife."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder, self.config = folder, folder / "halflife.toml"
+        self.config.write_text(CONFIG.format(budget=BUDGET, concurrency=CONCURRENCY))
+        urls = folder / "urls.txt"
+        urls.write_text("".join(f"{address}/page/{i}\n" for i in range(PAGES)))
+        self._run("add", "--from", str(urls), "--source", "site", "--no-check")
+
+    def command(self, *words: str) -> list[str]:
+        """Return the command line of one verb."""
+        program = str(Path(sys.executable).parent / "halflife")
+        return [program, "--config", str(self.config), *words]
+
+    def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*words), check=True, capture_output=True, text=True, timeout=120
+        )
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Begin, or go on with, the sync."""
+        return subprocess.Popen(
+            self.command("sync", "--json"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def have(self) -> dict[str, object]:
+        """Return the state that is safely on disk: each page's content."""
+        query = """SELECT item.key, hex(item.digest), item.seen, hex(content.body)
+                   FROM item LEFT JOIN content ON content.item = item.id
+                   WHERE item.looks > 0"""
+        with sqlite3.connect(f"file:{self.folder}/halflife.db?mode=ro", uri=True) as db:
+            return {key: tuple(rest) for key, *rest in db.execute(query)}
+
+
+class ScrapyJob:
+    """A crawl of all pages by Scrapy with a JOBDIR, the frontier in its queue."""
+
+    def __init__(self, folder: Path, address: str, python: str) -> None:
+        self.folder, self.address, self.python = folder, address, python
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Begin, or go on with, the crawl."""
+        return subprocess.Popen(
+            [self.python, str(HERE / "scrapy_spider.py"), self.address, str(self.folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def have(self) -> dict[str, object]:
+        """Return the pages written out so far."""
+        out = self.folder / "pages.jsonl"
+        lines = out.read_text().splitlines() if out.exists() else []
+        rows = [json.loads(line) for line in lines if line.endswith("}")]
+        return {row["url"]: row["digest"] for row in rows}
+
+
+def trial(job: HalflifeJob | ScrapyJob, after: float) -> tuple[dict[str, object], int]:
+    """Kill the job after so many seconds, then let it finish.
+
+    Returns what was on disk right after the kill, and the last exit code.
+    """
+    process = job.start()
+    time.sleep(after)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    kept = job.have()
+    process = job.start()
+    process.communicate(timeout=300)
+    return kept, process.returncode
+
+
+def measure(make, kills: int, seed: int, delay: float) -> dict[str, object]:
+    """Return what was lost, repeated and overspent over all trials."""
+    rng = random.Random(seed)
+    rows = []
+    with site(PAGES, delay) as address, tempfile.TemporaryDirectory() as top:
+        whole, seconds = _undisturbed(make, Path(top), address)
+        for number in range(kills):
+            folder = Path(top) / f"trial{number}"
+            folder.mkdir()
+            job = make(folder, address)
+            forget(address)
+            kept, code = trial(job, rng.uniform(0.0, seconds))
+            end, counts = job.have(), asked(address)
+            rows.append(
+                {
+                    "kept_at_kill": len(kept),
+                    "acknowledged_lost": sum(end.get(k) != v for k, v in kept.items()),
+                    "missing": len(whole.keys() - end.keys()),
+                    "differs": sum(end.get(k) != v for k, v in whole.items()),
+                    "repeated": sum(n - 1 for n in counts.values()),
+                    "sent": sum(counts.values()),
+                    "exit": code,
+                }
+            )
+            shutil.rmtree(folder)
+    return _summary(rows, seconds)
+
+
+def _undisturbed(make, top: Path, address: str) -> tuple[dict[str, object], float]:
+    folder = top / "whole"
+    folder.mkdir()
+    job = make(folder, address)
+    began = time.monotonic()
+    process = job.start()
+    _, errors = process.communicate(timeout=300)
+    if process.returncode:
+        sys.exit(f"the undisturbed run failed: {errors.decode()[-2000:]}")
+    return job.have(), time.monotonic() - began
+
+
+def _summary(rows: list[dict[str, int]], seconds: float) -> dict[str, object]:
+    return {
+        "trials": len(rows),
+        "undisturbed_seconds": round(seconds, 2),
+        "killed_in_the_middle": sum(0 < r["kept_at_kill"] < PAGES for r in rows),
+        "acknowledged_lost": sum(r["acknowledged_lost"] for r in rows),
+        "trials_with_pages_missing": sum(r["missing"] > 0 for r in rows),
+        "pages_missing": sum(r["missing"] for r in rows),
+        "pages_that_differ": sum(r["differs"] for r in rows),
+        "most_repeated": max(r["repeated"] for r in rows),
+        "most_sent": max(r["sent"] for r in rows),
+        "exit_codes": sorted({r["exit"] for r in rows}),
+    }
+
+
+def main() -> None:
+    """Run the trials and print one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--scrapy", help="a Python with Scrapy, to kill as well")
+    parser.add_argument("--scrapy-kills", type=int, default=10)
+    parser.add_argument("--delay", type=float, default=0.02)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    result = {
+        "pages": PAGES,
+        "concurrency": CONCURRENCY,
+        "budget": BUDGET,
+        "halflife": measure(HalflifeJob, options.kills, options.seed, options.delay),
+    }
+    if options.scrapy:
+        result["scrapy"] = measure(
+            lambda folder, address: ScrapyJob(folder, address, options.scrapy),
+            options.scrapy_kills,
+            options.seed,
+            options.delay,
+        )
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Made-up pages whose rates and weights are spread as on real sites."""
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.sources.recorded import Recording
+
+
+def rates_and_weights(items: int, seed: int) -> tuple[Floats, Floats]:
+    """Return change rates (lognormal, median 0.1 a day) and Pareto weights.
+
+    The same spread as in the measurements of docs/allocation.md, so that figures
+    can be compared: sigma 1.8, rates within 5e-4 .. 50, whole weights to 2000.
+    """
+    rng = np.random.default_rng(seed)
+    rate = np.clip(np.exp(rng.normal(np.log(0.1), 1.8, items)), 5e-4, 50.0)
+    weight = np.minimum(np.ceil(rng.pareto(1.2, items) * 10.0 + 1.0), 2000.0)
+    return rate, weight
+
+
+def poisson_recording(
+    rate: Floats, weight: Floats, days: float, seed: int
+) -> Recording:
+    """Return a history of items that change at random moments at these rates."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rate * days)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    item = np.repeat(np.arange(rate.size), counts)
+    at = rng.uniform(0.0, days, item.size)
+    return Recording(
+        keys=tuple(f"page/{i}" for i in range(rate.size)),
+        start=start,
+        at=at[np.lexsort((at, item))],
+        weight=weight,
+        born=np.full(rate.size, -np.inf),
+        died=np.full(rate.size, np.inf),
+    )

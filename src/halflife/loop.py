@@ -1,0 +1,183 @@
+"""The loop: look back, decide, ask, remember."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.belief import Belief
+from halflife.budget import Budget, Purse
+from halflife.errors import BudgetSpent
+from halflife.evidence import Evidence
+from halflife.observation import Looks, Seen
+from halflife.plan import Plan
+from halflife.policies import Policy
+from halflife.request import Fetch
+from halflife.sources import Source
+from halflife.stores import Run, Store
+from halflife.view import View
+
+Clock: TypeAlias = Callable[[], float]
+
+LEASE = 5.0 / 1440.0  # days a lease lasts unless it is renewed
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn of the loop did.
+
+    Attributes:
+        requests: Requests paid for, redirects and robots.txt included.
+        looks: Good looks.
+        changed: Good looks that found a change.
+        failed: Looks that failed.
+        found: Items that became known.
+
+    """
+
+    requests: int = 0
+    looks: int = 0
+    changed: int = 0
+    failed: int = 0
+    found: int = 0
+
+    def count(self, looks: Looks, evidence: Evidence) -> None:
+        """Add a batch that the evidence already holds."""
+        good = looks.seen <= Seen.ABSENT
+        rows = [evidence.row(key) for key in looks.keys]
+        changed = evidence.changed[[-1 if r is None else r for r in rows]]
+        self.looks += int(np.count_nonzero(good))
+        self.changed += int(np.count_nonzero(changed & good))
+        self.failed += int(np.count_nonzero(looks.seen == Seen.FAILED))
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The four parts of a running system; swap any one of them.
+
+    The live program and the replay both turn this same loop, so the policy that
+    won a replay is the very policy that runs.
+    """
+
+    source: Source
+    store: Store
+    belief: Belief
+    policy: Policy
+
+    def view(self, run: Run, now: float, since: float) -> View:
+        """Return what is believed of the run's sources at ``now``."""
+        return self.belief(self.store.evidence(run.sources), now, since)
+
+    async def turn(
+        self,
+        run: Run,
+        purse: Purse,
+        rng: np.random.Generator,
+        *,
+        clock: Clock,
+        since: float | None = None,
+        told: Callable[[Looks], None] = lambda _: None,
+    ) -> Turn:
+        """Ask until the policy has nothing left to ask, or the purse is empty.
+
+        The policy is called again after each plan with what the plan taught us,
+        so it can sample first and decide later without any memory of its own.
+        Items looked at from ``since`` on (by default: from now on) are done for
+        this turn; a run that goes on after a crash passes its beginning.
+        ``told`` hears of every batch once it is safely kept.
+        """
+        began = clock() if since is None else since
+        turn, before = Turn(), purse.left
+        evidence = self.store.evidence(run.sources)
+        known = len(evidence)
+        while purse.left > 0:
+            view = self.belief(evidence, clock(), began)
+            plan = self.policy(view, Budget(purse.left), rng)
+            if not plan or not await self._carry_out(run, plan, purse, clock, turn, told):
+                break
+        turn.requests = before - purse.left
+        turn.found = len(evidence) - known
+        return turn
+
+    async def _carry_out(
+        self,
+        run: Run,
+        plan: Plan,
+        purse: Purse,
+        clock: Clock,
+        turn: Turn,
+        told: Callable[[Looks], None],
+    ) -> bool:
+        """Ask for all that is planned; return whether anything came of it."""
+        evidence = self.store.evidence(run.sources)
+        held = self.store.held(plan.keys)
+        requests = [Fetch(k, h) for k, h in zip(plan.keys, held, strict=True)]
+        renewed, progress = clock(), False
+        async for looks in self.source.perform(requests, renewed, purse):
+            self.store.append(run, looks)
+            turn.count(looks, evidence)
+            progress = True
+            told(looks)
+            now = clock()
+            if now - renewed > LEASE / 3:
+                self.store.renew(run, now, lease=LEASE)
+                renewed = now
+        return progress
+
+
+class Allowance:
+    """A purse for replays: so many requests and no more."""
+
+    def __init__(self, requests: int) -> None:
+        self._left = requests
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._left
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        if requests > self._left:
+            raise BudgetSpent(f"{requests} requests asked, {self._left} left")
+        self._left -= requests
+
+
+class LedgerPurse:
+    """A purse whose payments are in the store's ledger before anything is sent.
+
+    Requests are drawn from the ledger in blocks, since a durable write for each
+    would cost more than the request; a crash forfeits at most one block, and can
+    never lead to more requests than the budget. ``close`` gives the rest back.
+    """
+
+    def __init__(
+        self, store: Store, run: Run, requests: int, *, clock: Clock, block: int = 16
+    ) -> None:
+        self._store, self._run, self._clock = store, run, clock
+        self._block = max(block, 1)
+        self._undrawn, self._drawn = requests, 0
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._undrawn + self._drawn
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        if requests > self.left:
+            raise BudgetSpent(f"{requests} requests asked, {self.left} left")
+        if requests > self._drawn:
+            draw = min(max(self._block, requests - self._drawn), self._undrawn)
+            self._store.charge(self._run, draw, self._clock())
+            self._undrawn -= draw
+            self._drawn += draw
+        self._drawn -= requests
+
+    def close(self) -> None:
+        """Give back what was drawn and not spent."""
+        if self._drawn:
+            self._store.charge(self._run, -self._drawn, self._clock())
+            self._undrawn += self._drawn
+            self._drawn = 0

@@ -1,0 +1,34 @@
+"""How sure we are of a mean over repetitions."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from halflife.arrays import Floats
+
+
+class Interval(NamedTuple):
+    """A mean with its confidence bounds."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_interval(values: Floats, *, confidence: float = 0.95) -> Interval:
+    """Return the mean of independent repetitions and its Student t interval.
+
+    mean -/+ t * s / sqrt(n), with s the sample standard deviation and t the
+    quantile for n - 1 degrees of freedom. One value has no spread to go by: its
+    bounds are the value itself.
+
+    >>> tuple(round(x, 3) for x in mean_interval(np.array([1.0, 2.0, 3.0])))
+    (2.0, -0.484, 4.484)
+    """
+    mean = float(np.mean(values))
+    if values.size < 2:
+        return Interval(mean, mean, mean)
+    spread = float(np.std(values, ddof=1)) / np.sqrt(values.size)
+    t = float(special.stdtrit(values.size - 1, 0.5 + confidence / 2.0))
+    return Interval(mean, mean - t * spread, mean + t * spread)

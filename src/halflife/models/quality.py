@@ -1,0 +1,60 @@
+"""How good our copy is believed to be."""
+
+import numpy as np
+from scipy import special
+
+from halflife.arrays import Floats
+from halflife.forecast import Forecast
+from halflife.view import View
+
+
+def freshness_forecast(
+    view: View, ahead: Floats, *, confidence: float = 0.95
+) -> Forecast:
+    """Return the believed freshness ``ahead`` days from now, with bounds.
+
+    A copy is fresh t days on with chance S(age + t), uncertainty about its rate
+    included; an item never seen is not fresh. The weighted share of fresh copies
+    has mean m = sum(w S) / sum(w) and variance v = sum(w^2 S (1 - S)) / sum(w)^2.
+    The bounds are quantiles of the Beta distribution with that mean and
+    variance, which keeps them within [0, 1] and right for few items too.
+
+    Items are taken to change independently of each other; where they change
+    together the bounds are too narrow.
+    """
+    total = float(view.weight.sum())
+    share = view.weight / total if total > 0 else view.weight
+    mean, variance = np.ones(ahead.size), np.zeros(ahead.size)
+    if total > 0:
+        for i, later in enumerate(ahead.tolist()):
+            age = np.where(view.held, view.age + later, 0.0)
+            alive = np.where(view.held, view.survival.alive(age), 0.0)
+            mean[i] = share @ alive
+            variance[i] = (share**2) @ (alive * (1.0 - alive))
+    low, high = beta_bounds(mean, variance, confidence)
+    return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
+
+
+def beta_bounds(
+    mean: Floats, variance: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return the central interval of the Beta distribution with these moments.
+
+    With mean m and variance v, a + b = m (1 - m) / v - 1, a = m (a + b). A
+    variance of zero, or more than m (1 - m), leaves the mean itself, or [0, 1].
+
+    >>> low, high = beta_bounds(np.array([0.5]), np.array([1 / 12]), 0.9)
+    >>> low.round(6), high.round(6)
+    (array([0.05]), array([0.95]))
+    """
+    most = mean * (1.0 - mean)
+    low, high = mean.copy(), mean.copy()
+    wide = (variance > 0) & (variance >= most)
+    low[wide], high[wide] = 0.0, 1.0
+    usual = (variance > 1e-15) & (variance < most)
+    both = most[usual] / variance[usual] - 1.0
+    a, b = mean[usual] * both, (1.0 - mean[usual]) * both
+    tail = (1.0 - confidence) / 2.0
+    low[usual] = special.betaincinv(a, b, tail)
+    high[usual] = special.betaincinv(a, b, 1.0 - tail)
+    return low, high

@@ -1,0 +1,41 @@
+"""What the crawlers in use do: one interval an item, moved by each look.
+
+Nutch and StormCrawler multiply an item's interval down when it changed and up
+when it did not. The interval comes to rest where a look finds a change with a
+fixed chance, so looks are proportional to change rates: the worse of the two
+classic rules (see ``proportional``). The constants are those they ship with.
+Here they are given the best of it: the whole budget is spent, earliest due
+first, also on items not due yet.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from halflife.belief import DueDates, IntervalRule
+from halflife.budget import Budget
+from halflife.plan import Plan
+from halflife.policies import Strategy
+from halflife.policies.choose import best
+from halflife.view import View
+
+# Apache Nutch 1.x, AdaptiveFetchSchedule with conf/nutch-default.xml.
+NUTCH = IntervalRule(
+    start=30.0, grow=1.4, shrink=0.8, shortest=60 / 86400, longest=365.0, sync_delta=0.3
+)
+# Apache StormCrawler, AdaptiveScheduler with crawler-default.yaml.
+STORMCRAWLER = IntervalRule(
+    start=1.0, grow=1.5, shrink=0.5, shortest=1 / 24, longest=14.0, pull=0.5
+)
+
+
+def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at what is due the longest; needs a view with due dates."""
+    del rng
+    late = view.now - view.due
+    score = np.where(np.isfinite(late), late, 1e9)
+    return best(view, budget, score, late, lambda row: f"due {late[row]:.3g} days ago")
+
+
+nutch = Strategy(due_first, partial(DueDates, NUTCH))
+stormcrawler = Strategy(due_first, partial(DueDates, STORMCRAWLER))

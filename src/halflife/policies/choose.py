@@ -1,0 +1,38 @@
+"""What every one-item-at-a-time policy does last: take the best that can be paid."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.budget import Budget
+from halflife.plan import Plan, no_plan
+from halflife.view import View
+
+
+def best(
+    view: View,
+    budget: Budget,
+    score: Floats,
+    gain: Floats,
+    reason: Callable[[int], str],
+) -> Plan:
+    """Return a plan of the best-scoring items that may be asked for.
+
+    Items already tried in this turn, items that back off, and items that score
+    ``-inf`` are left out. Ties fall to the earlier row. One pass over the
+    columns finds the best; only those are sorted.
+    """
+    open_rows = np.flatnonzero(view.ready & ~view.looked & (score > -np.inf))
+    if not budget or open_rows.size == 0:
+        return no_plan()
+    dear = float(view.cost[open_rows].min())
+    most = int(min(open_rows.size, budget.requests // max(dear, 1e-9)))
+    if most < open_rows.size:
+        threshold = np.partition(score[open_rows], -max(most, 1))[-max(most, 1)]
+        open_rows = open_rows[score[open_rows] >= threshold]
+    order = np.argsort(-score[open_rows], kind="stable")
+    rows = open_rows[order]
+    rows = rows[np.cumsum(view.cost[rows]) <= budget.requests]
+    keys = view.keys
+    return Plan(tuple(keys[i] for i in rows.tolist()), rows, gain[rows], reason)

@@ -1,0 +1,52 @@
+"""Rules of thumb that every better rule must beat."""
+
+import numpy as np
+
+from halflife.budget import Budget
+from halflife.plan import Plan
+from halflife.belief import PlainRates
+from halflife.policies import Strategy
+from halflife.policies.choose import best
+from halflife.view import View
+
+
+def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at every item in turn: whatever was left alone the longest."""
+    del rng
+    return best(view, budget, view.age, view.age, lambda row: _unseen(view, row))
+
+
+def oldest_first_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at every item equally often, evenly spaced, in an order left to chance.
+
+    Among all ways to give each item the same frequency, even spacing keeps the
+    copy freshest (Coffman, Liu and Weber 1998), so this is uniform at its best.
+    """
+    order = rng.permutation(len(view))
+    # Ages in one turn differ by whole turns, so a jitter this small only breaks ties.
+    age = np.minimum(view.age, 1e9) * (1.0 + 1e-9 * order / max(len(view), 1))
+    return best(view, budget, age, view.age, lambda row: _unseen(view, row))
+
+
+def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at items in proportion to how often they change.
+
+    The intuitive rule, and a bad one: it spends most requests on items that no
+    budget can keep fresh. Cho and Garcia-Molina, TODS 2003, s. 5.
+    """
+    del rng
+    missed = view.rate * np.minimum(view.age, 1e9)
+    return best(
+        view, budget, missed, missed, lambda row: f"{missed[row]:.2g} changes missed"
+    )
+
+
+def _unseen(view: View, row: int) -> str:
+    if not view.held[row]:
+        return "never seen yet"
+    return f"not seen for {view.age[row]:.3g} days"
+
+
+round_robin = Strategy(oldest_first, PlainRates)
+uniform = Strategy(oldest_first_by_chance, PlainRates)
+proportional = Strategy(most_missed)

@@ -1,0 +1,35 @@
+"""Views for tests of whatever works on a view."""
+
+import hypothesis.strategies as st
+import numpy as np
+
+from halflife.models.poisson import GammaSurvival
+from halflife.view import View
+
+
+@st.composite
+def views(draw, most=12):
+    n = draw(st.integers(0, most))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return view_of(n, rng)
+
+
+def view_of(n, rng):
+    looks = rng.integers(0, 5, n)
+    shape, exposure = rng.gamma(1.0, 1.0, n) + 0.05, rng.exponential(5.0, n) + 1e-3
+    return View(
+        now=100.0,
+        keys=tuple(f"k{i}" for i in range(n)),
+        weight=rng.integers(0, 4, n).astype(float),
+        cost=rng.integers(1, 3, n).astype(float),
+        group=rng.integers(0, 3, n),
+        rate=shape / exposure,
+        survival=GammaSurvival(shape, exposure),
+        age=np.where(looks > 0, rng.exponential(3.0, n), np.inf),
+        looks=looks,
+        changes=rng.binomial(looks, 0.4),
+        looked=rng.random(n) < 0.2,
+        changed=rng.random(n) < 0.3,
+        ready=rng.random(n) < 0.9,
+        due=np.where(looks > 0, 100.0 + rng.normal(0, 3, n), -np.inf),
+    )

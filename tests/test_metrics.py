@@ -1,0 +1,64 @@
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import stats
+
+from halflife.metrics.copies import age, change_ratio, freshness
+from halflife.metrics.intervals import mean_interval
+from halflife.models.quality import beta_bounds
+
+floats = st.floats(0, 1e6)
+
+
+def test_freshness_of_nothing_is_whole():
+    assert freshness(np.zeros(0, bool), np.zeros(0)) == 1.0
+    assert freshness(np.zeros(2, bool), np.zeros(2)) == 1.0
+
+
+@given(st.lists(st.tuples(st.booleans(), floats), max_size=20))
+def test_freshness_lies_between_none_and_all(copies):
+    current = np.array([c for c, _ in copies], dtype=bool)
+    weight = np.array([w for _, w in copies])
+    assert -1e-12 <= freshness(current, weight) <= 1 + 1e-12
+
+
+def test_age_counts_from_when_a_copy_went_stale():
+    stale_since = np.array([1.0, 9.0, np.inf])
+    assert age(stale_since, 4.0, np.array([2.0, 1.0, 1.0])) == pytest.approx(1.5)
+    assert age(stale_since, 4.0, np.zeros(3)) == 0.0
+
+
+def test_change_ratio_of_no_looks_is_nothing():
+    assert change_ratio(0, 0) == 0.0
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=30))
+def test_the_interval_is_students(values):
+    array = np.array(values)
+    found = mean_interval(array, confidence=0.9)
+    if np.std(array) > 1e-6:
+        expected = stats.t.interval(
+            0.9, array.size - 1, array.mean(), stats.sem(array)
+        )
+        assert (found.low, found.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert found.low <= found.mean <= found.high
+
+
+def test_one_repetition_has_no_spread():
+    assert mean_interval(np.array([3.0])) == (3.0, 3.0, 3.0)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_beta_bounds_hold_the_mean_and_stay_within_zero_and_one(mean, share):
+    variance = share * mean * (1 - mean)
+    low, high = beta_bounds(np.array([mean]), np.array([variance]), 0.95)
+    assert 0 <= low[0] <= high[0] <= 1
+
+
+def test_beta_bounds_are_the_distributions_quantiles():
+    a, b = 8.0, 2.0
+    mean, variance = stats.beta.stats(a, b)
+    low, high = beta_bounds(np.array([mean]), np.array([variance]), 0.9)
+    assert low[0] == pytest.approx(stats.beta.ppf(0.05, a, b))
+    assert high[0] == pytest.approx(stats.beta.ppf(0.95, a, b))
