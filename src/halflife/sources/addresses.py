@@ -1,0 +1,201 @@
+"""Which URLs and which machines may be asked at all."""
+
+import re
+import socket
+from collections.abc import Callable, Iterable
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TypeAlias
+
+from w3lib.url import canonicalize_url
+from yarl import URL
+
+from halflife.errors import ConfigError, UsageError
+
+Network: TypeAlias = IPv4Network | IPv6Network
+Address: TypeAlias = IPv4Address | IPv6Address
+AddressInfo: TypeAlias = tuple[
+    int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]
+]
+
+# What ``is_global`` lets pass or has changed its mind about between versions:
+# shared carrier space, 6to4 relays, multicast, documentation.
+_NOT_PUBLIC = tuple(
+    ip_network(block)
+    for block in (
+        "100.64.0.0/10",
+        "192.88.99.0/24",
+        "224.0.0.0/4",
+        "ff00::/8",
+        "fec0::/10",
+        "3fff::/20",
+        "64:ff9b:1::/48",
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+_LONGEST = 4096  # characters of a URL
+_PLAIN = re.compile(
+    r"(?=.{1,250}\Z)https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+"
+    r"(?:/(?!\.)[A-Za-z0-9._~-]*)+"
+)
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+_FORBIDDEN = re.compile(r"[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SECRET = re.compile(
+    r"(?i)(?<=[?&;])([^=&;#]*(?:token|key|sig|secret|passw|auth|session|credential|jwt|code)"
+    r"[^=&;#]*=)[^&;#]*"
+)
+
+
+class Blocked(OSError):  # noqa: N818  (the gate turns it into Refused)
+    """A connection to this address is not allowed."""
+
+
+def is_public(address: str) -> bool:
+    """Say whether an address belongs to the public internet.
+
+    An IPv6 address that carries an IPv4 address inside (mapped, compatible, 6to4,
+    Teredo, NAT64) is public only if the one inside is.
+
+    >>> is_public("93.184.216.34"), is_public("10.0.0.1"), is_public("::ffff:7f00:1")
+    (True, False, False)
+    """
+    ip = ip_address(address.partition("%")[0])
+    if any(ip in block for block in _NOT_PUBLIC):
+        return False
+    if isinstance(ip, IPv6Address):
+        inside = _embedded(ip)
+        if inside:
+            return all(is_public(str(v4)) for v4 in inside)
+    return ip.is_global and not ip.is_multicast
+
+
+def _embedded(ip: IPv6Address) -> list[IPv4Address]:
+    """Return the IPv4 addresses that an IPv6 address carries."""
+    found = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
+    if ip in _NAT64 or int(ip) >> 32 == 0:
+        found.append(IPv4Address(int(ip) & 0xFFFFFFFF))
+    return [v4 for v4 in found if v4 is not None]
+
+
+def networks(blocks: Iterable[str]) -> tuple[Network, ...]:
+    """Read address blocks such as ``10.0.0.0/8`` that a source may use.
+
+    >>> networks(["127.0.0.1"])
+    (IPv4Network('127.0.0.1/32'),)
+    """
+    try:
+        return tuple(ip_network(block) for block in blocks)
+    except ValueError as error:
+        raise ConfigError(f"{error}; write an address block like 10.0.0.0/8") from None
+
+
+def guarded(allow: tuple[Network, ...]) -> Callable[[AddressInfo], socket.socket]:
+    """Return a socket factory that refuses addresses neither public nor allowed.
+
+    It is given the very address about to be connected to, so a name that changes
+    its address after a check, an odd spelling of an address and a redirect are
+    all caught in the same place.
+    """
+
+    def make(info: AddressInfo) -> socket.socket:
+        family, kind, protocol, _, place = info
+        address = str(place[0])
+        ip = ip_address(address.partition("%")[0])
+        if not (any(ip in block for block in allow) or is_public(address)):
+            raise Blocked("the address is not public")
+        return socket.socket(family, kind, protocol)
+
+    return make
+
+
+def parse_url(text: str) -> URL:
+    """Read a URL that may be fetched; raise ``UsageError`` for any other.
+
+    There is one parser for the check and for the connection, and whatever two
+    parsers might read differently is refused: backslashes, control characters,
+    a user and password, odd host names.
+    """
+    return check_url(parse_reference(text))
+
+
+def parse_reference(text: str) -> URL:
+    """Read a URL that may be relative, as in a redirect."""
+    if _FORBIDDEN.search(text) or len(text) > _LONGEST:
+        raise UsageError(f"{shown(text)}: not a URL; it is too long or holds odd bytes")
+    try:
+        return URL(text)
+    except ValueError:
+        raise UsageError(f"{shown(text)}: not a URL") from None
+
+
+def check_url(url: URL) -> URL:
+    """Return the URL if it may be fetched; raise ``UsageError`` if not."""
+    if url.scheme not in {"http", "https"}:
+        raise UsageError(f"{shown(str(url))}: only http and https can be fetched")
+    if url.raw_user is not None or url.raw_password is not None:
+        raise UsageError(
+            f"{url.raw_host}: no user or password in a URL; "
+            "set them as the source's credentials"
+        )
+    host = url.raw_host or ""
+    if not (_HOST.fullmatch(host) or _is_v6(host)):
+        raise UsageError(f"{shown(str(url))}: no host that could be asked")
+    return url
+
+
+def _is_v6(host: str) -> bool:
+    try:
+        return IPv6Address(host).scope_id is None
+    except ValueError:
+        return False
+
+
+def canonical(url: str) -> str:
+    """Return the one spelling under which a page is known.
+
+    Host in lower case, no default port, no dot segments, no fragment, query
+    sorted, percent-encoding normal.
+
+    >>> canonical("HTTP://Example.org:80/a/../b?y=2&x=1#top")
+    'http://example.org/b?x=1&y=2'
+    """
+    if _PLAIN.fullmatch(url):  # most URLs of a sitemap; nothing to do
+        return url
+    parsed = parse_url(url.strip())
+    if not parsed.raw_path:
+        parsed = parsed.with_path("/")
+    return str(URL(canonicalize_url(str(parsed))))
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, with its port unless it is the usual one.
+
+    >>> host_of("https://example.org/a"), host_of("http://localhost:8000/")
+    ('example.org', 'localhost:8000')
+    """
+    return URL(url).host_port_subcomponent or ""
+
+
+def origin(url: URL) -> str:
+    """Return scheme, host and port, the port always written.
+
+    >>> origin(URL("https://example.org/a"))
+    'https://example.org:443'
+    """
+    return f"{url.scheme}://{url.host_subcomponent}:{url.port}"
+
+
+def shown(url: str) -> str:
+    """Return a URL fit for people's eyes: one line, no secrets.
+
+    >>> shown("https://me:pw@example.org/a?page=2&api_key=hunter2")
+    'https://example.org/a?page=2&api_key=...'
+    """
+    bare = re.sub(r"(?<=//)[^/?#]*@", "", _FORBIDDEN.sub("", url)[:300])
+    return _SECRET.sub(r"\1...", bare)

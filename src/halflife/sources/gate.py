@@ -1,0 +1,270 @@
+"""The only way to the network: every request goes through the gate."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from halflife.budget import Purse
+from halflife.errors import Refused, Unreachable, UsageError
+from halflife.host import HostBook, HostState
+from halflife.sources.addresses import (
+    check_url,
+    origin,
+    parse_reference,
+    parse_url,
+)
+from halflife.sources.dates import SECONDS
+from halflife.sources.pacing import Lane, after_answer, after_silence, closed_for
+from halflife.sources.robots import LARGEST, RETRY, Rules, after_robots, rules
+from halflife.sources.terms import PUBLIC, Access, Answer, GateSettings
+from halflife.sources.wire import Blameless, Call, HungUp, Offline, Reply, Wire
+
+_PERMANENT = frozenset({301, 308})
+
+
+class _Host:
+    """What the gate knows of a host."""
+
+    __slots__ = ("asking", "lane", "rules", "state")
+
+    def __init__(self, state: HostState, lane: Lane) -> None:
+        self.state = state
+        self.lane = lane
+        self.rules: Rules | None = None
+        self.asking = asyncio.Lock()  # held while robots.txt is fetched
+
+
+@dataclass(slots=True)
+class _Trip:
+    """What one call of ``get`` carries along from hop to hop."""
+
+    purse: Purse
+    access: Access
+    headers: Mapping[str, str]
+    left: float  # seconds, not counting those spent waiting for our turn
+    enough: int | None = None
+    strayed: bool = False
+
+    def call(self, url: URL, begun: Callable[[], None]) -> Call:
+        """Return how a hop is asked; secrets are dropped once we leave home."""
+        headers, secret = self.headers, self.access.credentials
+        self.strayed = self.strayed or secret is None or secret.origin != origin(url)
+        if secret and not self.strayed:
+            headers = {**headers, **secret.headers}
+        return Call(headers, self.access.allow, self.left, begun, self.enough)
+
+
+class Gate:
+    """The way out: who may be asked, how often, for how long, how much.
+
+    ``clock`` gives the time in days; it decides how long a host stays closed.
+    What must outlive the program is kept in ``hosts``.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        *,
+        hosts: HostBook,
+        clock: Callable[[], float],
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._book = hosts
+        self._wire = Wire(settings, clock, resolver)
+        self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
+        self._lanes: dict[str, Lane] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._wire.close()
+
+    async def get(
+        self,
+        url: str | URL,
+        purse: Purse,
+        *,
+        access: Access = PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Fetch a URL, following redirects; every request is paid for first.
+
+        Raise ``Refused`` when we must not ask, ``Unreachable`` when no full
+        answer came, ``BudgetSpent`` when the purse is empty, ``UsageError`` when
+        this is no URL to fetch.
+        """
+        hop = check_url(url) if isinstance(url, URL) else parse_url(url)
+        sent = {**access.headers, **headers} if headers else access.headers
+        trip = _Trip(purse, access, sent, self.settings.deadline)
+        return await self._follow(trip, hop)
+
+    def pause(self, url: URL) -> float:
+        """Return the seconds until the host may be asked, as far as we know now.
+
+        A host that is closed for longer than our patience refuses at once, so
+        there is nothing to wait for.
+        """
+        host = self._host(url)
+        closed = closed_for(host.state, self.clock()) * SECONDS
+        if closed > self.settings.patience:
+            return 0.0
+        return max(closed, host.lane.wait(self._delay(host)))
+
+    def alone(self, url: URL, access: Access) -> bool:
+        """Say whether the host takes one request at a time.
+
+        So it is when there is a delay to keep, when we do not know yet, and
+        when the host has just failed.
+        """
+        host = self._host(url)
+        unknown = access.robots and host.rules is None
+        return unknown or host.state.failures > 0 or self._delay(host) > 0
+
+    def _delay(self, host: _Host) -> float:
+        return max(self.settings.delay, host.rules.delay if host.rules else 0.0)
+
+    def _host(self, url: URL) -> _Host:
+        key = (url.scheme, url.raw_host, url.port)
+        host = self._hosts.get(key)
+        if host is None:
+            name = origin(url)
+            state = self._book.host(name) or HostState(name)
+            lane = self._lanes.setdefault(str(url.raw_host), Lane())
+            host = self._hosts[key] = _Host(state, lane)
+        return host
+
+    def _keep(self, host: _Host, state: HostState) -> None:
+        if state is not host.state:
+            host.state = state
+            self._book.save_host(state)
+
+    async def _follow(self, trip: _Trip, hop: URL) -> Answer:
+        moved_to, moving = "", True
+        for hops in range(1, self.settings.redirects + 2):
+            if trip.access.robots:
+                await self._permit(trip, hop)
+            reply = await self._ask(trip, hop)
+            if not reply.location:
+                return replace(reply.answer, hops=hops, moved_to=moved_to)
+            hop = _target(hop, reply.location)
+            moving = moving and reply.answer.status in _PERMANENT
+            moved_to = str(hop) if moving else moved_to
+        raise Unreachable(f"{hop.raw_host}: more than {hops - 1} redirects")
+
+    async def _ask(self, trip: _Trip, url: URL) -> Reply:
+        """Send one request in its turn and draw the conclusions for the host."""
+        host = self._host(url)
+        try:
+            reply = await self._in_turn(trip, host, url)
+        except Blameless:
+            raise
+        except Unreachable:
+            self._keep(host, after_silence(host.state, self.clock()))
+            raise
+        told = reply.answer.retry_after
+        after = after_answer(host.state, reply.answer.status, told, self.clock())
+        self._keep(host, after)
+        return reply
+
+    async def _in_turn(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        try:
+            return await self._send(trip, host, url)
+        except HungUp:
+            # A kept connection may be closed just as it is used: once more.
+            return await self._send(trip, host, url)
+
+    async def _send(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        lane = host.lane
+        entered = await lane.enter(self._delay(host))
+        try:
+            await self._wait_until_open(host, url)
+            trip.purse.pay()
+            lane.mark()
+            reply = await self._wire.send(url, trip.call(url, lane.mark))
+        except Unreachable:
+            lane.mark()
+            raise
+        finally:
+            if entered:
+                lane.leave()
+        trip.left -= reply.took
+        return reply
+
+    async def _wait_until_open(self, host: _Host, url: URL) -> None:
+        closed = closed_for(host.state, self.clock()) * SECONDS
+        if closed > self.settings.patience:
+            raise Blameless(
+                f"{url.raw_host}: left alone for another {_in_words(closed)}, "
+                "after it was busy or failed"
+            )
+        if closed > 0:
+            await asyncio.sleep(closed)
+
+    async def _permit(self, trip: _Trip, url: URL) -> None:
+        """Raise unless the host's robots.txt allows the URL."""
+        host = self._host(url)
+        now = self.clock()
+        if host.rules is None or not host.rules.hold(now):
+            async with host.asking:
+                if host.rules is None or not host.rules.hold(now):
+                    host.rules = await self._learn(trip, host, url)
+        host.rules.check(url)
+
+    async def _learn(self, trip: _Trip, host: _Host, url: URL) -> Rules:
+        """Return the host's rules, from memory if they are fresh enough."""
+        known = rules(host.state)
+        if known.hold(self.clock()):
+            return known
+        await self._wait_until_open(host, url)
+        try:
+            status, body = await self._robots_txt(trip, url)
+        except Refused as error:  # our own doing, so it is not written down
+            return Rules(self.clock(), RETRY, closed=error)
+        now = self.clock()
+        after = after_robots(host.state, status, body, now)
+        self._keep(host, after)
+        learnt = rules(after)
+        if not learnt.hold(now):  # an older copy serves for now; ask again soon
+            return replace(learnt, since=now, lasts=RETRY)
+        return learnt
+
+    async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
+        plain = Access(allow=trip.access.allow, robots=False)
+        errand = _Trip(trip.purse, plain, {}, self.settings.deadline, LARGEST)
+        try:
+            answer = await self._follow(errand, url.origin() / "robots.txt")
+        except Offline:
+            raise
+        except Unreachable:
+            return 0, b""
+        return answer.status, answer.body
+
+
+def _target(url: URL, location: str) -> URL:
+    """Return where a redirect leads, if we may go there."""
+    try:
+        return check_url(url.join(parse_reference(location)))
+    except UsageError:
+        raise Refused(
+            f"{url.raw_host}: redirects to something that must not be fetched"
+        ) from None
+
+
+def _in_words(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,242 @@
+"""Web pages as a source."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from yarl import URL
+
+from halflife.budget import Purse
+from halflife.errors import SourceError, UsageError
+from halflife.item import Item
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.request import Fetch, Request
+from halflife.sources.addresses import host_of, parse_url, shown
+from halflife.sources.dates import to_http
+from halflife.sources.gate import Gate
+from halflife.sources.maps import MapEntry, may_be_map, read_map
+from halflife.sources.rounds import Round
+from halflife.sources.terms import Access, Answer
+from halflife.sources.text import check_mode, digest, fingerprint, media_type
+
+AUDITED = 100  # one look in so many asks for the page whatever we hold
+_FUTURE = 1.0  # days; a date further ahead than that is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """What a source of pages is, and how it is asked.
+
+    Attributes:
+        access: On what terms its hosts are asked.
+        text: What of a page matters: ``visible`` text, ``main`` content, ``raw``.
+        keep: Whether the content itself is handed on when it is new.
+        scope: URL prefixes; pages that a map names are taken only below them.
+
+    """
+
+    access: Access = field(default_factory=Access)
+    text: str = "visible"
+    keep: bool = True
+    scope: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_mode(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """One page to look at."""
+
+    fetch: Fetch
+    url: URL
+    source: str
+    site: SiteSettings
+
+
+class Pages:
+    """Fetches pages through the gate and says what it saw.
+
+    A page that is a sitemap or a feed also gives hints of the pages it names.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        sites: Mapping[str, SiteSettings],
+        *,
+        source_of: Callable[[str], str],
+        concurrency: int = 16,
+    ) -> None:
+        self._gate = gate
+        self._sites = sites
+        self._source_of = source_of
+        self._concurrency = concurrency
+
+    async def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncIterator[Looks]:
+        """Look at pages, many hosts at a time; yield what was seen as it comes in."""
+        visits, failed = self._visits(requests)
+        if failed:
+            yield Looks.of(failed)
+        errand = _Errand(self._gate, now, purse)
+        async for batch in Round(visits, errand, self._concurrency).batches():
+            yield Looks.of(batch)
+
+    def _visits(
+        self, requests: Iterable[Request]
+    ) -> tuple[list[_Visit], list[Observation]]:
+        visits, failed = [], []
+        for fetch in requests:
+            source = self._source_of(fetch.key)
+            try:
+                url = parse_url(fetch.key)
+            except UsageError as error:
+                failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
+            else:
+                visits.append(_Visit(fetch, url, source, self._sites[source]))
+        return visits, failed
+
+
+class _Errand:
+    """Carries out the visits of one call of ``perform``."""
+
+    def __init__(self, gate: Gate, now: float, purse: Purse) -> None:
+        self._gate = gate
+        self._now = now
+        self._purse = purse
+
+    def host(self, visit: _Visit) -> str:
+        return visit.url.raw_host or ""
+
+    def pause(self, visit: _Visit) -> float:
+        return self._gate.pause(visit.url)
+
+    def alone(self, visit: _Visit) -> bool:
+        return self._gate.alone(visit.url, visit.site.access)
+
+    async def run(self, visit: _Visit) -> list[Observation]:
+        try:
+            answer = await self._gate.get(
+                visit.url,
+                self._purse,
+                access=visit.site.access,
+                headers=conditions(visit.fetch, self._now),
+            )
+        except SourceError as error:
+            return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+        return await _seen(visit, answer, self._gate.clock())
+
+
+def conditions(fetch: Fetch, now: float) -> dict[str, str]:
+    """Return the headers that ask for a page only if it is not what we hold.
+
+    A server's word that nothing changed is a hint, so one look in a hundred,
+    chosen by the page's name and the time, does without.
+    """
+    held = fetch.held
+    if held is None or held.seen is not Seen.PRESENT:
+        return {}
+    lot = blake2b(f"{fetch.key} {now!r}".encode(), digest_size=8).digest()
+    if int.from_bytes(lot, "big") % AUDITED == 0:
+        return {}
+    headers = {}
+    if held.etag:
+        headers["If-None-Match"] = held.etag
+    if held.modified is not None:
+        headers["If-Modified-Since"] = to_http(held.modified)
+    return headers
+
+
+async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
+    """Return what an answer shows: of the page, and of the pages it names."""
+    key, held = visit.fetch.key, visit.fetch.held
+    if answer.status in {404, 410}:
+        return [Observation(key, at, Seen.ABSENT)]
+    if answer.status == 304 and held is not None and held.seen is Seen.PRESENT:
+        return [_same(held, answer, at)]
+    if answer.status not in {200, 203}:
+        return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
+    raw = fingerprint(answer.body)
+    if held is not None and held.raw == raw:
+        return [_same(held, answer, at)]
+    return await _new(visit, answer, at, raw)
+
+
+async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+    """Return what a body shows that we do not hold; slow work leaves the loop."""
+    if may_be_map(answer.body):
+        return await asyncio.to_thread(_read, visit, answer, at, raw)
+    if visit.site.text == "main":
+        return [await asyncio.to_thread(_page, visit, answer, at, raw)]
+    return [_page(visit, answer, at, raw)]
+
+
+def _same(held: Observation, answer: Answer, at: float) -> Observation:
+    """Return a look that showed what we hold."""
+    return Observation(
+        key=held.key,
+        at=at,
+        seen=Seen.PRESENT,
+        digest=held.digest,
+        raw=held.raw,
+        etag=answer.etag or held.etag,
+        modified=held.modified if answer.modified is None else answer.modified,
+        note=_moved(answer),
+    )
+
+
+def _page(
+    visit: _Visit, answer: Answer, at: float, raw: str, listed: str | None = None
+) -> Observation:
+    """Return a look at a page; ``listed`` is what matters of one that is a map."""
+    mode = visit.site.text
+    if listed is None or mode == "raw":
+        matters = digest(mode, answer.content_type, answer.body, raw)
+    else:
+        matters = fingerprint(listed.encode())
+    content = Content(media_type(answer.content_type), answer.body)
+    return Observation(
+        key=visit.fetch.key,
+        at=at,
+        seen=Seen.PRESENT,
+        digest=matters,
+        raw=raw,
+        etag=answer.etag,
+        modified=answer.modified,
+        note=_moved(answer),
+        content=content if visit.site.keep else None,
+    )
+
+
+def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+    """Return a look at a map, with hints of the pages it names."""
+    found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
+    if found is None:
+        return [_page(visit, answer, at, raw)]
+    page = _page(visit, answer, at, raw, found.text())
+    scope = visit.site.scope
+    hints = [
+        _hint(entry, visit.source, at)
+        for entry in found.entries
+        if not scope or entry.key.startswith(scope)
+    ]
+    return [page, *hints]
+
+
+def _hint(entry: MapEntry, source: str, at: float) -> Observation:
+    modified = entry.modified
+    if modified is not None and modified > at + _FUTURE:
+        modified = None
+    item = Item(entry.key, source, group=host_of(entry.key))
+    return Observation(entry.key, at, Seen.HINT, modified=modified, item=item)
+
+
+def _failed(key: str, at: float, why: str) -> Observation:
+    return Observation(key, at, Seen.FAILED, note=why)
+
+
+def _moved(answer: Answer) -> str:
+    return f"moved for good to {shown(answer.moved_to)}" if answer.moved_to else ""

@@ -1,0 +1,107 @@
+"""What of a page matters, and its fingerprint."""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from importlib.util import find_spec
+
+from selectolax.lexbor import LexborHTMLParser
+from w3lib.encoding import html_to_unicode
+
+from halflife.errors import ConfigError
+
+_UNSEEN = [
+    "script", "style", "noscript", "template", "iframe", "noembed", "noframes",
+]  # fmt: skip
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_SPACE = b" \t\n\r\f\v"
+
+
+def fingerprint(data: bytes) -> str:
+    """Return a short digest under which content is compared: 16 bytes of BLAKE2b.
+
+    >>> fingerprint(b"halflife")
+    'fa20dc343b8e4440c731b36e2eb84c57'
+    """
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def media_type(content_type: str) -> str:
+    """Return the media type that a Content-Type header names.
+
+    >>> media_type("Text/HTML; charset=utf-8")
+    'text/html'
+    """
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_html(content_type: str, body: bytes) -> bool:
+    """Say whether a body is a web page, by its type or, without one, its looks."""
+    named = media_type(content_type)
+    if named:
+        return named in _HTML
+    start = body[:256].lstrip().lower()
+    return start.startswith((b"<!doctype html", b"<html"))
+
+
+def to_text(content_type: str, body: bytes) -> str:
+    """Decode a page as browsers do: BOM, header, declaration, else UTF-8.
+
+    What cannot be decoded becomes U+FFFD; nothing is raised.
+    """
+    text: str = html_to_unicode(content_type, body)[1]
+    return text
+
+
+def visible(page: str) -> str:
+    """Return what a reader of the page sees: its title and text, no markup.
+
+    Only what nobody sees is left out (scripts, styles, comments, templates,
+    fallbacks). Menus and footers stay: a page may consist of nothing else, and a
+    change that is overlooked is worse than one that does not matter.
+
+    >>> visible("<title>A</title><script>x</script><p>one <b>two</b></p><!-- c -->")
+    'A one two'
+    """
+    root = _seen(page).root
+    return " ".join(root.text(separator=" ").split()) if root else ""
+
+
+def _seen(page: str) -> LexborHTMLParser:
+    tree = LexborHTMLParser(page)
+    tree.strip_tags(_UNSEEN, recursive=True)
+    return tree
+
+
+def _of_visible(page: str) -> str:
+    root = _seen(page).root
+    return root.text_lexbor() if root else ""
+
+
+def _of_main(page: str) -> str:
+    import trafilatura  # noqa: PLC0415  (an extra, and slow to import)
+
+    return str(trafilatura.extract(page, include_comments=False, fast=True) or "")
+
+
+_MODES: dict[str, Callable[[str], str]] = {"visible": _of_visible, "main": _of_main}
+
+
+def check_mode(mode: str) -> None:
+    """Raise ``ConfigError`` unless this way to find what matters can be used."""
+    if mode not in {*_MODES, "raw"}:
+        raise ConfigError(f"text must be visible, main or raw, got {mode!r}")
+    if mode == "main" and find_spec("trafilatura") is None:
+        raise ConfigError("text = 'main' needs an extra: install halflife[extract]")
+
+
+def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
+    """Return the fingerprint of what matters in an answer.
+
+    ``mode`` says what matters: the ``visible`` text, the ``main`` content, or the
+    ``raw`` bytes, whose fingerprint is given. White space never matters, and what
+    is not a web page is all bytes.
+    """
+    if mode == "raw" or not is_html(content_type, body):
+        return raw
+    text = _MODES[mode](to_text(content_type, body))
+    return fingerprint(text.encode("utf-8", "replace").translate(None, _SPACE))
