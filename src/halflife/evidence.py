@@ -29,6 +29,7 @@ SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are ex
 NEVER: int = -1  # the ``seen`` of an item that was never looked at
 
 _BLANK: dict[str, tuple[type[np.generic], object]] = {
+    "number": (np.intp, -1),
     "weight": (np.float64, 1.0),
     "cost": (np.float64, 1.0),
     "group": (np.intp, 0),
@@ -42,7 +43,7 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "changed": (np.bool_, False),
     "digest": (np.object_, ""),
 }
-FOLDED = tuple(_BLANK)[3:]  # the columns that looks change
+FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
 
 
 def classes(length: Floats) -> tuple[Ints, Floats]:
@@ -94,6 +95,7 @@ class Evidence:
 
     Attributes:
         keys: The items' names.
+        number: The items' numbers in the store that keeps them; -1 if it has none.
         weight: How much each item matters.
         cost: Requests that one look takes.
         group: The item's group, an index into ``groups``.
@@ -109,6 +111,7 @@ class Evidence:
 
     """
 
+    number: Ints
     weight: Floats
     cost: Floats
     group: Ints
@@ -151,17 +154,31 @@ class Evidence:
         for item in items:
             if item.key not in self._row:
                 fresh.setdefault(item.key, item)
-        if not fresh:
-            return
-        old = len(self)
-        self._resize(old + len(fresh))
-        self._row.update((key, old + i) for i, key in enumerate(fresh))
-        self.keys += tuple(fresh)
-        self.weight[old:] = [i.weight for i in fresh.values()]
-        self.cost[old:] = [i.cost for i in fresh.values()]
-        code = self._code
-        self.group[old:] = [code.setdefault(i.group, len(code)) for i in fresh.values()]
+        if fresh:
+            self.extend(
+                tuple(fresh),
+                weight=[i.weight for i in fresh.values()],
+                cost=[i.cost for i in fresh.values()],
+                group=[i.group for i in fresh.values()],
+            )
+
+    def extend(
+        self,
+        keys: Sequence[str],
+        *,
+        weight: Sequence[float],
+        cost: Sequence[float],
+        group: Sequence[str],
+    ) -> None:
+        """Make room for items as columns; none of them may be known."""
+        old, code = len(self), self._code
+        self._resize(old + len(keys))
+        self.weight[old:] = weight
+        self.cost[old:] = cost
+        self.group[old:] = [code.setdefault(name, len(code)) for name in group]
         self.groups = tuple(code)
+        self._row.update((key, old + i) for i, key in enumerate(keys))
+        self.keys += tuple(keys)
 
     def restore(self, **columns: Sequence[float] | Sequence[str] | Texts) -> None:
         """Set columns as they were saved; names are those of the attributes."""

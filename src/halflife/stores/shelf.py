@@ -48,10 +48,11 @@ class Shelf:
                 if row is not None:
                     evidence.weight[row] = item.weight
 
-    def take(self, looks: Looks) -> None:
-        """Fold looks into all evidence that knows their items."""
+    def take(self, looks: Looks, besides: Evidence | None = None) -> None:
+        """Fold looks into all evidence that knows their items, ``besides`` apart."""
         for evidence in self:
-            evidence.take(evidence.weigh(about(evidence, looks)))
+            if evidence is not besides:
+                evidence.take(evidence.weigh(about(evidence, looks)))
 
 
 def about(evidence: Evidence, looks: Looks) -> Looks:

@@ -1,0 +1,59 @@
+"""Whether the state file is whole and still adds up."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+
+from halflife.evidence import FOLDED, Evidence
+from halflife.stores import tables
+
+
+def problems(db: sqlite3.Connection) -> list[str]:
+    """Return what is wrong with a state file, in words."""
+    found = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    if found:
+        return found
+    broken = db.execute("PRAGMA foreign_key_check")
+    found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
+    return [*found, *_folds(db), *_held(db), *_ledger(db)]
+
+
+def _folds(db: sqlite3.Connection) -> Iterator[str]:
+    """Fold the whole log again and compare."""
+    stored = tables.evidence(db, ())
+    again = Evidence.of(tables.items(db, ()))
+    for looks in tables.log(db, ()):
+        again.take(again.weigh(looks))
+    for name in FOLDED:
+        wrong = np.flatnonzero(getattr(stored, name) != getattr(again, name))
+        if wrong.size:
+            key = stored.keys[wrong[0]]
+            yield f"{name} of {wrong.size} items does not follow from the log: {key}"
+    if _tally(stored) != _tally(again):
+        yield "the tally of gaps does not follow from the log"
+
+
+def _tally(evidence: Evidence) -> dict[tuple[int, float], float]:
+    gaps = evidence.gaps()
+    tally: dict[tuple[int, float], float] = {}
+    columns = (column[gaps.changed].tolist() for column in gaps)
+    for item, length, _, count in zip(*columns, strict=True):
+        tally[item, length] = tally.get((item, length), 0.0) + count
+    return tally
+
+
+def _held(db: sqlite3.Connection) -> Iterator[str]:
+    wrong = db.execute(
+        "SELECT count(*) FROM evidence AS e LEFT JOIN observation AS o ON o.id = e.held"
+        " WHERE e.looks > 0 AND (o.item, o.at, o.seen, o.digest)"
+        " IS NOT (e.item, e.last_at, e.seen, e.digest)"
+    ).fetchone()[0]
+    if wrong:
+        yield f"the last good look of {wrong} items is not the one in the log"
+
+
+def _ledger(db: sqlite3.Connection) -> Iterator[str]:
+    query = "SELECT run FROM ledger GROUP BY run HAVING sum(requests) < 0"
+    for (run,) in db.execute(query):
+        yield f"run {run} gave back more requests than it was charged"

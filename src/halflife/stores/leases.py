@@ -1,0 +1,131 @@
+"""Who may write about a source, and what was spent: the SQL of it.
+
+A lease is a row; taking it over gives the new run a larger number, and what
+comes in under the old number is refused (a fencing token). So a process that was
+stopped, and wakes up after its lease has gone to another, can do no harm.
+"""
+
+import json
+import sqlite3
+
+import numpy as np
+
+from halflife.errors import AlreadyRunning, LeaseLost
+from halflife.stores import RESUME_WITHIN, Run
+from halflife.stores.owner import Owner
+
+
+def begin(
+    db: sqlite3.Connection, names: tuple[str, ...], now: float, lease: float, me: Owner
+) -> Run:
+    """Take the lease on sources, from a run that is dead or too late if need be."""
+    sources = [source_id(db, name) for name in names]
+    for stale, expires in _stale_runs(db, names, now, me):
+        interrupt(db, stale, min(now, expires))
+    began, resumed = _beginning(db, names, now)
+    cursor = db.execute(
+        "INSERT INTO run (state, sources, owner, began) VALUES ('running', ?, ?, ?)",
+        (json.dumps(names), str(me), began),
+    )
+    run = int(cursor.lastrowid or 0)
+    db.executemany(
+        "INSERT INTO lease (source, run, expires) VALUES (?, ?, ?)",
+        [(source, run, now + lease) for source in sources],
+    )
+    return Run(run, run, names, began, resumed)
+
+
+def renew(db: sqlite3.Connection, run: Run, until: float) -> None:
+    """Keep the lease."""
+    fence(db, run)
+    db.execute("UPDATE lease SET expires = ? WHERE run = ?", (until, run.token))
+
+
+def finish(db: sqlite3.Connection, run: Run, now: float) -> None:
+    """End a run, and with it the interrupted ones it went on from."""
+    fence(db, run)
+    db.execute("DELETE FROM lease WHERE run = ?", (run.id,))
+    db.execute("UPDATE run SET state = 'done', ended = ? WHERE id = ?", (now, run.id))
+    if run.resumed:
+        db.execute(
+            "UPDATE run SET state = 'done' WHERE state = 'interrupted'"
+            " AND sources = ? AND began = ?",
+            (json.dumps(run.sources), run.began),
+        )
+
+
+def interrupt(db: sqlite3.Connection, run: int, ended: float) -> None:
+    """Take the lease from a run that will not finish."""
+    db.execute("DELETE FROM lease WHERE run = ?", (run,))
+    db.execute(
+        "UPDATE run SET state = 'interrupted', ended = ? WHERE id = ?", (ended, run)
+    )
+
+
+def release(db: sqlite3.Connection, run: int) -> None:
+    """Give back the lease of a run that its own process leaves unfinished."""
+    query = "SELECT max(expires) FROM lease WHERE run = ?"
+    expires = db.execute(query, (run,)).fetchone()[0]
+    if expires is not None:
+        interrupt(db, run, expires)
+
+
+def fence(db: sqlite3.Connection, run: Run) -> None:
+    """Raise ``LeaseLost`` unless the run still holds all its sources."""
+    query = "SELECT count(*) FROM lease WHERE run = ?"
+    if db.execute(query, (run.token,)).fetchone()[0] != len(run.sources):
+        raise LeaseLost(
+            f"run {run.id} on {', '.join(run.sources)} was ended or taken over;"
+            " nothing more was written under it"
+        )
+
+
+def source_id(db: sqlite3.Connection, name: str) -> int:
+    """Return the number of a source, made known if it is new."""
+    db.execute("INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
+    query = "SELECT id FROM source WHERE name = ?"
+    return int(db.execute(query, (name,)).fetchone()[0])
+
+
+def _stale_runs(
+    db: sqlite3.Connection, names: tuple[str, ...], now: float, me: Owner
+) -> list[tuple[int, float]]:
+    """Return the runs that hold sources in vain, and until when they did."""
+    stale = []
+    for name in names:
+        row = db.execute(
+            "SELECT run.id, run.owner, run.began, lease.expires FROM lease"
+            " JOIN run ON run.id = lease.run JOIN source ON source.id = lease.source"
+            " WHERE source.name = ?",
+            (name,),
+        ).fetchone()
+        if row is None:
+            continue
+        run, holder, began, expires = row[0], Owner.parse(row[1]), row[2], row[3]
+        if expires > now and not holder.is_gone(me):
+            raise AlreadyRunning(
+                f"source {name!r} is being synced by process {holder.pid} on"
+                f" {holder.host} since {_moment(began)}; wait until it ends, or stop"
+                f" it (kill {holder.pid}) and run this again"
+            )
+        stale.append((run, expires))
+    return stale
+
+
+def _moment(days: float) -> str:
+    """Return a time for people; numpy knows every year a clock may show."""
+    return f"{np.datetime64(int(days * 86400), 's')} UTC".replace("T", " ")
+
+
+def _beginning(
+    db: sqlite3.Connection, names: tuple[str, ...], now: float
+) -> tuple[float, bool]:
+    """Return when the run counts as begun, and whether that is an earlier run's."""
+    row = db.execute(
+        "SELECT state, began, ended FROM run WHERE sources = ?"
+        " ORDER BY id DESC LIMIT 1",
+        (json.dumps(names),),
+    ).fetchone()
+    if row and row[0] == "interrupted" and now - row[2] <= RESUME_WITHIN:
+        return row[1], True
+    return now, False

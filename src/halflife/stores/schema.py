@@ -1,0 +1,148 @@
+"""The tables of the state file, and how an older file becomes a newer one."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+Step: TypeAlias = Callable[[sqlite3.Connection], None]
+
+APPLICATION_ID = 0x484C4946  # "HLIF"
+
+_V1 = (
+    """
+CREATE TABLE source (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT""",
+    """
+CREATE TABLE item_group (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT""",
+    """
+CREATE TABLE item (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES source,
+    key TEXT NOT NULL UNIQUE,
+    weight REAL NOT NULL,
+    cost REAL NOT NULL,
+    grp INTEGER NOT NULL REFERENCES item_group,
+    added_at REAL  -- when a hint first named it; NULL if the user did
+) STRICT""",
+    """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- also the fencing token
+    state TEXT NOT NULL CHECK (state IN ('running', 'done', 'interrupted')),
+    sources TEXT NOT NULL,  -- their names, a JSON list in order
+    owner TEXT NOT NULL,
+    began REAL NOT NULL,  -- of a resumed run: when the interrupted one began
+    ended REAL
+) STRICT""",
+    """
+CREATE TABLE lease (
+    source INTEGER PRIMARY KEY REFERENCES source,
+    run INTEGER NOT NULL REFERENCES run,
+    expires REAL NOT NULL
+) STRICT""",
+    """
+CREATE TABLE observation (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run,
+    item INTEGER NOT NULL REFERENCES item,
+    at REAL NOT NULL,
+    seen INTEGER NOT NULL CHECK (seen BETWEEN 0 AND 3),
+    digest ANY NOT NULL,  -- 16 bytes; text where it is no 128-bit fingerprint
+    raw ANY NOT NULL,
+    etag TEXT NOT NULL,
+    modified REAL,
+    note TEXT NOT NULL
+) STRICT""",
+    "CREATE UNIQUE INDEX observation_once ON observation (item, at, seen, digest)",
+    """
+CREATE TRIGGER observation_is_final BEFORE UPDATE ON observation
+BEGIN SELECT RAISE(ABORT, 'an observation is never changed'); END""",
+    """
+CREATE TABLE evidence (
+    item INTEGER PRIMARY KEY REFERENCES item,
+    last_at REAL NOT NULL,
+    tried_at REAL NOT NULL,
+    failures INTEGER NOT NULL,
+    looks INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    quiet REAL NOT NULL,
+    seen INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    digest ANY NOT NULL,
+    held INTEGER REFERENCES observation  -- the last good look
+) STRICT""",
+    """
+CREATE TABLE gap (
+    item INTEGER NOT NULL REFERENCES item,
+    class INTEGER NOT NULL,
+    tally REAL NOT NULL,
+    PRIMARY KEY (item, class)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE content (
+    item INTEGER PRIMARY KEY REFERENCES item,
+    at REAL NOT NULL,
+    raw ANY NOT NULL,
+    media_type TEXT NOT NULL,
+    body BLOB NOT NULL  -- zlib
+) STRICT""",
+    """
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run,
+    at REAL NOT NULL,
+    requests INTEGER NOT NULL
+) STRICT""",
+    "CREATE INDEX ledger_at ON ledger (at, requests)",
+    """
+CREATE TABLE host (
+    name TEXT PRIMARY KEY,
+    not_before REAL NOT NULL,
+    failures INTEGER NOT NULL,
+    robots TEXT NOT NULL,
+    robots_status INTEGER NOT NULL,
+    robots_at REAL NOT NULL
+) STRICT""",
+    """
+CREATE TABLE memo (
+    name TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT""",
+)
+
+
+def _first(db: sqlite3.Connection) -> None:
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for statement in _V1:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (_first,)  # step n makes version n + 1 out of version n
+
+
+def version(db: sqlite3.Connection) -> int:
+    """Return the schema version a file is written in."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
+    """Take the file through the steps it has not seen, each whole or not at all.
+
+    Several processes may try at once: each step is taken by one of them.
+    """
+    while version(db) < len(steps):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            now = version(db)
+            if now < len(steps):
+                steps[now](db)
+                db.execute(f"PRAGMA user_version = {now + 1}")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise

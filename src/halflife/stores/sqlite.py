@@ -1,0 +1,295 @@
+"""State in one SQLite file, which any SQLite tool can read.
+
+Whatever a method has done when it returns survives a crash and, if the disk
+keeps its promises, a power cut: write-ahead log, ``synchronous = FULL``.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple
+from pathlib import Path
+from typing import Self
+
+from halflife.errors import Damaged, StoreError
+from halflife.evidence import Evidence, Fold
+from halflife.history import History
+from halflife.host import HostState
+from halflife.item import Item
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.stores import Run, files, leases, tables
+from halflife.stores.audit import problems
+from halflife.stores.owner import Owner
+from halflife.stores.shelf import Shelf, about, introduced, named
+
+
+class SqliteStore:
+    """Keeps everything in one file; see ``open``.
+
+    Several processes may use the file at once: one writes about a source, any
+    number read. One object belongs to one thread.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path, owner: Owner) -> None:
+        self.path = path
+        self.owner = owner
+        self._db = db
+        self._shelf = Shelf()
+        self._runs: set[int] = set()
+        self._version = -1
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: bool = False,
+        readonly: bool = False,
+        owner: Owner | None = None,
+    ) -> Self:
+        """Open a state file.
+
+        Args:
+            path: The file. Two more, ``-wal`` and ``-shm``, lie beside it in use.
+            create: Make the file if there is none, or if it is empty.
+            readonly: Look only; works while another process writes.
+            owner: Who takes leases; this process, unless told otherwise.
+
+        Raises:
+            TooNew: A newer halflife wrote it; nothing was touched.
+            Damaged: It is not, or no longer, a halflife file.
+            StoreError: It cannot be used: no folder, no permission, no space.
+
+        """
+        where = Path(path)
+        db = files.connect(where, create=create, readonly=readonly)
+        return cls(db, where, owner or Owner.here())
+
+    def close(self) -> None:
+        """Close the file; runs that were not finished count as interrupted."""
+        with suppress(sqlite3.Error, StoreError):  # a lease runs out by itself
+            self._interrupt()
+        self._shelf.clear()
+        with files.translated(self.path):
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def add(self, items: Iterable[Item]) -> int:
+        """Make items known; return how many were new. Known ones get the new weight."""
+        given = list(items)
+        with self._writing() as db:
+            count = "SELECT count(*) FROM item"
+            before = db.execute(count).fetchone()[0]
+            tables.add_items(db, given)
+            new = int(db.execute(count).fetchone()[0] - before)
+        self._shelf.clear()
+        return new
+
+    def items(self, sources: Sequence[str] = ()) -> list[Item]:
+        """Return the items of the named sources, or all."""
+        with self._reading() as db:
+            return tables.items(db, sources)
+
+    def evidence(self, sources: Sequence[str] = ()) -> Evidence:
+        """Return what all looks add up to; ``append`` keeps it up to date."""
+        with self._reading() as db:
+            # While we hold a lease nobody else writes about its sources.
+            if not self._runs:
+                self._notice(db)
+            return self._evidence(db, sources)
+
+    def history(self, sources: Sequence[str] = ()) -> History:
+        """Return every good look so far, as columns."""
+        with self._reading() as db:
+            return tables.history(db, sources)
+
+    def held(self, keys: Sequence[str]) -> list[Observation | None]:
+        """Return the last good look at each item, for conditional requests."""
+        with self._reading() as db:
+            return [tables.held(db, key) for key in keys]
+
+    def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
+        """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``.
+
+        A holder that is dead, or whose lease has run out, loses it at once.
+        """
+        names = named(sources)
+        with self._writing() as db:
+            run = leases.begin(db, names, now, lease, self.owner)
+            self._notice(db)
+        self._runs.add(run.id)
+        return run
+
+    def renew(self, run: Run, now: float, *, lease: float) -> None:
+        """Keep the lease; raise ``LeaseLost`` if another took it."""
+        with self._writing() as db:
+            leases.renew(db, run, now + lease)
+
+    def finish(self, run: Run, now: float) -> None:
+        """Give the lease back; the run is done."""
+        with self._writing() as db:
+            leases.finish(db, run, now)
+        self._runs.discard(run.id)
+
+    def append(self, run: Run, looks: Looks) -> None:
+        """Add observations, durably, or none of them; raise ``LeaseLost``.
+
+        Adding the same look twice changes nothing. A hint of an unknown item
+        makes it known.
+        """
+        try:
+            with self._writing() as db:
+                leases.fence(db, run)
+                evidence = self._evidence(db, run.sources)
+                self._introduce(db, run, looks, evidence)
+                fresh, fold = self._write(db, run, looks, evidence)
+            evidence.take(fold)
+            self._shelf.take(fresh, besides=evidence)
+        except BaseException:
+            # Whatever happened, the file knows; read it again before the next step.
+            self._shelf.clear()
+            raise
+
+    def content(self, key: str) -> Content | None:
+        """Return the copy we hold of an item."""
+        with self._reading() as db:
+            return tables.content(db, key)
+
+    def host(self, name: str) -> HostState | None:
+        """Return what is known of a host."""
+        with self._reading() as db:
+            row = db.execute("SELECT * FROM host WHERE name = ?", (name,)).fetchone()
+        return HostState(*row) if row else None
+
+    def save_host(self, state: HostState) -> None:
+        """Remember what is known of a host."""
+        with self._writing() as db:
+            db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
+
+    def memo(self, name: str) -> str | None:
+        """Return a note saved under this name, such as a fitted model."""
+        with self._reading() as db:
+            row = db.execute("SELECT text FROM memo WHERE name = ?", (name,)).fetchone()
+        return row and str(row[0])
+
+    def save_memo(self, name: str, text: str) -> None:
+        """Save a note under a name, in place of the one before."""
+        with self._writing() as db:
+            db.execute("REPLACE INTO memo VALUES (?, ?)", (name, text))
+
+    def spent(self, since: float) -> int:
+        """Return how many requests were charged at or after ``since``."""
+        query = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
+        with self._reading() as db:
+            return int(db.execute(query, (since,)).fetchone()[0])
+
+    def charge(self, run: Run, requests: int, now: float) -> None:
+        """Write down, durably, that requests are about to be sent.
+
+        A negative number gives back what was charged and not sent.
+        """
+        with self._writing() as db:
+            leases.fence(db, run)
+            db.execute(
+                "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)",
+                (run.id, now, requests),
+            )
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the file as it is now to a new one, whole or not at all."""
+        target = Path(path)
+        if target.exists():
+            raise StoreError(f"{target} exists already; choose another name")
+        with files.translated(target):
+            files.copy(self._db, target)
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the file, in words; nothing, if all is well."""
+        try:
+            with self._reading() as db:
+                return problems(db)
+        except Damaged as error:
+            return [str(error)]
+
+    def _evidence(self, db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
+        evidence = self._shelf.get(sources)
+        if evidence is None:
+            with files.trusted(self.path):
+                evidence = tables.evidence(db, sources)
+            self._shelf.keep(sources, evidence)
+        return evidence
+
+    def _introduce(
+        self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
+    ) -> None:
+        """Make known the items that hints name."""
+
+        def is_known(key: str) -> bool:
+            return tables.item_id(db, key) is not None
+
+        new = introduced(looks, evidence, run.sources, is_known)
+        if new:
+            tables.add_items(db, new, float(looks.at.min()))
+            self._shelf.add(new)
+            for kept in self._shelf:
+                tables.number(db, kept)
+
+    def _write(
+        self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
+    ) -> tuple[Looks, Fold]:
+        """Write looks and what they add; return those that are new, and the fold."""
+        fresh, places = tables.insert_looks(db, run.id, looks, evidence)
+        fold = evidence.weigh(about(evidence, fresh))
+        looked = zip(fresh.keys, fresh.seen, places.tolist(), strict=True)
+        held = {key: place for key, seen, place in looked if seen <= Seen.ABSENT}
+        tables.save_fold(db, evidence, fold, held)
+        for o in fresh.details:
+            row = evidence.row(o.key)
+            if o.content is not None and row is not None:
+                tables.save_content(db, o, int(evidence.number[row]))
+        return fresh, fold
+
+    def _notice(self, db: sqlite3.Connection) -> None:
+        """Forget the evidence if another process has written since it was read."""
+        version = db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._shelf.clear()
+            self._version = version
+
+    def _interrupt(self) -> None:
+        """Give back the leases of runs that were not finished."""
+        if self._runs:
+            with self._writing() as db:
+                for run in self._runs:
+                    leases.release(db, run)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Let several queries see the file as it was at one moment."""
+        with files.trusted(self.path), files.translated(self.path):
+            self._db.execute("BEGIN")
+            try:
+                yield self._db
+            finally:
+                self._undo()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Let several changes happen all or not at all."""
+        with files.translated(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                self._undo()
+
+    def _undo(self) -> None:
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):  # a disk that fails now failed before
+                self._db.execute("ROLLBACK")

@@ -1,0 +1,278 @@
+"""Items, looks and evidence as rows: the SQL of it, and how values are written.
+
+A fingerprint of 128 bits is written as its 16 bytes, any other as its text; both
+come back as they were.
+"""
+
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.evidence import FOLDED, Evidence, Fold
+from halflife.history import History
+from halflife.item import Item
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.stores.leases import source_id
+
+Row: TypeAlias = tuple[Any, ...]
+
+CHUNK = 10_000  # rows read at once
+_HEX = re.compile(r"[0-9a-f]{32}")
+# CHOSEN in the queries below: the sources in a JSON list, or all if it is empty.
+_CHOSEN = (
+    "(SELECT id FROM source"
+    " WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)))"
+)
+_SAVE_FOLD = """
+INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
+DO UPDATE SET
+    last_at = excluded.last_at, tried_at = excluded.tried_at,
+    failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
+    quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
+    digest = excluded.digest, held = coalesce(excluded.held, held)
+"""
+_ADD_GAP = """
+INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+_ADD_ITEM = """
+INSERT INTO item (source, key, weight, cost, grp, added_at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key)
+DO UPDATE SET weight = excluded.weight WHERE weight <> excluded.weight
+"""
+_ADD_LOOK = """
+INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (item, at, seen, digest) DO NOTHING
+"""
+_ITEMS = """
+SELECT item.id, key, source.name, weight, cost, item_group.name
+FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = grp
+WHERE source IN CHOSEN ORDER BY item.id
+"""
+_FOLDS = """
+SELECT evidence.* FROM evidence JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item
+"""
+_GAPS = """
+SELECT gap.* FROM gap JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item, class
+"""
+_LOOKS = """
+SELECT item.id, key, at, seen, digest FROM observation JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY observation.id
+"""
+_HELD = """
+SELECT o.at, o.seen, o.digest, raw, etag, modified, note
+FROM item JOIN evidence ON evidence.item = item.id
+JOIN observation AS o ON o.id = held WHERE key = ?
+"""
+_CONTENT = """
+SELECT media_type, body FROM content JOIN item ON item.id = item WHERE key = ?
+"""
+
+
+def pack(fingerprint: str) -> bytes | str:
+    """Return a fingerprint as it is written down."""
+    return bytes.fromhex(fingerprint) if _HEX.fullmatch(fingerprint) else fingerprint
+
+
+def unpack(value: bytes | str) -> str:
+    """Return a fingerprint as it was before ``pack``."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def add_items(
+    db: sqlite3.Connection, items: Iterable[Item], at: float | None = None
+) -> None:
+    """Write items down; of a known one, the weight."""
+    sources: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    for i in items:
+        if i.source not in sources:
+            sources[i.source] = source_id(db, i.source)
+        if i.group not in groups:
+            groups[i.group] = _group_id(db, i.group)
+        row = sources[i.source], i.key, i.weight, i.cost, groups[i.group], at
+        db.execute(_ADD_ITEM, row)
+
+
+def item_id(db: sqlite3.Connection, key: str) -> int | None:
+    """Return the number of an item; None if it is not known."""
+    row = db.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
+    return row and int(row[0])
+
+
+def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
+    """Return the items of sources, in the order in which they became known."""
+    chunks = _chunks(db, _ITEMS, sources)
+    return [Item(*row[1:]) for rows in chunks for row in rows]
+
+
+def evidence(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
+    """Read what all looks add up to."""
+    found = Evidence()
+    for rows in _chunks(db, _ITEMS, sources):
+        number, keys, _, weight, cost, group = zip(*rows, strict=True)
+        found.extend(keys, weight=weight, cost=cost, group=group)
+        found.number[-len(rows) :] = number
+    for rows in _chunks(db, _FOLDS, sources):
+        _restore(found, zip(*rows, strict=True))
+    gaps: list[Floats] = [np.array(rows) for rows in _chunks(db, _GAPS, sources)]
+    item, number, tally = np.concatenate([np.zeros((0, 3)), *gaps]).T
+    row = np.searchsorted(found.number, item)
+    found.restore_gaps(row, number.astype(np.intp), tally)
+    return found
+
+
+def number(db: sqlite3.Connection, known: Evidence) -> None:
+    """Find the numbers of items that were added to the evidence."""
+    for row in np.flatnonzero(known.number < 0):
+        known.number[row] = item_id(db, known.keys[row]) or -1
+
+
+def insert_looks(
+    db: sqlite3.Connection, run: int, looks: Looks, known: Evidence
+) -> tuple[Looks, Ints]:
+    """Write looks down; return those that were new, and their places in the log."""
+    first = 1 + (db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0)
+    rows = _look_rows(run, looks, _numbers(db, looks.keys, known), first)
+    given = db.executemany(_ADD_LOOK, rows)
+    if given.rowcount == len(looks):
+        return looks, np.arange(first, first + len(looks))
+    query = "SELECT id FROM observation WHERE id >= ? ORDER BY id"
+    places = [row[0] for row in db.execute(query, (first,))]
+    return looks.take([p - first for p in places]), np.array(places, dtype=np.intp)
+
+
+def save_fold(
+    db: sqlite3.Connection, known: Evidence, fold: Fold, good: dict[str, int]
+) -> None:
+    """Write down what looks add; ``good`` has the place of each last good look."""
+    item = known.number[fold.rows].tolist()
+    columns = [getattr(fold, name).tolist() for name in FOLDED[:-1]]
+    digest = map(pack, fold.digest)
+    held = [good.get(known.keys[row]) for row in fold.rows]
+    db.executemany(_SAVE_FOLD, zip(item, *columns, digest, held, strict=True))
+    if fold.gap_item.size:
+        item = known.number[fold.gap_item].tolist()
+        rows = zip(item, fold.gap_class.tolist(), fold.gap_tally.tolist(), strict=True)
+        db.executemany(_ADD_GAP, rows)
+
+
+def save_content(db: sqlite3.Connection, observation: Observation, item: int) -> None:
+    """Write down the copy that came with a look, in place of the one before."""
+    if observation.content is not None:
+        kind, body = observation.content.media_type, observation.content.body
+        db.execute(
+            "REPLACE INTO content VALUES (?, ?, ?, ?, ?)",
+            (item, observation.at, pack(observation.raw), kind, zlib.compress(body)),
+        )
+
+
+def content(db: sqlite3.Connection, key: str) -> Content | None:
+    """Read the copy of an item."""
+    row = db.execute(_CONTENT, (key,)).fetchone()
+    return Content(row[0], zlib.decompress(row[1])) if row else None
+
+
+def held(db: sqlite3.Connection, key: str) -> Observation | None:
+    """Read the last good look at an item."""
+    row = db.execute(_HELD, (key,)).fetchone()
+    if row is None:
+        return None
+    at, seen, digest, raw, *rest = row
+    return Observation(key, at, Seen(seen), unpack(digest), unpack(raw), *rest)
+
+
+def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
+    """Read every good look."""
+    known = [row[:2] for rows in _chunks(db, _ITEMS, sources) for row in rows]
+    number = np.array([row[0] for row in known], dtype=np.intp)
+    codes: dict[bytes | str, int] = {}
+    parts = [np.zeros((0, 4))]
+    for rows in _chunks(db, _LOOKS, sources):
+        good = [
+            (item, at, seen, codes.setdefault(digest, len(codes)))
+            for item, _, at, seen, digest in rows
+            if seen <= Seen.ABSENT
+        ]
+        parts.append(np.array(good, dtype=np.float64).reshape(-1, 4))
+    item, at, seen, code = np.concatenate(parts).T
+    return History.from_columns(
+        tuple(row[1] for row in known),
+        np.searchsorted(number, item),
+        at,
+        seen.astype(np.int8),
+        code.astype(np.intp),
+    )
+
+
+def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
+    """Read all looks as columns, in the order in which they were written."""
+    for rows in _chunks(db, _LOOKS, sources):
+        _, keys, at, seen, digest = zip(*rows, strict=True)
+        yield Looks(
+            keys,
+            np.array(at, dtype=np.float64),
+            np.array(seen, dtype=np.int8),
+            tuple(map(unpack, digest)),
+        )
+
+
+def _restore(found: Evidence, columns: Iterable[Row]) -> None:
+    number, *folded, digest, _ = columns
+    rows = np.searchsorted(found.number, number)
+    for name, values in zip(FOLDED[:-1], folded, strict=True):
+        getattr(found, name)[rows] = values
+    found.digest[rows] = np.array([unpack(d) for d in digest], dtype=np.object_)
+
+
+def _look_rows(
+    run: int, looks: Looks, numbers: Sequence[int | None], first: int
+) -> Iterator[Row]:
+    digest = map(pack, looks.digest)
+    columns = numbers, looks.at.tolist(), looks.seen.tolist(), digest
+    more: Iterable[Row] = repeat(("", "", None, ""), len(looks))
+    if looks.details:
+        more = ((pack(o.raw), _text(o.etag), o.modified, _text(o.note)) for o in looks)
+    rows = zip(zip(*columns, strict=True), more, strict=True)
+    return ((first + i, run, *row, *rest) for i, (row, rest) in enumerate(rows))
+
+
+def _numbers(
+    db: sqlite3.Connection, keys: Sequence[str], known: Evidence
+) -> list[int | None]:
+    """Return the items' numbers; those of other sources have to be looked up."""
+    rows = [known.row(key) for key in keys]
+    return [
+        item_id(db, key) if row is None else int(known.number[row])
+        for key, row in zip(keys, rows, strict=True)
+    ]
+
+
+def _text(remote: str) -> str:
+    """Return what a server sent as text that can be written down."""
+    return remote.encode("utf-8", "replace").decode()
+
+
+def _group_id(db: sqlite3.Connection, name: str) -> int:
+    insert = "INSERT INTO item_group (name) VALUES (?) ON CONFLICT DO NOTHING"
+    db.execute(insert, (name,))
+    query = "SELECT id FROM item_group WHERE name = ?"
+    return int(db.execute(query, (name,)).fetchone()[0])
+
+
+def _chunks(
+    db: sqlite3.Connection, query: str, sources: Sequence[str]
+) -> Iterator[list[Row]]:
+    query = query.replace("CHOSEN", _CHOSEN)
+    cursor = db.execute(query, (json.dumps(list(sources)),))
+    while rows := cursor.fetchmany(CHUNK):
+        yield rows
