@@ -21,9 +21,10 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 HERE = Path(__file__).parent
 PAGES = 500
@@ -91,7 +92,11 @@ class HalflifeJob:
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*words), check=True, capture_output=True, text=True, timeout=120
+            self.command(*words),
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -120,7 +125,12 @@ class ScrapyJob:
     def start(self) -> subprocess.Popen[bytes]:
         """Begin, or go on with, the crawl."""
         return subprocess.Popen(
-            [self.python, str(HERE / "scrapy_spider.py"), self.address, str(self.folder)],
+            [
+                self.python,
+                str(HERE / "scrapy_spider.py"),
+                self.address,
+                str(self.folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -131,6 +141,9 @@ class ScrapyJob:
         lines = out.read_text().splitlines() if out.exists() else []
         rows = [json.loads(line) for line in lines if line.endswith("}")]
         return {row["url"]: row["digest"] for row in rows}
+
+
+Make: TypeAlias = Callable[[Path, str], HalflifeJob | ScrapyJob]
 
 
 def trial(job: HalflifeJob | ScrapyJob, after: float) -> tuple[dict[str, object], int]:
@@ -148,7 +161,7 @@ def trial(job: HalflifeJob | ScrapyJob, after: float) -> tuple[dict[str, object]
     return kept, process.returncode
 
 
-def measure(make, kills: int, seed: int, delay: float) -> dict[str, object]:
+def measure(make: Make, kills: int, seed: int, delay: float) -> dict[str, object]:
     """Return what was lost, repeated and overspent over all trials."""
     rng = random.Random(seed)
     rows = []
@@ -176,7 +189,9 @@ def measure(make, kills: int, seed: int, delay: float) -> dict[str, object]:
     return _summary(rows, seconds)
 
 
-def _undisturbed(make, top: Path, address: str) -> tuple[dict[str, object], float]:
+def _undisturbed(
+    make: Make, top: Path, address: str
+) -> tuple[dict[str, object], float]:
     folder = top / "whole"
     folder.mkdir()
     job = make(folder, address)

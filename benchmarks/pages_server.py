@@ -13,7 +13,7 @@ from collections import Counter
 
 from aiohttp import web
 
-WORDS = "harbour ledger meadow copper lantern orbit velvet quarry timber signal".split()
+WORDS = ("harbour", "ledger", "meadow", "copper", "lantern", "orbit", "velvet")
 
 
 def page_html(number: int, size: int) -> str:
@@ -70,7 +70,9 @@ async def serve(site: Site) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=500)
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds an answer takes")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, help="seconds an answer takes"
+    )
     parser.add_argument("--size", type=int, default=2000, help="bytes a page has")
     options = parser.parse_args()
     asyncio.run(serve(Site(options.pages, options.delay, options.size)))

@@ -6,6 +6,7 @@ import pytest
 from halflife.errors import UsageError
 from halflife.sources.histories import load
 
+pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 
@@ -45,8 +46,6 @@ def test_a_path_that_is_not_a_history_is_refused(tmp_path):
 
 
 def test_sites_are_moved_to_end_at_the_same_moment(tmp_path):
-    import pyarrow as pa
-
     day = 86400
     pages = pa.table(
         {

@@ -38,9 +38,7 @@ def test_the_interval_is_students(values):
     array = np.array(values)
     found = mean_interval(array, confidence=0.9)
     if np.std(array) > 1e-6:
-        expected = stats.t.interval(
-            0.9, array.size - 1, array.mean(), stats.sem(array)
-        )
+        expected = stats.t.interval(0.9, array.size - 1, array.mean(), stats.sem(array))
         assert (found.low, found.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert found.low <= found.mean <= found.high
 
@@ -50,7 +48,7 @@ def test_one_repetition_has_no_spread():
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_beta_bounds_hold_the_mean_and_stay_within_zero_and_one(mean, share):
+def test_beta_bounds_stay_in_order_and_within_zero_and_one(mean, share):
     variance = share * mean * (1 - mean)
     low, high = beta_bounds(np.array([mean]), np.array([variance]), 0.95)
     assert 0 <= low[0] <= high[0] <= 1

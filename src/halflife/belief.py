@@ -24,7 +24,7 @@ class Belief(Protocol):
     """Anything that turns evidence into a view."""
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks from ``since`` on are this turn's."""
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         ...
 
 
@@ -96,7 +96,7 @@ class PoissonBelief:
         self._shape, self._exposure, self._rate = (np.zeros(0) for _ in range(3))
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks from ``since`` on are this turn's."""
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         self._learn(evidence)
         survival = GammaSurvival(self._shape.copy(), self._exposure.copy())
         return view_of(evidence, now, since, self._rate.copy(), survival)
@@ -137,7 +137,11 @@ class PoissonBelief:
             return
         mass = np.array(self.prior.mass)
         shape, exposure, rate = posterior(self._likelihood[rows], mass)
-        self._shape[rows], self._exposure[rows], self._rate[rows] = shape, exposure, rate
+        self._shape[rows], self._exposure[rows], self._rate[rows] = (
+            shape,
+            exposure,
+            rate,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ class KnownRates:
     rate: Floats
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks from ``since`` on are this turn's."""
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         return view_of(evidence, now, since, self.rate, Exponential(self.rate))
 
 
@@ -159,7 +163,7 @@ class PlainRates:
     """
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks from ``since`` on are this turn's."""
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         rate = (evidence.changes + 0.5) / (evidence.quiet + 0.5)
         return view_of(evidence, now, since, rate, Exponential(rate))
 
@@ -210,7 +214,7 @@ class DueDates:
         self._looks = self._changes = np.zeros(0, dtype=np.intp)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks from ``since`` on are this turn's."""
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         if self._of is not evidence or self._due.size != len(evidence):
             self._start(evidence)
         else:

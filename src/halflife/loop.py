@@ -94,7 +94,9 @@ class Loop:
         while purse.left > 0:
             view = self.belief(evidence, clock(), began)
             plan = self.policy(view, Budget(purse.left), rng)
-            if not plan or not await self._carry_out(run, plan, purse, clock, turn, told):
+            if not plan or not await self._carry_out(
+                run, plan, purse, clock, turn, told
+            ):
                 break
         turn.requests = before - purse.left
         turn.found = len(evidence) - known
@@ -142,42 +144,3 @@ class Allowance:
         if requests > self._left:
             raise BudgetSpent(f"{requests} requests asked, {self._left} left")
         self._left -= requests
-
-
-class LedgerPurse:
-    """A purse whose payments are in the store's ledger before anything is sent.
-
-    Requests are drawn from the ledger in blocks, since a durable write for each
-    would cost more than the request; a crash forfeits at most one block, and can
-    never lead to more requests than the budget. ``close`` gives the rest back.
-    """
-
-    def __init__(
-        self, store: Store, run: Run, requests: int, *, clock: Clock, block: int = 16
-    ) -> None:
-        self._store, self._run, self._clock = store, run, clock
-        self._block = max(block, 1)
-        self._undrawn, self._drawn = requests, 0
-
-    @property
-    def left(self) -> int:
-        """Requests that can still be paid for."""
-        return self._undrawn + self._drawn
-
-    def pay(self, requests: int = 1) -> None:
-        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
-        if requests > self.left:
-            raise BudgetSpent(f"{requests} requests asked, {self.left} left")
-        if requests > self._drawn:
-            draw = min(max(self._block, requests - self._drawn), self._undrawn)
-            self._store.charge(self._run, draw, self._clock())
-            self._undrawn -= draw
-            self._drawn += draw
-        self._drawn -= requests
-
-    def close(self) -> None:
-        """Give back what was drawn and not spent."""
-        if self._drawn:
-            self._store.charge(self._run, -self._drawn, self._clock())
-            self._undrawn += self._drawn
-            self._drawn = 0

@@ -5,9 +5,9 @@ import dataclasses
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from contracts.views import view_of, views
 from hypothesis import given
 
+from contracts.views import view_of, views
 from halflife.budget import Budget
 from halflife.policies.adaptive import due_first
 from halflife.policies.index import Index

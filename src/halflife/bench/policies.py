@@ -62,7 +62,11 @@ RIVALS = {
 
 
 def learning(
-    seeds: int = 20, *, items: int = 2000, share: float = 0.2, days: int = 90,
+    seeds: int = 20,
+    *,
+    items: int = 2000,
+    share: float = 0.2,
+    days: int = 90,
     names: Sequence[str] = tuple(RIVALS),
 ) -> list[dict[str, object]]:
     """Return freshness of days 31 on, rates learned from nothing, against an oracle.

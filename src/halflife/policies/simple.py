@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from halflife.belief import PlainRates
 from halflife.budget import Budget
 from halflife.plan import Plan
-from halflife.belief import PlainRates
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.view import View
@@ -16,7 +16,9 @@ def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     return best(view, budget, view.age, view.age, lambda row: _unseen(view, row))
 
 
-def oldest_first_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+def oldest_first_by_chance(
+    view: View, budget: Budget, rng: np.random.Generator
+) -> Plan:
     """Look at every item equally often, evenly spaced, in an order left to chance.
 
     Among all ways to give each item the same frequency, even spacing keeps the

@@ -90,7 +90,9 @@ def _moment(text: str) -> float:
 
 
 def _from_parquet(folder: Path, days: float) -> Recorded:
-    pages = _table(folder / "pages.parquet", ("site", "page", "created_at", "deleted_at"))
+    pages = _table(
+        folder / "pages.parquet", ("site", "page", "created_at", "deleted_at")
+    )
     changes = _table(folder / "changes.parquet", ("site", "page", "timestamp", "kind"))
     end_of: dict[str, int] = {}
     for site, at in zip(changes["site"], changes["timestamp"], strict=True):

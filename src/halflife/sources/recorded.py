@@ -12,7 +12,6 @@ from halflife.item import Item
 from halflife.observation import Looks, Seen
 from halflife.request import Request
 
-
 NAME = "recording"  # the name of the source that a recording stands for
 
 
