@@ -10,12 +10,11 @@ from halflife.arrays import Bools, Bytes, Floats, Ints
 from halflife.errors import NotFitted
 from halflife.history import Gaps
 from halflife.models.gaps import Status, check_gaps, quiet_days, statuses, tallied
+from halflife.models.roots import falling_roots
 
 __all__ = ["Exponential", "GammaSurvival", "PoissonRate", "Status"]
 
 SLOWEST, FASTEST = 1e-9, 1e6  # changes a day; no estimate leaves these bounds
-_STEPS = 100
-_CLOSE = 1e-12
 _NOTHING = 1e-300  # so that a logarithm can be taken
 
 
@@ -183,8 +182,7 @@ class PoissonRate:
 def _mode(gaps: Gaps, quiet: Floats, prior_changes: float) -> Floats:
     """Solve ln(sum(x / (exp(x) - 1)) + a) = ln(r) + ln(quiet), with x = r g.
 
-    In these logarithms the two sides are almost lines, so Newton's method takes a few
-    steps; it is kept inside a bracket all the same.
+    In these logarithms both sides are almost lines, so Newton's method is quick.
     """
     n, rows = quiet.size, gaps.changed
     item, length, tally = gaps.item[rows], gaps.length[rows], gaps.tally[rows]
@@ -192,22 +190,16 @@ def _mode(gaps: Gaps, quiet: Floats, prior_changes: float) -> Floats:
     watched = quiet + tallied(item, tally * length, n) / 2
     # Without a change the rate is the slowest, without a quiet day the fastest.
     slow, fast = np.full(n, np.log(SLOWEST)), np.full(n, np.log(FASTEST))
-    low: Floats = np.where((seen > 0) & (quiet == 0), fast, slow)
-    high: Floats = np.where(seen > 0, fast, slow)
+    low = np.where((seen > 0) & (quiet == 0), fast, slow)
+    high = np.where(seen > 0, fast, slow)
     load = np.log(np.maximum(quiet, _NOTHING))
-    at = np.log(np.maximum(seen, _NOTHING)) - np.log(np.maximum(watched, _NOTHING))
-    at = np.clip(at, low, high)
-    for _ in range(_STEPS):
-        x = np.exp(at)[item] * length
+    start = np.log(np.maximum(seen, _NOTHING)) - np.log(np.maximum(watched, _NOTHING))
+
+    def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
+        x = np.exp(log_rate)[item] * length
         pull = tally * x / np.expm1(np.minimum(x, 700.0))
         found = np.maximum(tallied(item, pull, n) + prior_changes, _NOTHING)
         bend = tallied(item, pull * (1 + x / np.expm1(-x)), n) / found
-        off = np.where(low < high, np.log(found) - at - load, 0.0)
-        low, high = np.where(off > 0, at, low), np.where(off < 0, at, high)
-        after = at + off / (1 - bend)
-        after = np.where((after > low) & (after < high), after, (low + high) / 2)
-        step = np.where(off == 0, 0.0, after - at)
-        at = at + step
-        if np.max(np.abs(step), initial=0.0) < _CLOSE:
-            break
-    return np.exp(at)
+        return np.log(found) - log_rate - load, bend - 1.0
+
+    return np.exp(falling_roots(surplus, low, high, start))

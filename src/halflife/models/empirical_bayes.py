@@ -1,0 +1,257 @@
+"""Change rates of many items at once, each of which learns from all the others.
+
+An item with few looks says little about its own rate. What the population says, the
+prior, fills the gap: it is estimated from all items together and then turned, item
+by item, into a posterior. Robbins, "An empirical Bayes approach to statistics", 1956;
+the prior is the nonparametric maximum likelihood estimate of Laird, JASA 1978, on a
+fixed grid of rates.
+
+A posterior on the grid is 80 numbers. It is kept as two, those of the Gamma
+distribution that gives the same survival at two moments: one by which most copies
+have gone stale or 100 days have passed, and one by which a quarter as many have.
+(The Gamma with the same mean and variance of ln(rate) is far off where many items
+never change, because it looks at times that nobody will wait for.)
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.arrays import Bools, Bytes, Floats, Ints
+from halflife.errors import NotFitted
+from halflife.history import Gaps
+from halflife.models.gaps import check_gaps, statuses, tallied
+from halflife.models.poisson import GammaSurvival
+from halflife.models.roots import falling_roots
+
+Table: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
+_CHUNK = 8192  # rows at a time, so that scratch space stays small
+_SAMPLE = 4000  # items that the prior is estimated from
+_ROUNDS = 200
+_SETTLED = 1e-5  # largest change of a prior's weight in the last round
+_SHORTEST, _LONGEST = 1e-9, 1e9  # days; gaps beyond count as these
+_HORIZON = 100.0  # days ahead for which the Gamma must be right
+_MOSTLY = 0.7  # stale by the later of the two moments
+_PART = 0.25  # of that, stale by the earlier one
+
+
+@dataclass(frozen=True, slots=True)
+class RateGrid:
+    """Rates that an item may have, in changes a day, evenly spaced in the logarithm."""
+
+    slowest: float = 1e-4
+    fastest: float = 1e3
+    points: int = 80
+
+    @property
+    def rate(self) -> Floats:
+        """The rates, ascending."""
+        return np.geomspace(self.slowest, self.fastest, self.points)
+
+    @property
+    def step(self) -> float:
+        """How far apart two neighbours lie, in ln(rate)."""
+        return float(np.log(self.fastest / self.slowest)) / (self.points - 1)
+
+
+GRID = RateGrid()
+
+
+class Posterior(NamedTuple):
+    """What is believed about each item's rate.
+
+    Attributes:
+        shape: Of the Gamma distribution with the same survival.
+        exposure: Its inverse scale, in days.
+        mean: The mean rate, in changes a day.
+
+    """
+
+    shape: Floats
+    exposure: Floats
+    mean: Floats
+
+
+def log_likelihood(gaps: Gaps, n_items: int, grid: RateGrid = GRID) -> Table:
+    """Return ln P(gaps of item i | rate k) as row i, column k."""
+    table = np.zeros((n_items, grid.points), dtype=np.float32)
+    add_log_likelihood(table, gaps, grid)
+    return table
+
+
+def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
+    """Add gaps to the log-likelihoods in place; row ``i`` of the table is item ``i``.
+
+    A quiet gap g adds -r g, and one that saw a change ln(1 - exp(-r g)). The cost is
+    that of the new gaps alone.
+    """
+    rate = grid.rate
+    days = np.clip(gaps.length, _SHORTEST, _LONGEST)
+    quiet = np.flatnonzero(~gaps.changed)
+    rows, code = np.unique(gaps.item[quiet], return_inverse=True)
+    still = tallied(code, days[quiet] * gaps.tally[quiet], rows.size)
+    for part in _parts(rows.size):
+        table[rows[part]] -= np.multiply.outer(still[part], rate)
+    busy = np.flatnonzero(gaps.changed)
+    busy = busy[np.argsort(gaps.item[busy], kind="stable")]
+    for part in _parts(busy.size):
+        some = busy[part]
+        # Gaps from a fold have few distinct lengths; logarithms are dear.
+        length, code = np.unique(days[some], return_inverse=True)
+        each = np.log(-np.expm1(-np.multiply.outer(length, rate)))
+        item, tally = gaps.item[some], gaps.tally[some, None]
+        first = np.flatnonzero(np.diff(item, prepend=-1))
+        table[item[first]] += np.add.reduceat(each[code] * tally, first, axis=0)
+
+
+def wide_prior(grid: RateGrid = GRID) -> Floats:
+    """Return the prior before anything was seen: ln(rate) normal about once a month."""
+    weight = np.exp(-0.5 * (np.log(grid.rate * 30.0) / 2.5) ** 2)
+    return np.asarray(weight / weight.sum())
+
+
+def fit_prior(
+    table: Table, grid: RateGrid = GRID, *, pretend: float = 20.0, sample: int = _SAMPLE
+) -> Floats:
+    """Return the weights of the grid's rates in the population.
+
+    Expectation maximisation of the marginal likelihood, over at most ``sample`` items
+    evenly spaced among the rows. ``pretend`` items spread like ``wide_prior`` are
+    added, so that a small population is not taken for the whole world.
+    """
+    wide = wide_prior(grid)
+    rows = np.linspace(0, len(table) - 1, min(len(table), sample)).astype(np.intp)
+    some = table[rows].astype(np.float64)
+    likelihood = np.exp(some - some.max(axis=1, keepdims=True))
+    prior = wide
+    for _ in range(_ROUNDS):
+        shares = prior * (likelihood.T @ (1.0 / (likelihood @ prior)))
+        after = (shares + pretend * wide) / (rows.size + pretend)
+        moved = float(np.max(np.abs(after - prior)))
+        prior = after
+        if moved < _SETTLED:
+            break
+    return prior
+
+
+def grid_posterior(table: Table, prior: Floats) -> Floats:
+    """Return P(rate k | gaps of item i) as row i, column k."""
+    weight = np.exp(table - table.max(axis=1, keepdims=True)) * prior
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def posterior(table: Table, prior: Floats, grid: RateGrid = GRID) -> Posterior:
+    """Return each item's posterior, as a Gamma distribution and its mean."""
+    columns = np.empty((3, len(table)))
+    rate = grid.rate
+    for part in _parts(len(table)):
+        weight = grid_posterior(table[part], prior)
+        columns[:2, part] = _as_gamma(weight, grid)
+        columns[2, part] = weight @ rate
+    return Posterior(*columns)
+
+
+def _as_gamma(weight: Floats, grid: RateGrid) -> tuple[Floats, Floats]:
+    """Return the shape and exposure with the same survival at two moments.
+
+    With S = (1 + t / b) ** -a, ln S(t1) / ln S(t2) depends on b alone. For a mixture
+    of exponentials it lies between t1 / t2 and 1, so b always exists.
+    """
+    time, losses = _losses(grid)
+    lost = weight @ losses
+    every = np.arange(len(weight))
+    late = np.clip((lost < _MOSTLY).sum(axis=1), 1, time.size - 1)
+    early = (lost < _PART * lost[every, late, None]).sum(axis=1)
+    early = np.clip(early, 0, late - 1)
+    drop = -np.log1p(-lost[every, late])
+    target = np.log(-np.log1p(-lost[every, early]) / drop)
+    ratio = time[late] / time[early]
+
+    def surplus(log_b: Floats) -> tuple[Floats, Floats]:
+        z = np.exp(-log_b)  # the earlier moment over b
+        one, two = np.log1p(z), np.log1p(ratio * z)
+        slope = -z / ((1 + z) * one) + ratio * z / ((1 + ratio * z) * two)
+        return np.log(one / two) - target, slope
+
+    ends = np.full(late.size, 14.0)
+    log_b = falling_roots(surplus, -2 * ends, ends, np.zeros(late.size), 1e-9)
+    exposure = np.exp(log_b) * time[early]
+    return drop / np.log1p(time[late] / exposure), exposure
+
+
+@lru_cache(maxsize=8)
+def _losses(grid: RateGrid) -> tuple[Floats, Floats]:
+    """Return moments, and the chance of a change by then at each rate of the grid.
+
+    The chance is averaged over the cell around the rate: the grid's coarseness counts
+    as uncertainty, or a long history would make us certain of a grid point.
+    """
+    time = np.geomspace(0.01 / grid.fastest, _HORIZON, 64)
+    within = np.exp(grid.step * (np.arange(5) - 2.0) / 5)
+    rate = np.multiply.outer(grid.rate, within)
+    return time, -np.expm1(-np.multiply.outer(rate, time)).mean(axis=1)
+
+
+def _parts(n: int) -> list[slice]:
+    return [slice(start, start + _CHUNK) for start in range(0, n, _CHUNK)]
+
+
+class EmpiricalBayesRate:
+    """Rates of many items, each shrunk towards what the population shows.
+
+    Args:
+        grid: The rates that an item may have.
+        pretend: How many items the wide default prior is worth.
+
+    Attributes:
+        rate_: Posterior mean rate of each item, in changes a day.
+        shape_: Shape of the Gamma distribution that stands for the posterior.
+        exposure_: Its inverse scale, in days.
+        prior_: Weights of the grid's rates in the population.
+        status_: What the looks can tell about each rate; see ``Status``.
+
+    >>> calm, busy = np.zeros(50, bool), np.ones(50, bool)
+    >>> item = np.repeat([0, 1], 50)
+    >>> model = EmpiricalBayesRate().fit(item, np.ones(100), np.append(calm, busy))
+    >>> bool(model.rate_[0] < 0.05 and model.rate_[1] > 2)
+    True
+
+    """
+
+    rate_: Floats
+    shape_: Floats
+    exposure_: Floats
+    prior_: Floats
+    status_: Bytes
+
+    def __init__(self, *, grid: RateGrid = GRID, pretend: float = 20.0) -> None:
+        self.grid = grid
+        self.pretend = pretend
+
+    def fit(
+        self,
+        item: Ints,
+        length: Floats,
+        changed: Bools,
+        tally: Floats | None = None,
+        *,
+        n_items: int | None = None,
+    ) -> Self:
+        """Estimate the population and every item in it from gaps between looks."""
+        gaps, n = check_gaps(item, length, changed, tally, n_items)
+        table = log_likelihood(gaps, n, self.grid)
+        self.prior_ = fit_prior(table, self.grid, pretend=self.pretend)
+        believed = posterior(table, self.prior_, self.grid)
+        self.shape_, self.exposure_, self.rate_ = believed
+        self.status_ = statuses(gaps, n)
+        return self
+
+    def survival(self) -> GammaSurvival:
+        """Return the survival of the items, uncertainty about the rates included."""
+        if not hasattr(self, "shape_"):
+            raise NotFitted("call fit() before survival()")
+        return GammaSurvival(self.shape_, self.exposure_)

@@ -1,0 +1,41 @@
+"""Roots of many functions at once."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from halflife.arrays import Floats
+
+_STEPS = 100
+
+
+def falling_roots(
+    function: Callable[[Floats], tuple[Floats, Floats]],
+    low: Floats,
+    high: Floats,
+    start: Floats,
+    close: float = 1e-12,
+) -> Floats:
+    """Return where each of many falling functions crosses zero, between two ends.
+
+    ``function`` returns the values and slopes of all of them. Newton's steps are
+    taken where they stay between the ends, which close in; elsewhere the middle is.
+    A function that does not cross zero is followed to the end where it is nearest.
+
+    >>> none, ten, one = np.zeros(1), np.full(1, 10.0), np.ones(1)
+    >>> falling_roots(lambda x: (4 - x * x, -2 * x), none, ten, one)
+    array([2.])
+    """
+    at = np.clip(start, low, high)
+    for _ in range(_STEPS):
+        value, slope = function(at)
+        value = np.where(low < high, value, 0.0)
+        low, high = np.where(value > 0, at, low), np.where(value < 0, at, high)
+        after = at - value / np.minimum(slope, -1e-300)
+        inside = (after > low) & (after < high)
+        step = np.where(inside, after, (low + high) / 2) - at
+        step = np.where(value == 0, 0.0, step)
+        at = at + step
+        if np.max(np.abs(step), initial=0.0) < close:
+            break
+    return np.asarray(at)
