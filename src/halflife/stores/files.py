@@ -1,6 +1,7 @@
 """Opening, copying and mistrusting the state file."""
 
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from halflife.errors import Damaged, StoreError, TooNew, UsageError
 from halflife.stores import schema
 
 BUSY = 10.0  # seconds to wait while another process writes
+_OLDEST = (3, 38)  # STRICT tables, json_each built in
+_SHARED = {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "nfs", "nfs4", "smb3", "smbfs"}
 _MAGIC = b"SQLite format 3\0"
 _WORDS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and try again",
@@ -21,7 +24,7 @@ _WORDS = {
     sqlite3.SQLITE_LOCKED: "another program is writing to it; try again",
     sqlite3.SQLITE_IOERR: "the disk failed or is full; check it and try again",
     sqlite3.SQLITE_NOMEM: "there is not enough memory",
-    sqlite3.SQLITE_MISUSE: "it is closed",
+    sqlite3.SQLITE_TOOBIG: "a value is too large",
 }
 
 
@@ -64,16 +67,33 @@ def damaged(path: Path, what: str) -> Damaged:
 def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
     """Open the state file, made or brought up to date if need be."""
     with translated(path):
-        if create and not readonly:
+        _check_place(path, create=create, readonly=readonly)
+        if create:
             _touch(path)
-        _check_start(path, create=create and not readonly)
+        _check_start(path, create=create)
         db = _dial(path, readonly=readonly)
         try:
-            _prepare(db, path, create=create, readonly=readonly)
+            found = _identify(db, path, create=create)
+            _prepare(db, path, found, readonly=readonly)
         except BaseException:
             db.close()
             raise
     return db
+
+
+def disk_kind(path: Path, mounts: str) -> str:
+    r"""Return the kind of file system a path lies on; ``mounts`` is a mountinfo.
+
+    >>> mounts = "22 1 0:2 / / rw - ext4 /dev/sda rw\n23 22 0:3 / /n rw - nfs4 s:/ rw"
+    >>> disk_kind(Path("/n/state.db"), mounts), disk_kind(Path("/nn"), mounts)
+    ('nfs4', 'ext4')
+    """
+    kinds = {}
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), before.split()[4])
+        kinds[Path(point)] = after.split()[0]
+    return next((kinds[p] for p in [path, *path.parents] if p in kinds), "")
 
 
 def copy(db: sqlite3.Connection, target: Path) -> None:
@@ -112,6 +132,24 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def _check_place(path: Path, *, create: bool, readonly: bool) -> None:
+    if sqlite3.sqlite_version_info < _OLDEST:
+        have = sqlite3.sqlite_version
+        raise StoreError(f"SQLite {have} is too old for {path}; use 3.38 or newer")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: there is no such folder; make it first")
+    if not create and not path.exists():
+        raise StoreError(f"there is no state file {path}; check the path")
+    mounts = Path("/proc/self/mountinfo")
+    if not readonly and mounts.exists():
+        kind = disk_kind(path.resolve(), mounts.read_text(errors="replace"))
+        if kind in _SHARED:
+            raise StoreError(
+                f"{path} lies on a network disk ({kind}), where two machines could"
+                " write to it at once; keep the state on a local disk"
+            )
+
+
 def _check_start(path: Path, *, create: bool) -> None:
     with path.open("rb") as file:
         start = file.read(len(_MAGIC))
@@ -134,43 +172,39 @@ def _wal(path: Path) -> Path:
 
 
 def _prepare(
-    db: sqlite3.Connection, path: Path, *, create: bool, readonly: bool
+    db: sqlite3.Connection, path: Path, found: int | None, *, readonly: bool
 ) -> None:
+    """Set the connection up, and bring a file of version ``found`` up to date."""
     known = len(schema.STEPS)
-    found = _identify(db, path, create=create and not readonly)
-    if found > known:
+    if found is not None and found > known:
         raise TooNew(
             f"{path} was written by a newer halflife (schema {found}, this one knows"
             f" {known}); upgrade halflife"
         )
-    if readonly:
-        if found < known:
-            raise StoreError(
-                f"{path} was written by an older halflife (schema {found}, now"
-                f" {known}); run a sync to bring it up to date"
-            )
-    else:
-        mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":
+    if readonly and found != known:
+        raise StoreError(
+            f"{path} was written by an older halflife (schema {found}, now {known});"
+            " run a sync to bring it up to date"
+        )
+    if not readonly:
+        if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise StoreError(f"{path}: its disk cannot be shared; use a local disk")
         db.execute("PRAGMA synchronous = FULL")
-        if 0 < found < known:
+        if found is not None and found < known:
             copy(db, path.with_name(f"{path.name}.backup-v{found}"))
         schema.upgrade(db, schema.STEPS)
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA trusted_schema = OFF")
-    db.execute("PRAGMA cell_size_check = ON")
+    for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+        db.execute(f"PRAGMA {pragma}")
 
 
-def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int:
-    """Return the file's schema version; 0 if it is new."""
+def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None:
+    """Return the file's schema version; None if there is nothing in it yet."""
     mark = db.execute("PRAGMA application_id").fetchone()[0]
-    if mark == schema.APPLICATION_ID:
+    used = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if mark == schema.APPLICATION_ID and used:
         return schema.version(db)
-    if mark or db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        raise Damaged(
-            f"{path} belongs to another program; choose another path for the state"
-        )
+    if mark or used:
+        raise Damaged(f"{path} belongs to another program; use another path")
     if not create:
         raise damaged(path, "it is empty")
-    return 0
+    return None

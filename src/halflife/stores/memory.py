@@ -48,6 +48,7 @@ class MemoryStore:
         self._details: dict[str, Observation] = {}
         self._content: dict[str, Content] = {}
         self._leases: dict[str, _Lease] = {}
+        self._interrupted: dict[tuple[str, ...], _Lease] = {}
         self._runs = 0
         self._ledger: dict[float, int] = {}
         self._hosts: dict[str, HostState] = {}
@@ -113,22 +114,28 @@ class MemoryStore:
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
         names = named(sources)
-        before = {s: self._leases[s] for s in names if s in self._leases}
-        for source, held in before.items():
-            if held.expires > now:
-                raise AlreadyRunning(
-                    f"source {source!r} is being synced since day {held.run.began:g};"
-                    " finish that run first"
-                )
-        stale = {held.run.id for held in before.values()}
-        self._leases = {s: x for s, x in self._leases.items() if x.run.id not in stale}
+        for held in self._holders(names, now):
+            self._interrupted[held.run.sources] = held
+            for source in held.run.sources:
+                self._leases.pop(source, None)
         self._runs += 1
         run = Run(self._runs, self._runs, names, now)
-        for held in before.values():
-            if held.run.sources == names and now - held.expires <= RESUME_WITHIN:
-                run = replace(run, began=held.run.began, resumed=True)
+        before = self._interrupted.pop(names, None)
+        if before is not None and now - before.expires <= RESUME_WITHIN:
+            run = replace(run, began=before.run.began, resumed=True)
         self._leases.update((s, _Lease(run, now + lease)) for s in names)
         return run
+
+    def _holders(self, names: Sequence[str], now: float) -> list[_Lease]:
+        """Return the leases on sources that have run out; others must be respected."""
+        held = [(s, self._leases[s]) for s in names if s in self._leases]
+        for source, lease in held:
+            if lease.expires > now:
+                raise AlreadyRunning(
+                    f"source {source!r} is being synced since day"
+                    f" {lease.run.began:g}; finish that run first"
+                )
+        return [lease for _, lease in held]
 
     def renew(self, run: Run, now: float, *, lease: float) -> None:
         """Keep the lease; raise ``LeaseLost`` if another took it."""

@@ -62,6 +62,7 @@ class SqliteStore:
 
         """
         where = Path(path)
+        create = create and not readonly
         db = files.connect(where, create=create, readonly=readonly)
         return cls(db, where, owner or Owner.here())
 

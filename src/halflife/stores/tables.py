@@ -92,15 +92,16 @@ def add_items(
     db: sqlite3.Connection, items: Iterable[Item], at: float | None = None
 ) -> None:
     """Write items down; of a known one, the weight."""
-    sources: dict[str, int] = {}
-    groups: dict[str, int] = {}
-    for i in items:
-        if i.source not in sources:
-            sources[i.source] = source_id(db, i.source)
-        if i.group not in groups:
-            groups[i.group] = _group_id(db, i.group)
-        row = sources[i.source], i.key, i.weight, i.cost, groups[i.group], at
-        db.execute(_ADD_ITEM, row)
+    given = list(items)
+    source = {name: source_id(db, name) for name in {i.source for i in given}}
+    group = {name: _group_id(db, name) for name in {i.group for i in given}}
+    db.executemany(
+        _ADD_ITEM,
+        (
+            (source[i.source], i.key, i.weight, i.cost, group[i.group], at)
+            for i in given
+        ),
+    )
 
 
 def item_id(db: sqlite3.Connection, key: str) -> int | None:
