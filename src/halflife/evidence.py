@@ -26,6 +26,7 @@ Texts: TypeAlias = NDArray[np.object_]
 
 CLASSES_PER_OCTAVE = 8
 SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
+_ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
 NEVER: int = -1  # the ``seen`` of an item that was never looked at
 
 _BLANK: dict[str, tuple[type[np.generic], object]] = {
@@ -50,7 +51,7 @@ def classes(length: Floats) -> tuple[Ints, Floats]:
     """Return the class below each gap length, and the share of the class above.
 
     A gap is split between its two neighbours so that the logarithm of its length
-    is kept; the log-likelihood is then right to 3e-4 a look.
+    is kept; the log-likelihood is then right to 5e-4 a look.
 
     >>> classes(np.array([1.0, 2.0]))[0]
     array([0, 8])
@@ -211,8 +212,8 @@ class Evidence:
 
         Hints are not looks and add nothing. Every item must be known.
         """
-        if (looks.seen == Seen.HINT).any():
-            looks = looks.take(np.flatnonzero(looks.seen != Seen.HINT).tolist())
+        if (looks.seen == _HINT).any():
+            looks = looks.take(np.flatnonzero(looks.seen != _HINT).tolist())
         rows = np.fromiter(map(self._row.__getitem__, looks.keys), np.intp, len(looks))
         if rows.size > 1 and len(set(looks.keys)) < rows.size:
             return self._weigh_in_turns(looks, np.unique(rows))
@@ -222,14 +223,15 @@ class Evidence:
         """Make a fold part of the evidence."""
         for name in FOLDED:
             getattr(self, name)[fold.rows] = getattr(fold, name)
-        length = class_length(fold.gap_class)
-        found = np.ones(length.size, np.bool_)
-        self._gaps.add(Gaps(fold.gap_item, length, found, fold.gap_tally))
+        if fold.gap_item.size:
+            length = class_length(fold.gap_class)
+            found = np.ones(length.size, np.bool_)
+            self._gaps.add(Gaps(fold.gap_item, length, found, fold.gap_tally))
         self._gaps.add(_quiet(fold.rows, fold.quiet_gap))
 
     def _weigh_once(self, looks: Looks, rows: Ints) -> Fold:
         """Weigh looks at different items; ``rows`` says which."""
-        good = looks.seen <= Seen.ABSENT
+        good = looks.seen <= _ABSENT
         last, at, known = self.last_at[rows], looks.at, self.seen[rows]
         digest = self.digest[rows]
         seen_digest = np.array(looks.digest, dtype=np.object_)
@@ -238,9 +240,8 @@ class Evidence:
         gap = np.where(good & np.isfinite(last) & (at > last), at - last, 0.0)
         changed = good & (known != NEVER) & differs
         tallied = changed & (gap > 0)
-        below, share = classes(gap[tallied])
+        item, number, tally = _tallied(rows[tallied], gap[tallied])
         quiet = np.where(changed, 0.0, gap)
-        item, number, tally = _split(rows[tallied], below, share)
         return Fold(
             rows=rows,
             last_at=np.where(good, at, last),
@@ -330,7 +331,7 @@ def rounds(looks: Looks) -> list[Looks]:
     parts: list[list[int]] = []
     times: dict[str, int] = {}
     for i, key in enumerate(looks.keys):
-        if looks.seen[i] == Seen.HINT:
+        if looks.seen[i] == _HINT:
             continue
         turn = times[key] = times.get(key, -1) + 1
         if turn == len(parts):
@@ -339,8 +340,11 @@ def rounds(looks: Looks) -> list[Looks]:
     return [looks.take(part) for part in parts]
 
 
-def _split(item: Ints, below: Ints, share: Floats) -> tuple[Ints, Ints, Floats]:
+def _tallied(item: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
     """Return the tally of gaps over the class below each and the one above."""
+    if item.size == 0:
+        return item, item, length
+    below, share = classes(length)
     inside = share > 0
     return (
         np.concatenate([item, item[inside]]),

@@ -11,6 +11,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from halflife.errors import Damaged, StoreError
 from halflife.evidence import Evidence, Fold
 from halflife.history import History
@@ -246,8 +248,8 @@ class SqliteStore:
         """Write looks and what they add; return those that are new, and the fold."""
         fresh, places = tables.insert_looks(db, run.id, looks, evidence)
         fold = evidence.weigh(about(evidence, fresh))
-        looked = zip(fresh.keys, fresh.seen, places.tolist(), strict=True)
-        held = {key: place for key, seen, place in looked if seen <= Seen.ABSENT}
+        good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
+        held = {fresh.keys[i]: int(places[i]) for i in good}
         tables.save_fold(db, evidence, fold, held)
         for o in fresh.details:
             row = evidence.row(o.key)

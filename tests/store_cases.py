@@ -1,0 +1,77 @@
+"""Looks and stores for tests of evidence and stores."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import strategies as st
+
+from halflife.evidence import FOLDED, Evidence
+from halflife.observation import Looks, Observation, Seen
+
+KEYS = ("a", "b", "c")
+HEX = "00112233445566778899aabbccddeeff"
+digests = st.sampled_from(["", "1", "2", HEX, HEX.upper()])
+
+
+def present(key, at, digest="1", **more):
+    return Observation(key, at, Seen.PRESENT, digest, **more)
+
+
+def absent(key, at):
+    return Observation(key, at, Seen.ABSENT)
+
+
+def failed(key, at, note="timed out"):
+    return Observation(key, at, Seen.FAILED, note=note)
+
+
+def hint(key, at, **more):
+    return Observation(key, at, Seen.HINT, **more)
+
+
+@st.composite
+def observations(draw, keys=KEYS, *, forward=False):
+    """Draw looks in the order they were made; the clock may jump unless forward."""
+    step = st.floats(2**-10, 40.0, width=32)
+    times = st.floats(0.0, 1000.0, width=32)
+    now, made = 0.0, []
+    for key in draw(st.lists(st.sampled_from(keys), max_size=25)):
+        now = now + draw(step) if forward else draw(times)
+        seen = draw(st.sampled_from(Seen))
+        digest = draw(digests) if seen is Seen.PRESENT else ""
+        made.append(Observation(key, now, seen, digest))
+    return made
+
+
+@st.composite
+def batched(draw, looks):
+    """Draw a way to cut looks into batches."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(looks)), max_size=5)))
+    edges = [0, *cuts, len(looks)]
+    return [Looks.of(looks[start:end]) for start, end in pairwise(edges)]
+
+
+def fold(evidence, batches):
+    for looks in batches:
+        evidence.take(evidence.weigh(looks))
+    return evidence
+
+
+def state(evidence: Evidence):
+    """Return everything that counts about evidence, for comparison."""
+    columns = {name: getattr(evidence, name).tolist() for name in FOLDED}
+    settings = evidence.weight.tolist(), evidence.cost.tolist()
+    groups = [evidence.groups[g] for g in evidence.group]
+    return evidence.keys, settings, groups, columns, tallies(evidence)
+
+
+def tallies(evidence: Evidence):
+    """Return the tally of changed gaps and the sum of quiet ones, item by item."""
+    gaps = evidence.gaps()
+    changed: dict[tuple[int, float], float] = {}
+    for i in np.flatnonzero(gaps.changed):
+        place = int(gaps.item[i]), float(gaps.length[i])
+        changed[place] = changed.get(place, 0.0) + float(gaps.tally[i])
+    quiet = np.zeros(len(evidence))
+    np.add.at(quiet, gaps.item[~gaps.changed], gaps.length[~gaps.changed])
+    return changed, np.round(quiet, 9).tolist()
