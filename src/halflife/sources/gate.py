@@ -194,8 +194,8 @@ class Gate:
             trip.purse.pay()
             lane.mark()
             reply = await self._wire.send(url, trip.call(url, lane.mark))
-        except Unreachable:
-            lane.mark()
+        except (Unreachable, asyncio.CancelledError):
+            lane.mark()  # it may have arrived only now
             raise
         finally:
             if entered:
@@ -256,10 +256,13 @@ class Gate:
 def _target(url: URL, location: str) -> URL:
     """Return where a redirect leads, if we may go there."""
     try:
-        return check_url(url.join(parse_reference(location)))
+        reference = parse_reference(location)
+        # «http:/x» is read as a path by some and as a host by others.
+        target = reference if reference.scheme else url.join(reference)
+        return check_url(target)
     except UsageError:
         raise Refused(
-            f"{url.raw_host}: redirects to something that must not be fetched"
+            f"{url.raw_host}: it redirects to what must not be fetched"
         ) from None
 
 
