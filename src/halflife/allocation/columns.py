@@ -81,7 +81,7 @@ def columns(
     _refuse("shape", shapes, outside, f"between {SHAPES[0]} and {SHAPES[1]}")
     scale = float(weights.max(initial=0.0))
     pace = rates if shape is None else rates ** (1.0 / shapes)
-    _refuse("rate", rates, pace > HUGE, "below 1e30 a day")
+    _refuse("rate", rates, pace > HUGE, "so small that rate**(1/shape) is below 1e30")
     return Columns(
         rate=rates,
         weight=_no_dust(weights / scale) if scale > 0 else weights,

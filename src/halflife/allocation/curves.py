@@ -18,6 +18,7 @@ from halflife.arrays import Floats
 Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 _NEWTON_STEPS = 40
+_ALL_GONE = 50.0
 _BELOW_ONE = 1.0 - 2.0**-53
 
 # u - 1 - ln u = e**2 / 2 has the root u = 1 + sum(c * e**k), k = 1, 2, ...
@@ -89,17 +90,23 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
 
     With x = s**shape, ln U is concave in ln x and the start lies left of the root,
     so Newton's steps in the logarithms come from the left and never overshoot.
+    From x = 50 on, exp(-x) is nothing and U is s**2 / 2 less a constant.
     """
     a = 1.0 / shape
-    x = np.maximum((y * (1 + 2 * a) / a) ** (1 / (1 + 2 * a)), (2 * y) ** (0.5 / a))
+    rest = a * special.gamma(2 * a)
+    cut = 0.5 * _ALL_GONE ** (2 * a)
+    near = np.minimum(y, cut)
+    x = (near * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
+    x = np.maximum(x, (2 * near) ** (0.5 / a))
     for _ in range(_NEWTON_STEPS):
         worth = age_worth(x, a)
         slope = -a * x ** (2 * a) * np.expm1(-x) / worth
-        step = np.log(y / worth) / slope
+        step = np.log(near / worth) / slope
         x = x * np.exp(step)
         if np.max(np.abs(step), initial=0.0) < 1e-7:  # the next error is its square
             break
-    return x**a, a / slope
+    s = np.where(y < cut, x**a, np.sqrt(2 * (y + rest)))
+    return s, np.where(y < cut, a / slope, y / s**2)
 
 
 def poisson_age(y: Floats, _: Floats) -> tuple[Floats, Floats]:

@@ -95,8 +95,8 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
         moment = a * special.gamma(2 * a) * special.gammainc(2 * a, x) / x ** (2 * a)
         return np.asarray(0.5 - lasting + moment)
 
-    share = split(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
-    with np.errstate(divide="ignore"):  # no looks: an interval without end
+    with np.errstate(divide="ignore", over="ignore"):  # no looks: no end to it
+        share = split(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
         late = share / np.asarray(frequency, dtype=np.float64)
     return np.where(pace == 0, 0.0, np.where(frequency > 0, late, np.inf))
 
@@ -136,20 +136,20 @@ def marginal(
     """
     pace, x = _scaled(frequency, rate, shape)
     a = 1.0 / np.asarray(shape, dtype=np.float64)
-    some = np.where(pace > 0, pace, 1.0)
     if objective == "freshness":
-        bought: Floats = special.gamma(1 + a) * special.gammainc(1 + a, x) / some
+        bought: Floats = special.gamma(1 + a) * special.gammainc(1 + a, x)
+        unit = pace
     elif objective == "age":
-        bought = age_worth(x, a) / some**2
+        bought, unit = age_worth(x, a), pace**2
     elif objective == "harmonic":
-        bought = (
-            x * split(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x) / some
-        )
+        each = split(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x)
+        bought, unit = x * each, pace
     else:
         raise unknown(objective)
-    ever = np.asarray(frequency) > 0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bought = bought / unit  # what never changes or is never seen is set below
     if objective != "freshness":
-        bought = np.where(ever, bought, np.inf)
+        bought = np.where(np.asarray(frequency) > 0, bought, np.inf)
     return np.where(pace > 0, bought, 0.0)
 
 
@@ -165,7 +165,8 @@ def age_worth(x: Floats, a: Floats | float) -> Floats:
         moment = a * special.gamma(2 * a) * special.gammainc(2 * a, x)
         return np.asarray(0.5 - moment / x ** (2 * a))
 
-    return x ** (2 * a) * split(x, lambda j: (j + 2 * a) / a, large)
+    with np.errstate(over="ignore"):  # without looks there is no end to it
+        return x ** (2 * a) * split(x, lambda j: (j + 2 * a) / a, large)
 
 
 def split(

@@ -3,7 +3,7 @@
 import numpy as np
 
 _TIGHT = 1e-12  # relative; prices this close are one price
-_SATURATED = float(np.log(37.0))  # 1 - exp(-37) is 1 to a float
+_SATURATED = float(np.log(40.0))  # 1 - exp(-40) is 1 to a float
 _STRIDE = 4.0
 
 
@@ -20,6 +20,7 @@ class Search:
         self.low, self.high = -np.inf, np.inf
         self.at = start
         self._last = self._before = np.inf
+        self._seen: tuple[float, float] | None = None
         if np.isfinite(top):
             self.high = _SATURATED
             share = min(float(np.exp(min(start - np.log(top), 0.0))), 0.9)
@@ -48,7 +49,7 @@ class Search:
             self.low = self.at
         else:
             self.high = self.at
-        step = self._newton(total, change, budget)
+        step = self._step(total, change, budget)
         after = self.at + step
         # Newton's steps must halve every other time, or the bracket is halved.
         slow = abs(step) > 0.5 * self._before and np.isfinite(self.high - self.low)
@@ -57,14 +58,29 @@ class Search:
         self._before, self._last = self._last, abs(after - self.at)
         self.at = after
 
-    def _newton(self, total: float, change: float, budget: float) -> float:
+    def _step(self, total: float, change: float, budget: float) -> float:
+        """Return how far to go: along the tangent at first, then along the chord.
+
+        Items about to be given up make the tangent far too steep; the chord is not
+        misled by a few of them.
+        """
         if total <= 0 or change >= 0 or not np.isfinite(total / change):
+            self._seen = None
             return np.inf
-        stretch = 1.0
-        if np.isfinite(self.top):
-            z = np.exp(self.at)
-            stretch = z / np.expm1(z) if z > 0 else 1.0  # d ln(price) / d m
-        return float(np.log(budget / total) * total / (change * stretch))
+        log = float(np.log(total))
+        slope = change / total * self._stretch()
+        if self._seen is not None and self._seen[0] != self.at:
+            chord = (log - self._seen[1]) / (self.at - self._seen[0])
+            slope = chord if chord < 0 else slope
+        self._seen = (self.at, log)
+        return (float(np.log(budget)) - log) / slope
+
+    def _stretch(self) -> float:
+        """Return d ln(price) / d m."""
+        if np.isinf(self.top):
+            return 1.0
+        z = np.exp(self.at)
+        return float(z / np.expm1(z)) if z > 0 else 1.0
 
     def _middle(self) -> float:
         if np.isinf(self.low):

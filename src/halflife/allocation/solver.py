@@ -1,7 +1,7 @@
 """The schedule that spends a budget best, and the price of a request."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from halflife.allocation.search import Search
 from halflife.arrays import Floats
 
 _BLOCK = 8192  # items at a time: what one step needs stays in the processor's cache
+_SAMPLE = 8192
 _CLOSE = 1e-11  # relative; how nearly the budget is met before the last scaling
 _NO_PRICE = 1e-290  # a price of nothing would ask for infinitely many looks
 _STEPS = 200
@@ -65,6 +66,15 @@ class Demand(NamedTuple):
     cost: Floats
     shape: Floats
     limited: bool
+
+    def sample(self, every: int) -> Self:
+        """Return the demand of one item in ``every``."""
+        return self._replace(
+            first=self.first[::every],
+            pace=self.pace[::every],
+            cost=self.cost[::every],
+            shape=self.shape[::every],
+        )
 
     def at(self, price: float, frequency: Floats) -> tuple[float, float]:
         """Fill in the frequencies; return requests a day, and their d / d ln price."""
@@ -141,19 +151,18 @@ def kkt_residual(  # noqa: PLR0913  (an allocation and what it was made from)
     means optimal.
     """
     given = columns(rate, weight, cost, shape)
-    f, price = allocation.frequency, allocation.price / (given.scale or 1.0)
-    if not given.useful.any():
-        return float(f.max(initial=0.0))
-    if budget == 0:
-        missed = float(np.max(_first(given, objective))) / price - 1.0
-        return max(float(f.max()), missed if objective == "freshness" else 0.0)
-    g = given.shape if given.bent else 1.0
-    with np.errstate(invalid="ignore"):  # items of no use are masked below
-        worth = marginal(f, given.rate, shape=g, objective=objective)
-        off = given.weight * worth / (given.cost * price) - 1.0
+    spent = float((given.cost * allocation.frequency).sum())
+    over = abs(spent / budget - 1.0) if budget > 0 else spent
+    some = given.take(given.useful)
+    if not some.rate.size or not np.isfinite(allocation.price):
+        return spent
+    f = allocation.frequency[given.useful]
+    g = some.shape if some.bent else 1.0
+    worth = some.weight * marginal(f, some.rate, shape=g, objective=objective)
+    off = given.scale * worth / (some.cost * allocation.price) - 1.0
     off = np.where(f > 0, np.abs(off), np.maximum(off, 0.0))
-    off = np.where(given.useful, off, f / budget)
-    return max(float(off.max()), abs(float((given.cost * f).sum()) / budget - 1.0))
+    wasted = float(allocation.frequency[~given.useful].max(initial=0.0))
+    return max(over, wasted, float(off.max()))
 
 
 def _check(given: Columns, objective: Objective) -> None:
@@ -173,7 +182,13 @@ def _spend(given: Columns, budget: float, objective: Objective) -> tuple[Floats,
         return np.zeros_like(first), float(first.max()) if limited else np.inf
     curve = (_WEIBULL if given.bent else _POISSON)[objective]
     demand = Demand(curve, first, given.pace, given.cost, given.shape, limited)
-    return settle(demand, budget, _start(demand, budget, objective))
+    every = max(1, first.size // _SAMPLE)
+    sample = demand.sample(every)
+    share = budget * sample.first.size / first.size
+    start = _start(sample, share, objective)
+    if every > 1:  # a sample's price is nearly everyone's, and cheap
+        start = float(np.log(settle(sample, share, start)[1]))
+    return settle(demand, budget, start)
 
 
 def _first(given: Columns, objective: Objective) -> Floats:
@@ -191,7 +206,7 @@ def _start(demand: Demand, budget: float, objective: Objective) -> float:
 
     For Poisson it is an upper bound, and always as good a start as any.
     """
-    g = float(np.mean(demand.shape[:_BLOCK]))
+    g = float(np.mean(demand.shape))
     p = 2 + g if objective == "age" else 1 + g
     c = 1 / p if objective == "age" else g / (p * special.gamma(1 + 1 / g))
     asked = float(np.sum(demand.cost * demand.pace * (c * demand.first) ** (1 / p)))
@@ -227,7 +242,8 @@ def _value(given: Columns, frequency: Floats, objective: Objective) -> float:
     matters = given.weight > 0
     if not matters.any():
         return 1.0 if objective == "freshness" else 0.0
-    f, rate = frequency[matters], given.rate[matters]
+    f = frequency[matters]
+    rate = np.where(given.pace > 0, given.rate, 0.0)[matters]
     g = given.shape[matters] if given.bent else 1.0
     if objective == "freshness":
         each = mean_freshness(f, rate, g)
