@@ -121,7 +121,7 @@ class Replay:
             *self._trace(),
             self.end - self.begin,
             self.budget * (self.end - self.begin),
-            self.recording.weight,
+            weight=self.recording.weight,
         )
 
     def _trace(self) -> tuple[Ints, Floats]:

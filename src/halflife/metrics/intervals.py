@@ -29,6 +29,6 @@ def mean_interval(values: Floats, *, confidence: float = 0.95) -> Interval:
     mean = float(np.mean(values))
     if values.size < 2:
         return Interval(mean, mean, mean)
-    spread = float(np.std(values, ddof=1)) / np.sqrt(values.size)
+    spread = float(np.std(values, ddof=1) / np.sqrt(values.size))
     t = float(special.stdtrit(values.size - 1, 0.5 + confidence / 2.0))
     return Interval(mean, mean - t * spread, mean + t * spread)
