@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from halflife.config import Config, Secret, SourceConfig
-from halflife.config_edit import TEMPLATE, add_source, added, init, replace
+from halflife.config_edit import TEMPLATE, add_sources, init, replace, with_sources
 from halflife.errors import ConfigError, UsageError
 
 
@@ -240,10 +240,10 @@ name = "news"
 def test_adding_to_a_source_keeps_comments_and_known_pages(path):
     path.write_text(MINE)
     pages = ("https://example.org/", "https://example.org/b")
-    config, text = add_source(path, SourceConfig(name="docs", pages=pages))
+    config = add_sources(path, [SourceConfig(name="docs", pages=pages)])
     assert config.source[0].pages == pages
     assert config == Config.load(path)
-    assert path.read_text() == text
+    text = path.read_text()
     for comment in ("# my settings", "# here", "# the docs", "# start"):
         assert comment in text
     assert config.source[1].name == "news"
@@ -254,30 +254,31 @@ def test_adding_a_new_source_puts_it_last(path):
     new = SourceConfig(
         name="new", maps=("https://new.example/s.xml",), weight=3.0, allow=("::1/128",)
     )
-    config, text = add_source(path, new)
-    assert config.source[2] == new
-    assert text.startswith(MINE.rstrip())
+    other = SourceConfig(name="other", pages=("https://other.example/",))
+    config = add_sources(path, [new, other])
+    assert config.source[2:] == (new, other)
+    assert path.read_text().startswith(MINE.rstrip())
 
 
 def test_adding_to_a_fresh_template_works_twice(path):
     init(path)
     for name in ("a", "b"):
-        add_source(path, SourceConfig(name=name, pages=(f"https://{name}.example/",)))
+        page = f"https://{name}.example/"
+        add_sources(path, [SourceConfig(name=name, pages=(page,))])
     assert [s.name for s in Config.load(path).source] == ["a", "b"]
 
 
 def test_a_dry_run_writes_nothing(path):
     path.write_text(MINE)
-    assert "new.example" in added(
-        path, SourceConfig(name="new", pages=("https://new.example/",))
-    )
+    new = SourceConfig(name="new", pages=("https://new.example/",))
+    assert "new.example" in with_sources(path, [new])
     assert path.read_text() == MINE
 
 
 def test_a_broken_file_is_left_alone(path):
     path.write_text("[budget]\nrequests = -1\n")
     with pytest.raises(ConfigError):
-        add_source(path, SourceConfig(name="a"))
+        add_sources(path, [SourceConfig(name="a")])
     assert path.read_text() == "[budget]\nrequests = -1\n"
 
 

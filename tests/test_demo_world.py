@@ -72,7 +72,7 @@ def test_moving_the_beginning_moves_everything_and_changes_nothing(world):
 def test_the_world_has_the_make_up_it_promises():
     world = build(seed=3, pages=4000, days=40.0)
     recording, n = world.recording, len(world)
-    assert world.founders.size == 4000
+    assert len(world.founders) == 4000
     calm = ~world.restless
     assert np.median(world.rate[calm]) == pytest.approx(0.1, rel=0.25)
     assert 1.4 < np.log(world.rate[calm]).std() < 1.9
@@ -82,6 +82,16 @@ def test_the_world_has_the_make_up_it_promises():
     assert set(recording.weight.tolist()) <= set(range(1, 21))
     assert np.median(recording.weight) == 1
     assert recording.weight.max() == 20
+
+
+def test_the_founders_are_the_pages_there_at_the_beginning(world):
+    founders, whole = world.founders, world.recording
+    assert founders.keys == whole.keys[: len(founders)]
+    assert np.all(founders.born <= BEGAN)
+    assert np.all(whole.born[len(founders) :] > BEGAN)
+    rows = np.arange(len(founders))
+    for t in BEGAN + np.array([0.0, 7.5, 40.0]):
+        assert np.array_equal(founders.states(rows, t), whole.states(rows, t))
 
 
 def test_changes_come_at_the_rate_the_world_states():

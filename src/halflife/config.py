@@ -18,7 +18,6 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from halflife.errors import ConfigError, UsageError
 
@@ -154,6 +153,12 @@ class SourceConfig(_Table):
                 )
         return self
 
+    @property
+    def from_env(self) -> frozenset[str]:
+        """The headers whose values stand in the environment: the secret ones."""
+        given = self.headers.items()
+        return frozenset(n for n, value in given if isinstance(value, FromEnv))
+
     def secrets(self) -> dict[str, Secret]:
         """Return the headers to send, with the environment looked up."""
         return {name: self._header(name) for name in self.headers}
@@ -212,7 +217,7 @@ class Config(_Table):
         try:
             return cls.model_validate({**table, "path": path})
         except ValidationError as error:
-            raise ConfigError(_complaint(path, error.errors()[0])) from None
+            raise ConfigError(f"{path}: {problem(error)}") from None
 
     @property
     def store_path(self) -> Path:
@@ -245,17 +250,18 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _complaint(path: Path, error: ErrorDetails) -> str:
+def problem(error: ValidationError) -> str:
     """Say in one line which key is wrong, why, and what would be right."""
-    place, key = error["loc"], _key_path(error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{path}: {key}: unknown key; {_known(place[:-1], str(place[-1]))}"
-    said = error["msg"].removeprefix("Value error, ").replace("\n", " ")
+    first = error.errors()[0]
+    place, key = first["loc"], _key_path(first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{key}: unknown key; {_known(place[:-1], str(place[-1]))}"
+    said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     said = said[0].lower() + said[1:]
-    shown = error["input"]
+    shown = first["input"]
     if isinstance(shown, str | int | float) and "headers" not in place:
         said += f"; got {_without_password(repr(shown))}"
-    return ": ".join(filter(None, (str(path), key, said)))
+    return f"{key}: {said}" if key else said
 
 
 def _without_password(text: str) -> str:

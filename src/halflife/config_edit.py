@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,34 +57,37 @@ def init(path: Path) -> None:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def add_source(path: Path, source: SourceConfig) -> tuple[Config, str]:
-    """Add a source to the file, or its pages to the source of that name.
+def add_sources(path: Path, sources: Iterable[SourceConfig]) -> Config:
+    """Add sources to the file, or their pages to the sources of the same names.
 
-    Comments and order are kept. The new text is checked before it takes the
-    place of the old one, in one step, so that a crash leaves one or the other.
-    Returns the new settings and the new text.
+    Comments and order are kept. The new text is checked before it takes the place
+    of the old one, in one step, so that a crash leaves one or the other.
     """
-    text = added(path, source)
+    text = with_sources(path, sources)
     config = Config.parse(text, path)
     replace(path, text)
-    return config, text
+    return config
 
 
-def added(path: Path, source: SourceConfig) -> str:
-    """Return the file's text with the source in it; write nothing."""
+def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
+    """Return the file's text with the sources in it; write nothing."""
     import tomlkit  # noqa: PLC0415  (only `halflife add` needs it)
 
     Config.load(path)
     document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    for source in sources:
+        _add(document, source)
+    return tomlkit.dumps(document)
+
+
+def _add(document: "TOMLDocument", source: SourceConfig) -> None:
     table = _table_of(document, source.name)
-    given = source.model_fields_set - {"name"}
     for key in ("pages", "maps", "allow"):
-        if key in given:
+        if key in source.model_fields_set:
             _extend(table, key, getattr(source, key))
     for key in ("weight", "text"):
-        if key in given:
+        if key in source.model_fields_set:
             table[key] = getattr(source, key)
-    return tomlkit.dumps(document)
 
 
 def replace(path: Path, text: str) -> None:

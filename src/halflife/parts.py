@@ -74,4 +74,6 @@ def _describe(point: EntryPoint) -> Part:
         return Part(point.name, point.value, package, f"cannot be loaded: {error}")
     policy = part.policy if isinstance(part, Strategy) else part
     about = (inspect.getdoc(policy) or "").partition("\n")[0]
+    objective = getattr(policy, "objective", "")
+    about += f" Objective: {objective}." if objective else ""
     return Part(point.name, point.value, package, about)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import typer
 import typer.main
+from typer.models import CommandInfo
 
-from halflife.cli import exits, settings, show
-from halflife.cli.app import app
+from halflife.cli import adding, asking, exits, settings, show, studies, syncing
+from halflife.cli.app import VERBS, app
 from halflife.errors import HalflifeError
 
-__all__ = ["main", "settings"]  # importing a module of verbs adds them to the app
+# Importing a module of verbs adds them to the app.
+__all__ = ["adding", "asking", "main", "settings", "studies", "syncing"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    app.registered_commands.sort(key=_place)
     command = typer.main.get_command(app)
     try:
         code = command.main(
@@ -39,6 +42,11 @@ def _run(words: list[str]) -> int:
     except typer.Abort:
         return exits.INTERRUPTED
     return code if isinstance(code, int) else exits.FINE
+
+
+def _place(command: CommandInfo) -> int:
+    """Return where a verb stands in the help."""
+    return VERBS.index(getattr(command.callback, "__name__", ""))
 
 
 def _one_line(error: object) -> str:

@@ -6,6 +6,14 @@ import typer
 
 from halflife import __version__
 
+# In the order in which a newcomer needs them.
+VERBS = (
+    "demo", "init", "add", "sync", "run",
+    "status", "plan", "explain", "forecast", "get",
+    "policies", "replay", "bench",
+)  # fmt: skip
+
+
 app = typer.Typer(
     name="halflife",
     rich_markup_mode=None,

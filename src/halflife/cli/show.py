@@ -39,9 +39,22 @@ def note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def emit(answer: Mapping[str, object]) -> None:
+def emit(answer: Mapping[str, object], *, one_line: bool = False) -> None:
     """Write the result as one JSON object; what is not a number becomes null."""
-    say(json.dumps(_finite(answer), allow_nan=False, indent=2))
+    indent = None if one_line else 2
+    say(json.dumps(_finite(answer), allow_nan=False, indent=indent))
+    sys.stdout.flush()
+
+
+def body(raw: bytes, text: str) -> None:
+    """Write a copy: as it is to a file or pipe, harmless to a terminal."""
+    if sys.stdout.isatty():
+        for line in text.splitlines():
+            say(plain(line))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(raw)
+    sys.stdout.buffer.flush()
 
 
 def _finite(value: object) -> object:
@@ -57,6 +70,26 @@ def _finite(value: object) -> object:
 def figure(mean: float, low: float, high: float) -> dict[str, float]:
     """Return a number with its interval, as every answer in JSON writes it."""
     return {"mean": float(mean), "low": float(low), "high": float(high)}
+
+
+def flat(row: Mapping[str, object]) -> Row:
+    """Return a row for people: a figure with an interval in one cell."""
+    cells: dict[str, Cell] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            cells[name] = interval(value["mean"], value["low"], value["high"])
+        else:
+            cells[name] = value if isinstance(value, int | float) else str(value)
+    return cells
+
+
+def interval(mean: float, low: float, high: float) -> str:
+    """Return a number with its bounds as people write it.
+
+    >>> interval(0.91234, 0.9, 0.93), interval(0.5, 0.5, 0.5)
+    ('0.912 [0.900, 0.930]', '0.500')
+    """
+    return f"{mean:.3f}" if low == high else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def table(rows: Sequence[Row]) -> None:

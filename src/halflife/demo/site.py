@@ -88,7 +88,8 @@ class Site:
         dice = f"{self.world.seed} {request.path} {self.clock}"
         if crc32(dice.encode()) % 1000 >= TROUBLE:
             return None
-        return web.Response(status=503, text="busy, try again later\n")
+        again = {"Retry-After": "0"}
+        return web.Response(status=503, headers=again, text="busy, try again\n")
 
     def _validators(self, page: int) -> dict[str, str]:
         """Return ETag and Last-Modified; some pages lack one, some both."""

@@ -7,6 +7,7 @@ world, so all policies can be compared on it, and the truth is known.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -81,10 +82,19 @@ class World:
         number = int(self.version(page, t)[0])
         return float(moments[start[page] + number - 1]) if number else self.began
 
-    @property
-    def founders(self) -> Ints:
-        """The pages that were there from the beginning."""
-        return np.flatnonzero(self.recording.born <= self.began)
+    @cached_property
+    def founders(self) -> Recording:
+        """What happened to the pages that were there from the beginning."""
+        whole = self.recording
+        n = int(np.count_nonzero(whole.born <= self.began))  # the born come last
+        return Recording(
+            keys=whole.keys[:n],
+            start=whole.start[: n + 1],
+            at=whole.at[: whole.start[n]],
+            weight=whole.weight[:n],
+            born=whole.born[:n],
+            died=whole.died[:n],
+        )
 
 
 def build(

@@ -1,7 +1,8 @@
 """Web pages as a source."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -33,6 +34,7 @@ class SiteSettings:
         text: What of a page matters: ``visible`` text, ``main`` content, ``raw``.
         keep: Whether the content itself is handed on when it is new.
         scope: URL prefixes; pages that a map names are taken only below them.
+        weight: How much the pages that a map names matter.
 
     """
 
@@ -40,6 +42,7 @@ class SiteSettings:
     text: str = "visible"
     keep: bool = True
     scope: tuple[str, ...] = ()
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -76,14 +79,16 @@ class Pages:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncIterator[Looks]:
+    ) -> AsyncGenerator[Looks]:
         """Look at pages, many hosts at a time; yield what was seen as it comes in."""
         visits, failed = self._visits(requests)
         if failed:
             yield Looks.of(failed)
         errand = _Errand(self._gate, now, purse)
-        async for batch in Round(visits, errand, self._concurrency).batches():
-            yield Looks.of(batch)
+        turn = Round(visits, errand, self._concurrency)
+        async with aclosing(turn.batches()) as batches:
+            async for batch in batches:
+                yield Looks.of(batch)
 
     def _visits(
         self, requests: Iterable[Request]
@@ -219,18 +224,23 @@ def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observatio
     page = _page(visit, answer, at, raw, found.text())
     scope = visit.site.scope
     hints = [
-        _hint(entry, visit.source, at)
+        _hint(entry, visit, at)
         for entry in found.entries
         if not scope or entry.key.startswith(scope)
     ]
     return [page, *hints]
 
 
-def _hint(entry: MapEntry, source: str, at: float) -> Observation:
+def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:
     modified = entry.modified
     if modified is not None and modified > at + _FUTURE:
         modified = None
-    item = Item(entry.key, source, group=host_of(entry.key))
+    item = Item(
+        entry.key,
+        visit.source,
+        weight=visit.site.weight,
+        group=host_of(entry.key),
+    )
     return Observation(entry.key, at, Seen.HINT, modified=modified, item=item)
 
 

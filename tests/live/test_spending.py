@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.cli.spending import Wallet, WindowPurse
 from halflife.config import BudgetConfig
 from halflife.errors import BudgetSpent
 from halflife.item import Item
+from halflife.live.spending import Wallet, WindowPurse
 from halflife.stores.memory import MemoryStore
 
 DAY = 20_000.0

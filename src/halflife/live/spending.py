@@ -9,8 +9,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from halflife.config import BudgetConfig
 from halflife.errors import BudgetSpent
+from halflife.evidence import Evidence
 from halflife.stores import Run, Store
 
 SPENT_UNTIL = "income spent until"  # the memo that says so, in days
@@ -29,10 +32,16 @@ class Wallet:
     store: Store
     budget: BudgetConfig
 
+    def spent(self, now: float) -> int:
+        """Return the requests spent in the window that ends now.
+
+        What was spent exactly one window ago has just left it.
+        """
+        return self.store.spent(math.nextafter(now - self.budget.days, math.inf))
+
     def room(self, now: float) -> int:
         """Return the requests left in the window that ends now."""
-        spent = self.store.spent(now - self.budget.days)
-        return max(self.budget.requests - spent, 0)
+        return max(self.budget.requests - self.spent(now), 0)
 
     def income(self, now: float) -> int:
         """Return the requests that have come in since they were last spent."""
@@ -50,6 +59,14 @@ class Wallet:
         self.store.save_memo(SPENT_UNTIL, repr(until))
         return income
 
+    def offer(self, now: float, evidence: Evidence, *, everything: bool = False) -> int:
+        """Return the requests that a sync may spend now.
+
+        Items never seen are looked at as soon as the window has room for them.
+        """
+        seen = 0 if everything else int(np.count_nonzero(evidence.looks))
+        return min(max(self.income(now), len(evidence) - seen), self.room(now))
+
     def _until(self, now: float) -> float:
         """Return the time up to which income was used; nobody is paid for the past."""
         memo = self.store.memo(SPENT_UNTIL)
@@ -57,6 +74,14 @@ class Wallet:
             return now
         # More than a window's worth never adds up, and a clock set back owes nothing.
         return min(max(float(memo), now - self.budget.days), now)
+
+
+def spent(budget: BudgetConfig) -> BudgetSpent:
+    """Return the error that says so."""
+    return BudgetSpent(
+        f"the budget of {budget.requests} requests per {budget.per} is spent; "
+        "wait, or raise [budget] requests"
+    )
 
 
 class WindowPurse:
@@ -92,12 +117,8 @@ class WindowPurse:
         if requests > self._drawn:
             self._draw(requests - self._drawn)
         if requests > self._drawn:
-            budget = self._wallet.budget
             self.stop()
-            raise BudgetSpent(
-                f"the budget of {budget.requests} requests per {budget.per} is spent; "
-                "wait, or raise [budget] requests"
-            )
+            raise spent(self._wallet.budget)
         self._drawn -= requests
         self.spent += requests
 
@@ -109,7 +130,7 @@ class WindowPurse:
         self._drawn_at = self._clock()
         self._charge(draw)
         budget = self._wallet.budget
-        over = self._wallet.store.spent(self._drawn_at - budget.days) - budget.requests
+        over = self._wallet.spent(self._drawn_at) - budget.requests
         self._undrawn -= draw
         if over > 0:
             back = min(over, draw)

@@ -1,0 +1,155 @@
+"""The answers that verbs print, as plain values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from halflife import parts
+from halflife.budget import Budget
+from halflife.cli.show import date, figure, span
+from halflife.config import BudgetConfig, Config
+from halflife.errors import UsageError
+from halflife.evidence import Evidence
+from halflife.live.spending import Wallet
+from halflife.live.wiring import Outlook
+from halflife.models.quality import freshness_forecast
+from halflife.observation import Content
+from halflife.stores import Store
+from halflife.view import View
+
+FINE = 200  # steps of the forecast in which a target is looked for
+MOST_NAMED = 5
+
+
+def freshness_now(view: View) -> dict[str, float]:
+    """Return the believed freshness of the copy, with its 95 % interval."""
+    now = freshness_forecast(view, np.zeros(1))
+    return figure(now.mean[0], now.low[0], now.high[0])
+
+
+def source_rows(
+    seen: Outlook, store: Store, names: Sequence[str]
+) -> list[dict[str, object]]:
+    """Return one row a source: how much there is, and how fresh it is."""
+    owner = {item.key: item.source for item in store.items(names)}
+    column = np.array([owner.get(key, names[0]) for key in seen.view.keys])
+    rows = []
+    for name in names:
+        mine = column == name
+        held = mine & seen.view.held
+        view = replace(seen.view, weight=np.where(mine, seen.view.weight, 0.0))
+        rows.append(
+            {
+                "source": name,
+                "items": int(mine.sum()),
+                "held": int(held.sum()),
+                "freshness": freshness_now(view),
+                "looks": int(seen.view.looks[mine].sum()),
+                "changes": int(seen.view.changes[mine].sum()),
+                "failing": int(np.count_nonzero(seen.evidence.failures[mine])),
+                "last_look": date(seen.evidence.last_at[mine].max(initial=-np.inf)),
+            }
+        )
+    return rows
+
+
+def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, object]:
+    """Return what was spent in the window that ends now, and what is left."""
+    wallet = Wallet(store, budget)
+    room = wallet.room(now)
+    return {
+        "requests": budget.requests,
+        "per": budget.per,
+        "spent": wallet.spent(now),
+        "left": room,
+        "come_in": min(wallet.income(now), room),
+    }
+
+
+def plan_rows(config: Config, seen: Outlook, most: int) -> list[dict[str, object]]:
+    """Return the next looks, best first."""
+    strategy = parts.strategy(config.policy.name, config.policy.objective)
+    rng = np.random.default_rng(0)
+    steps = strategy.policy(seen.view, Budget(most), rng)[:most]
+    return [
+        {"gain": step.gain, "item": step.request.key, "why": step.why} for step in steps
+    ]
+
+
+def find_row(evidence: Evidence, text: str) -> int:
+    """Return the row of the item that people mean; raise ``UsageError``.
+
+    They may give its key, a URL that comes to the same, or a part that only one
+    item has.
+    """
+    row = evidence.row(text)
+    row = evidence.row(_canonical(text)) if row is None and "://" in text else row
+    if row is not None:
+        return row
+    found = [i for i, key in enumerate(evidence.keys) if text in key]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"no item has {text!r} in its name; see `halflife plan`")
+    some = ", ".join(evidence.keys[i] for i in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    raise UsageError(f"{text!r} could be {some}{more}; give more of its name")
+
+
+def _canonical(text: str) -> str:
+    from halflife.sources.addresses import canonical  # noqa: PLC0415  (slow)
+
+    try:
+        return canonical(text)
+    except UsageError:
+        return text
+
+
+def moments(days: float) -> list[float]:
+    """Return times from now on at which a forecast is worth reading.
+
+    >>> moments(2.0)
+    [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0]
+    """
+    return [0.0, *(days * 0.5**k for k in range(5, 0, -1)), days]
+
+
+def forecast_rows(
+    view: View, ahead: Sequence[float], target: float | None
+) -> tuple[list[dict[str, object]], float]:
+    """Return the forecast, and when its lower bound falls below the target."""
+    cast = freshness_forecast(view, np.array(ahead))
+    rows: list[dict[str, object]] = [
+        {
+            "in": span(cast.at[i] - view.now) if cast.at[i] > view.now else "now",
+            "at": date(cast.at[i]),
+            "freshness": figure(cast.mean[i], cast.low[i], cast.high[i]),
+        }
+        for i in range(cast.at.size)
+    ]
+    below = None
+    if target is not None:
+        steps = np.linspace(0.0, max(ahead), FINE + 1)
+        below = freshness_forecast(view, steps).first_below(target)
+    return rows, math.inf if below is None else below
+
+
+def verdict(target: float, wait: float) -> str:
+    """Say when the target will be missed."""
+    if wait <= 0:
+        return f"at 95 % confidence it may be below {target:g} already; sync now"
+    if math.isinf(wait):
+        return f"it stays above {target:g} for as long as this forecast goes"
+    return f"sync within {span(wait)} to stay above {target:g} at 95 % confidence"
+
+
+def held_copy(store: Store, key: str) -> tuple[Content, str]:
+    """Return the copy of an item, and as text."""
+    from halflife.sources.text import to_text  # noqa: PLC0415  (slow)
+
+    content = store.content(key)
+    if content is None:
+        raise UsageError(f"there is no copy of {key} yet; run `halflife sync`")
+    return content, to_text(content.media_type, content.body)

@@ -1,0 +1,153 @@
+"""Verbs that look and never send: status, plan, explain, forecast, get."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.config import Config, SourceConfig
+
+Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
+
+
+@app.command()
+def status(
+    sources: Sources = None, *, config: ConfigPath = None, json: Json = False
+) -> None:
+    """Say how fresh the copy is believed to be, and what the budget has left."""
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.answers import budget_left, freshness_now, source_rows  # noqa: PLC0415
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+
+    settings = Config.load(Config.find(config))
+    chosen = settings.named(sources or ())
+    with wiring.reading(settings) as store:
+        seen = wiring.outlook(settings, store, chosen)
+        rows = source_rows(seen, store, wiring.names(chosen))
+        left = budget_left(settings.budget, store, seen.now)
+    fresh = freshness_now(seen.view)
+    if json:
+        head = {"store": str(settings.store_path), "at": show.date(seen.now)}
+        show.emit({**head, "freshness": fresh, "budget": left, "results": rows})
+        return
+    show.table([show.flat(row) for row in rows])
+    show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
+    show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
+
+
+@app.command()
+def plan(
+    sources: Sources = None,
+    *,
+    top: Annotated[int, typer.Option(min=1, help="How many looks to show.")] = 10,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Show the next looks, best first, what each buys and why; sends nothing."""
+    from halflife.config import Config  # noqa: PLC0415
+
+    settings = Config.load(Config.find(config))
+    show_plan(settings, settings.named(sources or ()), most=top, json=json)
+
+
+def show_plan(
+    config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
+) -> None:
+    """Show the looks that a sync would spend its next requests on."""
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.answers import plan_rows  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.live.spending import Wallet  # noqa: PLC0415
+
+    with wiring.reading(config) as store:
+        seen = wiring.outlook(config, store, chosen)
+        budget = Wallet(store, config.budget).offer(seen.now, seen.evidence)
+    rows = plan_rows(config, seen, most if most is not None else budget)
+    if json:
+        show.emit({"at": show.date(seen.now), "requests": budget, "results": rows})
+    else:
+        show.table([show.flat(row) for row in rows])
+        show.note(f"a sync now would spend up to {budget} requests")
+
+
+@app.command()
+def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
+    """Say why an item is, or is not, looked at now."""
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.answers import find_row  # noqa: PLC0415
+    from halflife.cli.terms import terms  # noqa: PLC0415
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+
+    settings = Config.load(Config.find(config))
+    with wiring.reading(settings) as store:
+        seen = wiring.outlook(settings, store, settings.source)
+    row = find_row(seen.evidence, item)
+    said = terms(seen.view, row, settings.policy.objective, settings.budget.pace)
+    if json:
+        show.emit(said.row(seen.now))
+        return
+    show.say(show.plain(said.key))
+    for line in said.lines():
+        show.say(f"  {line}")
+
+
+@app.command()
+def forecast(
+    sources: Sources = None,
+    *,
+    at: Annotated[
+        str | None, typer.Option(metavar="+6h", help="Only at this time from now.")
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.01, max=3650, help="How far.")] = 7.0,
+    target: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Freshness to keep up.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how fresh the copy will be if nothing more is fetched."""
+    from halflife.cli import answers, exits, show  # noqa: PLC0415
+    from halflife.cli.words import days as stretch  # noqa: PLC0415
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+
+    settings = Config.load(Config.find(config))
+    ahead = [0.0, stretch("--at", at)] if at else answers.moments(days)
+    with wiring.reading(settings) as store:
+        seen = wiring.outlook(settings, store, settings.named(sources or ()))
+    rows, below = answers.forecast_rows(seen.view, ahead, target)
+    if json:
+        head = {"measure": "freshness", "confidence": 0.95, "target": target}
+        show.emit({**head, "below_target": show.date(below), "results": rows})
+    else:
+        show.table([show.flat(row) for row in rows])
+        if target is not None:
+            show.say(answers.verdict(target, below - seen.now))
+    if target is not None and answers.freshness_now(seen.view)["mean"] < target:
+        raise typer.Exit(exits.BELOW_TARGET)
+
+
+@app.command()
+def get(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
+    """Print the copy we hold of an item."""
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.answers import find_row, held_copy  # noqa: PLC0415
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+
+    settings = Config.load(Config.find(config))
+    with wiring.reading(settings) as store:
+        evidence = store.evidence(wiring.names(settings.source))
+        key = evidence.keys[find_row(evidence, item)]
+        content, text = held_copy(store, key)
+    if json:
+        show.emit({"key": key, "media_type": content.media_type, "text": text})
+    else:
+        show.body(content.body, text)

@@ -1,0 +1,52 @@
+"""Verbs that study policies: replay, bench."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import Json
+
+RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
+
+
+@app.command()
+def replay(  # noqa: PLR0913  (each is an option)
+    history: Annotated[
+        Path, typer.Argument(help="A .csv (key, at), or a folder of Parquet files.")
+    ],
+    *,
+    policies: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Policies to compare.")
+    ] = RIVALS,
+    budgets: Annotated[
+        str,
+        typer.Option(metavar="X,Y,...", help="Looks a day, as shares of the items."),
+    ] = "0.1,0.2",
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Repetitions.")] = 1,
+    days: Annotated[
+        float | None, typer.Option(min=1, help="Replay only the last so many days.")
+    ] = None,
+    ticks: Annotated[int, typer.Option(min=1, max=1440, help="Syncs a day.")] = 4,
+    json: Json = False,
+) -> None:
+    """Score policies on a recorded history, under equal budgets."""
+    from halflife import parts  # noqa: PLC0415
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.comparing import Trial, compare  # noqa: PLC0415
+    from halflife.cli.words import listed, positive  # noqa: PLC0415
+    from halflife.sources import histories  # noqa: PLC0415
+
+    rivals = {name: parts.strategy(name) for name in listed(policies)}
+    shares = [positive("--budgets", word) for word in listed(budgets)]
+    recorded = histories.load(history, days=days)
+    trial = Trial(shares, seeds=seeds, ticks=ticks)
+    with show.progress("replaying", len(rivals) * len(shares), quiet=json) as advance:
+        rows = compare(recorded, rivals, trial, advance)
+    if json:
+        items, length = len(recorded.recording), recorded.end - recorded.begin
+        head = {"history": str(history), "items": items, "days": length}
+        show.emit({**head, "seeds": seeds, "results": rows})
+    else:
+        show.table([show.flat(row) for row in rows])

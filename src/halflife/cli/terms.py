@@ -1,0 +1,164 @@
+"""Why an item is, or is not, looked at now: the terms of the gain, in words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from halflife.allocation import Objective, allocate, index
+from halflife.cli.show import date, figure, span
+from halflife.models.poisson import Exponential, GammaSurvival
+from halflife.view import Survival, View
+
+LATEST = 3650.0  # days; what would be due later than this is never due
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What decides about one item now; times in days.
+
+    Attributes:
+        key: The item.
+        weight: How much it matters.
+        cost: Requests that one look takes.
+        looks: Good looks so far.
+        changes: How many of them found a change.
+        age: Days since the last good look; ``inf`` if there was none.
+        rate: Believed changes a day: mean, low, high.
+        stale: The chance that it has changed since we looked.
+        gain: What a look would buy now, per request.
+        price: What the last request of the budget buys in the long run.
+        due: Days until the gain reaches the price; ``inf`` if it never does.
+
+    """
+
+    key: str
+    weight: float
+    cost: float
+    looks: int
+    changes: int
+    age: float
+    rate: tuple[float, float, float]
+    stale: float
+    gain: float
+    price: float
+    due: float
+
+    def row(self, now: float) -> dict[str, object]:
+        """Return the terms as plain values."""
+        held = self.looks > 0
+        return {
+            "key": self.key,
+            "weight": self.weight,
+            "cost": self.cost,
+            "looks": self.looks,
+            "changes": self.changes,
+            "last_seen": date(now - self.age) if held else None,
+            "age_days": self.age,
+            "rate_per_day": figure(*self.rate),
+            "stale": self.stale,
+            "gain": self.gain,
+            "price": self.price,
+            "due": date(now + self.due),
+            "due_days": self.due,
+            "rate_from": self.rate_from,
+        }
+
+    @property
+    def rate_from(self) -> str:
+        """Where the rate comes from, in words."""
+        if self.looks < 2:
+            return "the other pages alone: there are not two looks at this one yet"
+        if self.changes == 0:
+            return "no change seen so far, weighed against how the other pages behave"
+        if self.changes >= self.looks - 1:
+            return "a change at every look: it may well be faster than we can see"
+        return "its own looks, weighed against how the other pages behave"
+
+    def lines(self) -> list[str]:
+        """Return the terms as sentences."""
+        mean, low, high = self.rate
+        seen = f"last seen {span(self.age)} ago" if self.looks else "never seen"
+        return [
+            f"{seen}; {self.looks} looks so far, {self.changes} found a change",
+            f"changes {mean:.3g} times a day, 95 % between {low:.2g} and {high:.2g}",
+            f"  (from {self.rate_from})",
+            f"{self.stale:.0%} likely to have changed since",
+            f"weight {self.weight:g}, {self.cost:g} request(s) a look",
+            f"a look now would buy {self.gain:.3g}; the price is {self.price:.3g}",
+            self._verdict(),
+        ]
+
+    def _verdict(self) -> str:
+        if self.due == 0:
+            return "so it is due now"
+        if not np.isfinite(self.due):
+            return "so at this budget it is never worth a request"
+        return f"so it will be due in {span(self.due)}"
+
+
+def terms(view: View, row: int, objective: Objective, pace: float) -> Terms:
+    """Return what decides about the item in this row of the view.
+
+    ``pace`` is the budget in requests a day; the price of a request is that of the
+    best fixed schedule under the rates believed now.
+    """
+    weight, cost = float(view.weight[row]), float(view.cost[row])
+    age, survival = float(view.age[row]), _one(view, row)
+    price = allocate(
+        view.rate, pace, weight=view.weight, cost=view.cost, objective=objective
+    ).price
+
+    def gain(at: float) -> float:
+        return weight * float(index(survival, np.array([at]), objective)[0]) / cost
+
+    return Terms(
+        key=view.keys[row],
+        weight=weight,
+        cost=cost,
+        looks=int(view.looks[row]),
+        changes=int(view.changes[row]),
+        age=age,
+        rate=_rate(view, row),
+        stale=1.0 - float(survival.alive(np.array([age]))[0]),
+        gain=gain(age),
+        price=price,
+        due=_wait(gain, age, price) if np.isfinite(age) else 0.0,
+    )
+
+
+def _one(view: View, row: int) -> Survival:
+    """Return the survival of one item alone."""
+    if isinstance(view.survival, GammaSurvival):
+        shape, exposure = view.survival.shape, view.survival.exposure
+        return GammaSurvival(shape[[row]], exposure[[row]])
+    return Exponential(view.rate[[row]])
+
+
+def _rate(view: View, row: int) -> tuple[float, float, float]:
+    """Return the mean of the rate and the central 95 % of what we believe of it."""
+    mean = float(view.rate[row])
+    if not isinstance(view.survival, GammaSurvival):
+        return mean, mean, mean
+    shape = float(view.survival.shape[row])
+    tail = (1.0 - CONFIDENCE) / 2.0
+    exposure = float(view.survival.exposure[row])
+    low, high = (float(special.gammaincinv(shape, q)) for q in (tail, 1.0 - tail))
+    return mean, low / exposure, high / exposure
+
+
+def _wait(gain: Callable[[float], float], age: float, price: float) -> float:
+    """Return how long until the gain, which never falls with age, reaches the price."""
+    if gain(age) >= price:
+        return 0.0
+    low, high = 0.0, 1 / 24
+    while gain(age + high) < price:
+        low, high = high, 2 * high
+        if high > LATEST:
+            return np.inf
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gain(age + middle) < price else (low, middle)
+    return high

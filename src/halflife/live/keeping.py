@@ -1,0 +1,178 @@
+"""Keeping copies: one turn of the loop, or turn after turn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from halflife import parts
+from halflife.config import Config, SourceConfig
+from halflife.live import memory, network, wiring
+from halflife.live.signals import Stop, until_stopped
+from halflife.live.spending import Wallet, WindowPurse
+from halflife.loop import LEASE, Clock, Loop
+from halflife.observation import Looks, Seen
+from halflife.stores import Run, Store
+
+SHORTEST_NAP = 5.0  # seconds between two turns, at least
+LONGEST_NAP = 3600.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a sync saw of one source."""
+
+    looks: int = 0
+    changed: int = 0
+    failed: int = 0
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a sync did.
+
+    Attributes:
+        requests: Requests sent, redirects and robots.txt included.
+        found: Items that became known.
+        sources: What was seen of each source.
+
+    """
+
+    requests: int = 0
+    found: int = 0
+    sources: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> list[str]:
+        """The sources that failed at every look."""
+        tallies = self.sources.items()
+        return [name for name, t in tallies if t.failed and not t.looks]
+
+    def total(self, column: str) -> int:
+        """Return the sum of a column over all sources."""
+        return sum(getattr(tally, column) for tally in self.sources.values())
+
+
+class Keeper:
+    """Keeps the sources of one run; opened once, turned many times."""
+
+    def __init__(
+        self, config: Config, store: Store, run: Run, loop: Loop, clock: Clock
+    ) -> None:
+        self.clock = clock
+        self.wallet = Wallet(store, config.budget)
+        self.run = run
+        self.loop = loop
+        self._owner = network.Ownership(store)
+        self._evidence = store.evidence(run.sources)
+        self._rng = np.random.default_rng(run.id)
+        self._since = run.began if run.resumed else None
+        self._purse: WindowPurse | None = None
+
+    def allowance(self, *, everything: bool = False) -> int:
+        """Return the requests that a turn may spend now; the income is then used."""
+        now = self.clock()
+        requests = self.wallet.offer(now, self._evidence, everything=everything)
+        self.wallet.take_income(now)
+        return requests
+
+    async def turn(
+        self, requests: int, told: Callable[[Looks], None] = lambda _: None
+    ) -> Outcome:
+        """Spend up to so many requests; return what came of it."""
+        outcome, known = Outcome(), len(self._evidence)
+
+        def hear(looks: Looks) -> None:
+            self._count(looks, outcome)
+            told(looks)
+
+        purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
+        self._purse = purse
+        try:
+            await self.loop.turn(
+                self.run,
+                purse,
+                self._rng,
+                clock=self.clock,
+                since=self._since,
+                told=hear,
+            )
+        finally:
+            purse.close()
+        outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
+        self._since = None
+        return outcome
+
+    def _count(self, looks: Looks, outcome: Outcome) -> None:
+        for look in looks:
+            if look.seen is Seen.HINT:
+                continue
+            tally = outcome.sources.setdefault(self._owner(look.key), Tally())
+            if look.seen is Seen.FAILED:
+                tally.failed += 1
+                tally.trouble = look.note
+            else:
+                row = self._evidence.row(look.key)
+                tally.looks += 1
+                tally.changed += int(row is not None and self._evidence.changed[row])
+
+    def ease(self) -> None:
+        """Begin nothing more in this turn."""
+        if self._purse is not None:
+            self._purse.stop()
+
+    def nap(self) -> float:
+        """Return the seconds until a turn has something to spend."""
+        seconds = self.wallet.next_income(self.clock()) * 86400.0
+        return min(max(seconds, SHORTEST_NAP), LONGEST_NAP)
+
+    async def keep_lease(self) -> None:
+        """Hold on to the sources, also between turns; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(LEASE * 86400.0 / 3.0)
+            self.wallet.store.renew(self.run, self.clock(), lease=LEASE)
+
+
+@asynccontextmanager
+async def keeping(
+    config: Config,
+    store: Store,
+    chosen: Sequence[SourceConfig],
+    clock: Clock = wiring.clock,
+) -> AsyncIterator[Keeper]:
+    """Hold the lease on sources, and all it takes to keep them, during the block."""
+    strategy = parts.strategy(config.policy.name, config.policy.objective)
+    run = store.begin(wiring.names(chosen), clock(), lease=LEASE)
+    belief = wiring.belief(config, store)
+    try:
+        async with network.gate(config, store, clock) as gate:
+            pages = network.pages(gate, config, chosen, network.Ownership(store))
+            loop = Loop(pages, store, belief, strategy.policy)
+            yield Keeper(config, store, run, loop, clock)
+        memory.remember(store, belief)
+    finally:
+        store.finish(run, clock())
+
+
+async def run_until_stopped(
+    keeper: Keeper, stop: Stop, told: Callable[[Outcome], None]
+) -> None:
+    """Turn the loop whenever there is something to spend, until asked to stop."""
+    lease = asyncio.create_task(keeper.keep_lease())
+    try:
+        while not stop.asked.is_set() and not lease.done():
+            requests = keeper.allowance()
+            if requests:
+                work = keeper.turn(requests)
+                outcome = await until_stopped(work, stop, keeper.ease)
+                if outcome is not None:
+                    told(outcome)
+            await stop.sleep(keeper.nap())
+    finally:
+        lease.cancel()
+        await asyncio.gather(lease, return_exceptions=True)
+    if lease.done() and not lease.cancelled():
+        lease.result()  # the lease was lost: say so

@@ -1,0 +1,83 @@
+"""From settings to the network."""
+
+from collections.abc import Callable, Iterable
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import ConfigError
+from halflife.loop import Clock
+from halflife.sources.addresses import networks, origin, parse_url
+from halflife.sources.gate import Gate
+from halflife.sources.pages import Pages, SiteSettings
+from halflife.sources.terms import Access, Credentials, GateSettings
+from halflife.stores import Store
+
+NO_CONTACT = "no contact given"
+
+
+def gate(config: Config, store: Store, clock: Clock) -> Gate:
+    """Return the way out, as polite as the settings say."""
+    fetch = config.fetch
+    settings = GateSettings(
+        contact=fetch.contact or NO_CONTACT,
+        delay=fetch.delay,
+        deadline=fetch.timeout,
+        largest=fetch.max_bytes,
+    )
+    return Gate(settings, hosts=store, clock=clock)
+
+
+def access(source: SourceConfig) -> Access:
+    """Return on what terms a source is asked; secrets are bound to its one host."""
+    secrets = source.secrets()
+    private = {n: s.reveal() for n, s in secrets.items() if n in source.from_env}
+    public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
+    credentials = None
+    if private:
+        homes = {origin(parse_url(url)) for url in (*source.pages, *source.maps)}
+        if len(homes) != 1:
+            raise ConfigError(
+                f"source {source.name}: a secret header goes to one host only, and its "
+                f"pages lie on {len(homes)}; make a source for each host"
+            )
+        credentials = Credentials(homes.pop(), private)
+    return Access(
+        allow=networks(source.allow),
+        credentials=credentials,
+        headers=public,
+        robots=source.robots,
+    )
+
+
+def site(source: SourceConfig) -> SiteSettings:
+    """Return what a source of pages is."""
+    return SiteSettings(
+        access=access(source),
+        text=source.text,
+        keep=source.keep,
+        weight=source.weight,
+    )
+
+
+class Ownership:
+    """Which source each item belongs to, also those found on the way."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._source: dict[str, str] = {}
+
+    def __call__(self, key: str) -> str:
+        """Return the name of an item's source."""
+        if key not in self._source:
+            self._source = {item.key: item.source for item in self._store.items()}
+        return self._source[key]
+
+
+def pages(
+    gate: Gate,
+    config: Config,
+    chosen: Iterable[SourceConfig],
+    owner: Callable[[str], str],
+) -> Pages:
+    """Return the sources that the settings name, as one source of pages."""
+    sites = {source.name: site(source) for source in chosen}
+    return Pages(gate, sites, source_of=owner, concurrency=config.fetch.concurrency)

@@ -1,0 +1,102 @@
+"""From settings to what is known and believed; see ``network`` for the rest.
+
+What only reading verbs need is here, and nothing that is slow to import.
+"""
+
+import time
+from collections.abc import Container, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from halflife import parts
+from halflife.belief import Belief, PoissonBelief
+from halflife.config import Config, SourceConfig
+from halflife.errors import ConfigError
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.live import memory
+from halflife.stores import Store
+from halflife.stores.memory import MemoryStore
+from halflife.stores.sqlite import SqliteStore
+from halflife.view import View
+
+
+def clock() -> float:
+    """Return the time now, in days since the epoch."""
+    return time.time() / 86400.0
+
+
+def reading(config: Config) -> AbstractContextManager[Store]:
+    """Open the state file to look at it; without one there is just nothing yet."""
+    if config.store_path.exists():
+        return SqliteStore.open(config.store_path, readonly=True)
+    return nullcontext(MemoryStore())
+
+
+def writing(config: Config) -> SqliteStore:
+    """Open the state file to write, made if need be; the settings' items are known."""
+    store = SqliteStore.open(config.store_path, create=True)
+    store.add(items(config.source))
+    return store
+
+
+def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[Item]:
+    """Return the items that the settings name: pages, and maps that list pages.
+
+    URLs that are ``known`` as the keys of items are left out.
+    """
+    found: dict[str, Item] = {}
+    for source in sources:
+        for url in (*source.pages, *source.maps):
+            if url not in known:
+                item = _item(url, source)
+                found.setdefault(item.key, item)
+    return list(found.values())
+
+
+def _item(url: str, source: SourceConfig) -> Item:
+    from halflife.sources.addresses import canonical, host_of  # noqa: PLC0415  (slow)
+
+    key = canonical(url)
+    return Item(key, source.name, weight=source.weight, group=host_of(key))
+
+
+def names(sources: Iterable[SourceConfig]) -> tuple[str, ...]:
+    """Return the names of sources; raise ``ConfigError`` if there are none."""
+    found = tuple(source.name for source in sources)
+    if not found:
+        raise ConfigError("there is nothing to keep yet; run `halflife add URL` first")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is believed now, for verbs that only look.
+
+    Attributes:
+        evidence: What all looks add up to.
+        view: What follows from it.
+        now: The time of the view.
+
+    """
+
+    evidence: Evidence
+    view: View
+    now: float
+
+
+def belief(config: Config, store: Store) -> Belief:
+    """Return the belief that the policy goes by, with what earlier runs learned."""
+    made = parts.strategy(config.policy.name, config.policy.objective).belief()
+    if isinstance(made, PoissonBelief):
+        made.prior = memory.recall(store)
+    return made
+
+
+def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Outlook:
+    """Return what is believed of the sources now; nothing is written."""
+    now = clock()
+    evidence = store.evidence(names(sources))
+    # What was written into the settings since the last sync is not in the store yet.
+    evidence.add(items(sources, known=set(evidence.keys)))
+    return Outlook(evidence, belief(config, store)(evidence, now, now), now)
