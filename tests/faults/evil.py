@@ -169,7 +169,8 @@ async def held(evil, hit, writer):
 @fault("/status")
 async def status(evil, hit, writer):
     code, after = int(hit.query["code"]), hit.query.get("after")
-    writer.write(response("told so", code, Retry_After=after))
+    bare = {"Content_Length": None} if code == 204 else {}
+    writer.write(response(b"" if bare else b"so", code, Retry_After=after, **bare))
 
 
 # Redirects

@@ -150,10 +150,12 @@ def self_signed(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 "
+        "-addext subjectAltName=IP:127.0.0.1"
+    )
     subprocess.run(
-        [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1"]
-        + ["-keyout", key, "-out", cert],
+        [*command.split(), "-keyout", key, "-out", cert],
         check=True,
         capture_output=True,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
@@ -66,7 +66,7 @@ class Round(Generic[Job]):
             queue = self._queues.setdefault(errand.host(job), _Queue())
             queue.jobs.append((place, job))
 
-    async def batches(self) -> AsyncIterator[list[Observation]]:
+    async def batches(self) -> AsyncGenerator[list[Observation]]:
         """Yield what was found, as it comes in."""
         for host in self._queues:
             self._line_up(host)
@@ -85,19 +85,11 @@ class Round(Generic[Job]):
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _line_up(self, host: str) -> None:
-        """Put a host that has work among the ready, or to sleep until it is."""
+        """Let a host that has work stand in line for a slot."""
         queue = self._queues[host]
-        if not queue.jobs or queue.lined_up:
-            return
-        place, job = queue.jobs[0]
-        if queue.running and self._errand.alone(job):
-            return
-        queue.lined_up = True
-        wait = self._errand.pause(job)
-        if wait > 0:
-            heappush(self._sleeping, (asyncio.get_running_loop().time() + wait, host))
-        else:
-            heappush(self._ready, (place, host))
+        if queue.jobs and not queue.lined_up:
+            queue.lined_up = True
+            heappush(self._ready, (queue.jobs[0][0], host))
 
     def _start(self) -> bool:
         """Fill the free slots; return whether there is anything to wait for."""
@@ -106,16 +98,25 @@ class Round(Generic[Job]):
             host = heappop(self._sleeping)[1]
             heappush(self._ready, (self._queues[host].jobs[0][0], host))
         while self._free and self._ready and not self._spent:
-            self._begin(heappop(self._ready)[1])
+            self._try(heappop(self._ready)[1], now)
         waiting = not self._spent and bool(self._sleeping)
         return waiting or bool(self._tasks) or bool(self._done)
 
-    def _begin(self, host: str) -> None:
+    def _try(self, host: str, now: float) -> None:
+        """Begin a host's next job, or put it to sleep until it may be asked."""
         queue = self._queues[host]
+        job = queue.jobs[0][1]
         queue.lined_up = False
+        if queue.running and self._errand.alone(job):
+            return  # it lines up again when the job that runs has ended
+        wait = self._errand.pause(job)
+        if wait > 0:
+            queue.lined_up = True
+            heappush(self._sleeping, (now + wait, host))
+            return
+        queue.jobs.popleft()
         queue.running += 1
         self._free -= 1
-        job = queue.jobs.popleft()[1]
         task = asyncio.get_running_loop().create_task(self._run(host, job))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
