@@ -5,6 +5,7 @@ import numpy as np
 _TIGHT = 1e-12  # relative; prices this close are one price
 _SATURATED = float(np.log(40.0))  # 1 - exp(-40) is 1 to a float
 _STRIDE = 4.0
+_LEAP = 40.0  # where demand is flat, the tangent leads out of this world
 
 
 class Search:
@@ -73,7 +74,8 @@ class Search:
             chord = (log - self._seen[1]) / (self.at - self._seen[0])
             slope = chord if chord < 0 else slope
         self._seen = (self.at, log)
-        return (float(np.log(budget)) - log) / slope
+        step = (float(np.log(budget)) - log) / slope
+        return max(-_LEAP, min(_LEAP, step))
 
     def _stretch(self) -> float:
         """Return d ln(price) / d m."""
