@@ -88,7 +88,7 @@ class HalflifeJob:
     def command(self, *words: str) -> list[str]:
         """Return the command line of one verb."""
         program = str(Path(sys.executable).parent / "halflife")
-        return [program, "--config", str(self.config), *words]
+        return [program, *words, "--config", str(self.config)]
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -109,9 +109,10 @@ class HalflifeJob:
 
     def have(self) -> dict[str, object]:
         """Return the state that is safely on disk: each page's content."""
-        query = """SELECT item.key, hex(item.digest), item.seen, hex(content.body)
-                   FROM item LEFT JOIN content ON content.item = item.id
-                   WHERE item.looks > 0"""
+        query = """SELECT item.key, hex(evidence.digest), evidence.seen, hex(body)
+                   FROM evidence JOIN item ON item.id = evidence.item
+                   LEFT JOIN content ON content.item = item.id
+                   WHERE evidence.looks > 0"""
         with sqlite3.connect(f"file:{self.folder}/halflife.db?mode=ro", uri=True) as db:
             return {key: tuple(rest) for key, *rest in db.execute(query)}
 
@@ -146,13 +147,17 @@ class ScrapyJob:
 Make: TypeAlias = Callable[[Path, str], HalflifeJob | ScrapyJob]
 
 
-def trial(job: HalflifeJob | ScrapyJob, after: float) -> tuple[dict[str, object], int]:
-    """Kill the job after so many seconds, then let it finish.
+def trial(
+    job: HalflifeJob | ScrapyJob, address: str, after: int, wait: float
+) -> tuple[dict[str, object], int]:
+    """Kill the job once the site was asked so often, a moment later; let it finish.
 
     Returns what was on disk right after the kill, and the last exit code.
     """
     process = job.start()
-    time.sleep(after)
+    while process.poll() is None and sum(asked(address).values()) < after:
+        time.sleep(0.002)
+    time.sleep(wait)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     kept = job.have()
@@ -172,7 +177,8 @@ def measure(make: Make, kills: int, seed: int, delay: float) -> dict[str, object
             folder.mkdir()
             job = make(folder, address)
             forget(address)
-            kept, code = trial(job, rng.uniform(0.0, seconds))
+            instant = rng.randrange(PAGES), rng.uniform(0.0, 0.02)
+            kept, code = trial(job, address, *instant)
             end, counts = job.have(), asked(address)
             rows.append(
                 {
