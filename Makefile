@@ -1,12 +1,13 @@
 # Everything here does its own set-up; `make demo` is the place to start.
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .bench
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lock experiments benchmarks clean
+.PHONY: help setup demo test check format experiments lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -37,10 +38,27 @@ format: setup  ## put the code in its normal form
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
+experiments: setup  ## print every figure that takes minutes (docs/figures.md)
+	@mkdir -p out
+	$(BIN)/halflife bench allocate --items 1000000 --json | tee out/allocate.json
+	$(BIN)/halflife bench fit --json | tee out/fit.json
+	$(BIN)/halflife bench index --json | tee out/index.json
+	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
+	$(BIN)/python benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
+	$(BIN)/python benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
+
+experiments: $(BENCH)/.ready
+
+$(BENCH)/.ready: | tools/bootstrap
+	@tools/bootstrap $(UV)
+	@$(UV) venv --quiet --clear --python python3 $(BENCH)
+	@$(UV) pip install --quiet --python $(BENCH)/bin/python --group bench
+	@touch $@
+
 lock:  ## choose new versions for the locked environment
 	@tools/bootstrap $(UV)
 	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .uv out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
