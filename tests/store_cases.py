@@ -1,4 +1,4 @@
-"""Looks and stores for tests of evidence and stores."""
+"""Looks drawn at random, and what counts about evidence."""
 
 from itertools import pairwise
 
@@ -7,26 +7,10 @@ from hypothesis import strategies as st
 
 from halflife.evidence import FOLDED, Evidence
 from halflife.observation import Looks, Observation, Seen
+from store_looks import HEX
 
 KEYS = ("a", "b", "c")
-HEX = "00112233445566778899aabbccddeeff"
 digests = st.sampled_from(["", "1", "2", HEX, HEX.upper()])
-
-
-def present(key, at, digest="1", **more):
-    return Observation(key, at, Seen.PRESENT, digest, **more)
-
-
-def absent(key, at):
-    return Observation(key, at, Seen.ABSENT)
-
-
-def failed(key, at, note="timed out"):
-    return Observation(key, at, Seen.FAILED, note=note)
-
-
-def hint(key, at, **more):
-    return Observation(key, at, Seen.HINT, **more)
 
 
 @st.composite

@@ -9,18 +9,8 @@ from halflife.evidence import NEVER, Evidence, class_length, classes
 from halflife.history import History
 from halflife.item import Item
 from halflife.observation import Looks
-from store_cases import (
-    KEYS,
-    absent,
-    batched,
-    failed,
-    fold,
-    hint,
-    observations,
-    present,
-    state,
-    tallies,
-)
+from store_cases import KEYS, batched, fold, observations, state, tallies
+from store_looks import absent, failed, hint, present
 
 ITEMS = [Item(key, group=key) for key in KEYS]
 

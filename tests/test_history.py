@@ -5,7 +5,8 @@ from hypothesis import given
 
 from halflife.history import History
 from halflife.observation import Looks, Seen
-from store_cases import KEYS, absent, failed, hint, observations, present
+from store_cases import KEYS, observations
+from store_looks import absent, failed, hint, present
 
 
 @given(looks=observations())

@@ -16,17 +16,8 @@ from halflife.item import Item
 from halflife.observation import Content, Looks
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from store_cases import (
-    HEX,
-    KEYS,
-    absent,
-    batched,
-    failed,
-    hint,
-    observations,
-    present,
-    state,
-)
+from store_cases import KEYS, batched, observations, state
+from store_looks import HEX, absent, failed, hint, present
 
 STORES = {
     "memory": lambda _: MemoryStore(),

@@ -1,6 +1,7 @@
 """Whether the state file is whole and still adds up."""
 
 import sqlite3
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,7 +17,7 @@ def problems(db: sqlite3.Connection) -> list[str]:
         return found
     broken = db.execute("PRAGMA foreign_key_check")
     found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
-    return [*found, *_folds(db), *_held(db), *_ledger(db)]
+    return [*found, *_folds(db), *_held(db), *_copies(db), *_ledger(db)]
 
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
@@ -51,6 +52,15 @@ def _held(db: sqlite3.Connection) -> Iterator[str]:
     ).fetchone()[0]
     if wrong:
         yield f"the last good look of {wrong} items is not the one in the log"
+
+
+def _copies(db: sqlite3.Connection) -> Iterator[str]:
+    query = "SELECT key, body FROM content JOIN item ON item.id = item"
+    for key, body in db.execute(query):
+        try:
+            zlib.decompress(body)
+        except zlib.error as error:
+            yield f"the copy of {key} cannot be read: {error}"
 
 
 def _ledger(db: sqlite3.Connection) -> Iterator[str]:

@@ -35,6 +35,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         raise UsageError(f"{error.object!r} is not text: {error.reason}") from error
+    except UnicodeDecodeError as error:
+        raise damaged(path, "it holds text that is no text") from error
     except sqlite3.ProgrammingError as error:
         raise StoreError(f"{path}: {error}; open it again") from error
     except sqlite3.Error as error:
@@ -199,10 +201,14 @@ def _prepare(
 
 def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None:
     """Return the file's schema version; None if there is nothing in it yet."""
+    # In one transaction, because another process may be making the file just now.
+    db.execute("BEGIN")
     mark = db.execute("PRAGMA application_id").fetchone()[0]
     used = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    version = schema.version(db)
+    db.execute("ROLLBACK")
     if mark == schema.APPLICATION_ID and used:
-        return schema.version(db)
+        return version
     if mark or used:
         raise Damaged(f"{path} belongs to another program; use another path")
     if not create:
