@@ -64,6 +64,7 @@ class MemoryStore:
         new = len(self._items) - old
         self._newest = np.concatenate([self._newest, np.full(new, -np.inf)])
         self._shelf.add([self._items[item.key] for item in given])
+        self._shelf.reweigh(given)
         return new
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:

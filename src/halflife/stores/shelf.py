@@ -39,10 +39,15 @@ class Shelf:
         self._kept.clear()
 
     def add(self, items: Iterable[Item]) -> None:
-        """Let the evidence know items, and the weight of those it knows already."""
+        """Let the evidence on their sources know new items."""
         given = list(items)
         for sources, evidence in self._kept.items():
             evidence.add(i for i in given if not sources or i.source in sources)
+
+    def reweigh(self, items: Iterable[Item]) -> None:
+        """Set the weight of items where they are known."""
+        given = list(items)
+        for evidence in self:
             for item in given:
                 row = evidence.row(item.key)
                 if row is not None:

@@ -85,13 +85,13 @@ class SqliteStore:
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
         given = list(items)
-        with self._writing() as db:
-            count = "SELECT count(*) FROM item"
-            before = db.execute(count).fetchone()[0]
+        with self._keeping_up(), self._writing() as db:
+            new = [i for i in given if tables.item_id(db, i.key) is None]
             tables.add_items(db, given)
-            new = int(db.execute(count).fetchone()[0] - before)
-        self._shelf.clear()
-        return new
+            self._shelf.add(new)
+            self._shelf.reweigh(given)
+            self._number(db)
+        return len({i.key for i in new})
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:
         """Return the items of the named sources, or all."""
@@ -145,7 +145,7 @@ class SqliteStore:
         Adding the same look twice changes nothing. A hint of an unknown item
         makes it known.
         """
-        try:
+        with self._keeping_up():
             with self._writing() as db:
                 leases.fence(db, run)
                 evidence = self._evidence(db, run.sources)
@@ -153,10 +153,6 @@ class SqliteStore:
                 fresh, fold = self._write(db, run, looks, evidence)
             evidence.take(fold)
             self._shelf.take(fresh, besides=evidence)
-        except BaseException:
-            # Whatever happened, the file knows; read it again before the next step.
-            self._shelf.clear()
-            raise
 
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
@@ -239,8 +235,12 @@ class SqliteStore:
         if new:
             tables.add_items(db, new, float(looks.at.min()))
             self._shelf.add(new)
-            for kept in self._shelf:
-                tables.number(db, kept)
+            self._number(db)
+
+    def _number(self, db: sqlite3.Connection) -> None:
+        """Give items that the evidence came to know their numbers in the file."""
+        for evidence in self._shelf:
+            tables.number(db, evidence)
 
     def _write(
         self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
@@ -270,6 +270,15 @@ class SqliteStore:
             with self._writing() as db:
                 for run in self._runs:
                     leases.release(db, run)
+
+    @contextmanager
+    def _keeping_up(self) -> Iterator[None]:
+        """Let evidence follow the file; if anything goes wrong, read it again."""
+        try:
+            yield
+        except BaseException:
+            self._shelf.clear()
+            raise
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
