@@ -1,6 +1,8 @@
 """The schedule that spends a budget best: worked numbers, edges, laws."""
 
+import doctest
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -390,3 +392,9 @@ def test_the_rival_finds_the_same_schedule():
     rate, weight = rng.lognormal(-2, 1.5, 50), rng.integers(1, 20, 50).astype(float)
     ours = allocate(rate, 10.0, weight=weight).frequency
     assert bench.nested_brentq(rate, weight, 10.0) == pytest.approx(ours, rel=1e-6)
+
+
+def test_the_page_on_allocation_shows_what_the_code_does():
+    page = Path(__file__).parents[1] / "docs" / "allocation.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert (failed, tried >= 6) == (0, True)

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.bench.fit import watch
+from halflife.bench.fit import (
+    mostly_still,
+    projection,
+    spread,
+    three_kinds,
+    watch,
+)
 from halflife.errors import NotFitted
 from halflife.history import Gaps
 from halflife.models.empirical_bayes import (
@@ -24,20 +30,6 @@ from halflife.models.gaps import Status
 
 def no_gaps():
     return np.zeros(0, np.intp), np.zeros(0), np.zeros(0, np.bool_), np.zeros(0)
-
-
-def spread(rng, n):
-    return np.exp(rng.normal(np.log(0.1), 1.8, n))
-
-
-def mostly_still(rng, n):
-    moving = np.exp(rng.normal(np.log(0.05), 1.2, n))
-    return np.where(rng.random(n) < 0.67, 1e-5, moving)
-
-
-def three_kinds(rng, n):
-    slow = np.exp(rng.normal(np.log(0.02), 0.7, n))
-    return np.choose(rng.integers(0, 3, n), [np.full(n, 1e-4), slow, 100 * slow])
 
 
 def test_the_grid_spans_seven_decades():
@@ -146,6 +138,13 @@ def test_two_numbers_an_item_keep_the_survival(population, looks):
     ours = (1 + time / kept.exposure[:, None]) ** -kept.shape[:, None]
     assert np.max(np.abs(ours - exact)) < 0.11
     assert np.mean(np.abs(ours - exact)) < 0.03
+
+
+def test_the_bench_measures_what_two_numbers_lose():
+    row = projection(items=200)
+    assert row["survival_error_mean"] < 0.03
+    assert row["survival_error_worst"] < 0.13
+    assert row["index_factor_mean"] < 1.1
 
 
 def test_another_grid_can_be_used():
