@@ -16,13 +16,6 @@ ERRORS = [
 ]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.delenv("HALFLIFE_CONFIG", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_has_an_exit_code(kind):
     assert exits.code_of(kind("x")) in {1, 2, 6, 7}

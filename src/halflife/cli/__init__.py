@@ -8,12 +8,21 @@ import typer
 import typer.main
 from typer.models import CommandInfo
 
-from halflife.cli import adding, asking, exits, settings, show, studies, syncing
+from halflife.cli import (
+    adding,
+    asking,
+    exits,
+    settings,
+    show,
+    showing,
+    studies,
+    syncing,
+)
 from halflife.cli.app import VERBS, app
 from halflife.errors import HalflifeError
 
 # Importing a module of verbs adds them to the app.
-__all__ = ["adding", "asking", "main", "settings", "studies", "syncing"]
+__all__ = ["adding", "asking", "main", "settings", "showing", "studies", "syncing"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

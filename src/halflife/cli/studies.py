@@ -1,4 +1,4 @@
-"""Verbs that study policies: replay, bench."""
+"""Verbs that study policies: replay and bench."""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,3 +50,25 @@ def replay(  # noqa: PLR0913  (each is an option)
         show.emit({**head, "seeds": seeds, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
+
+
+@app.command()
+def bench(
+    name: Annotated[
+        str, typer.Argument(help="What to measure: allocate, fit, index or learn.")
+    ],
+    *,
+    items: Annotated[int | None, typer.Option(min=10, help="Pages.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions (learn).")] = 20,
+    json: Json = False,
+) -> None:
+    """Measure a figure that the documentation claims."""
+    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli.measuring import measure  # noqa: PLC0415
+
+    rows = measure(name, items, seeds)
+    if json:
+        show.emit({"bench": name, "results": rows})
+    else:
+        for row in rows:
+            show.table([{"figure": n, "value": v} for n, v in show.flat(row).items()])

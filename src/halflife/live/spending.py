@@ -62,10 +62,12 @@ class Wallet:
     def offer(self, now: float, evidence: Evidence, *, everything: bool = False) -> int:
         """Return the requests that a sync may spend now.
 
-        Items never seen are looked at as soon as the window has room for them.
+        Items never seen are looked at as soon as the window has room for them, with
+        one request more for the robots.txt of each of their hosts.
         """
-        seen = 0 if everything else int(np.count_nonzero(evidence.looks))
-        return min(max(self.income(now), len(evidence) - seen), self.room(now))
+        wanted = np.flatnonzero((evidence.looks == 0) | everything)
+        hosts = np.unique(evidence.group[wanted]).size
+        return min(max(self.income(now), wanted.size + hosts), self.room(now))
 
     def _until(self, now: float) -> float:
         """Return the time up to which income was used; nobody is paid for the past."""

@@ -1,0 +1,276 @@
+"""Keep the demo site with the real program, and see how its rivals would have done."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from halflife import parts
+from halflife.allocation import blind_bound
+from halflife.config import BudgetConfig, Config
+from halflife.demo.copy import TrueCopy
+from halflife.demo.process import RunningSite, running
+from halflife.demo.world import World, build
+from halflife.errors import UsageError
+from halflife.item import Item
+from halflife.live import wiring
+from halflife.live.keeping import keeping
+from halflife.models.quality import freshness_forecast
+from halflife.policies import Strategy
+from halflife.replay import Replay
+from halflife.stores.sqlite import SqliteStore
+
+SOURCE = "demo"
+TICKS = 4  # syncs a day
+WARM = 0.25  # share of the time that is not scored
+RIVALS = (
+    "freshness",
+    "uniform",
+    "round-robin",
+    "proportional",
+    "nutch-adaptive",
+    "stormcrawler-adaptive",
+)
+SETTINGS = """\
+# What `halflife demo` kept. The site itself was made up, and is gone.
+store = "halflife.db"
+
+[budget]
+requests = {budget}
+per = "day"
+
+[policy]
+name = "index"
+objective = "{objective}"
+
+[fetch]
+delay = 0.0
+
+[[source]]
+name = "demo"
+maps = ["{url}/sitemap.xml"]
+allow = ["127.0.0.0/8"]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the demo is to show.
+
+    Attributes:
+        pages: Pages that the site has at the beginning.
+        days: How long the story lasts.
+        budget: Requests a day, as a share of the pages.
+        seed: Where all chance comes from.
+        objective: What halflife keeps low.
+        folder: Where the settings and the state are left; a new one if None.
+
+    """
+
+    pages: int = 300
+    days: int = 40
+    budget: float = 0.2
+    seed: int = 1
+    objective: str = "harmonic"
+    folder: Path | None = None
+
+    @property
+    def daily(self) -> int:
+        """Requests a day."""
+        return max(1, round(self.budget * self.pages))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping the site came to.
+
+    Attributes:
+        freshness: Of the copy as it truly was, over time, after the warm-up.
+        now: Of the copy as it truly is at the end.
+        believed: The same as halflife believes it: mean, low, high.
+        requests: Requests sent after the first crawl.
+        born: Pages that were born during the story.
+        found: How many of them halflife found.
+
+    """
+
+    freshness: float
+    now: float
+    believed: tuple[float, float, float]
+    requests: int
+    born: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that the demo has to tell."""
+
+    options: Options
+    kept: Kept
+    rivals: dict[str, float]
+    blind: float
+    hindsight: float
+    config: Path
+    store: Path
+    seconds: float
+
+    @property
+    def granted(self) -> int:
+        """Requests that the budget granted in all."""
+        return self.options.daily * self.options.days
+
+
+class Hands:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        """Return the time, in days."""
+        return self.now
+
+
+def run(options: Options, advance: Callable[[int, str], None]) -> Report:
+    """Run the demo; ``advance`` hears of every sync and of every rival."""
+    start = perf_counter()
+    # It ends now, so that what it leaves behind is as old as it says.
+    began = np.floor(wiring.clock() * TICKS) / TICKS - options.days
+    world = build(options.seed, options.pages, options.days, float(began))
+    folder = _folder(options.folder)
+    with running(world) as site:
+        config = _settle(folder, options, site)
+        kept = asyncio.run(_keep(world, site, config, options, advance))
+    replay = _replay(world, options)
+    rivals = {}
+    for name in ("index", *RIVALS):
+        rivals[name] = replay.score(_strategy(name, options), options.seed).freshness
+        advance(1, f"replaying {name}")
+    founders = world.founders
+    return Report(
+        options=options,
+        kept=kept,
+        rivals=rivals,
+        blind=blind_bound(
+            world.rate[: len(founders)], options.daily, weight=founders.weight
+        ),
+        hindsight=replay.hindsight(),
+        config=config.path,
+        store=config.store_path,
+        seconds=perf_counter() - start,
+    )
+
+
+def steps(options: Options) -> int:
+    """Return how often ``advance`` will be called."""
+    return options.days * TICKS + len(RIVALS) + 1
+
+
+def _folder(wanted: Path | None) -> Path:
+    if wanted is None:
+        return Path(tempfile.mkdtemp(prefix="halflife-demo-"))
+    if wanted.exists() and any(wanted.iterdir()):
+        raise UsageError(f"{wanted} is not empty; name a new folder for the demo")
+    wanted.mkdir(parents=True, exist_ok=True)
+    return wanted
+
+
+def _settle(folder: Path, options: Options, site: RunningSite) -> Config:
+    """Write the settings, as anyone would, and read them back."""
+    path = folder.absolute() / "halflife.toml"
+    text = SETTINGS.format(
+        budget=options.daily, objective=options.objective, url=site.url
+    )
+    path.write_text(text, encoding="utf-8")
+    return Config.load(path)
+
+
+async def _keep(
+    world: World,
+    site: RunningSite,
+    config: Config,
+    options: Options,
+    advance: Callable[[int, str], None],
+) -> Kept:
+    """Keep the site for all its days: a first crawl, then a budget at every tick."""
+    copy = TrueCopy(world.founders, world.began, site.url)
+    hands = Hands(world.began)
+    # The first crawl is free for everybody; afterwards each tick has its own limit.
+    free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
+    spent = 0
+    with wiring.writing(config) as store:
+        store.add(_items(world, site.url))
+        async with keeping(free, store, free.source, hands) as keeper:
+            site.set_clock(hands.now)
+            await keeper.turn(2 * len(world) + 10)
+            advance(1, "first crawl")
+            for tick in range(1, options.days * TICKS):
+                hands.now = world.began + tick / TICKS
+                site.set_clock(hands.now)
+                copy.pass_time(hands.now, scored=tick > WARM * options.days * TICKS)
+                outcome = await keeper.turn(_grant(options, tick), copy.refresh)
+                spent += outcome.requests
+                advance(1, f"day {tick / TICKS:.0f}")
+        copy.pass_time(world.began + options.days, scored=True)
+        return _weigh(world, config, store, copy, spent, site.url)
+
+
+def _grant(options: Options, tick: int) -> int:
+    """Return the requests that have come in since the last tick."""
+    whole = options.daily * tick // TICKS
+    return whole - options.daily * (tick - 1) // TICKS
+
+
+def _items(world: World, base: str) -> list[Item]:
+    host = base.partition("//")[2]
+    founders = world.founders
+    pairs = zip(founders.keys, founders.weight.tolist(), strict=True)
+    return [Item(base + key, SOURCE, weight=w, group=host) for key, w in pairs]
+
+
+def _weigh(
+    world: World,
+    config: Config,
+    store: SqliteStore,
+    copy: TrueCopy,
+    spent: int,
+    base: str,
+) -> Kept:
+    """Hold what is believed at the end against the truth."""
+    end = world.began + world.days
+    evidence = store.evidence((SOURCE,))
+    view = wiring.belief(config, store)(evidence, end, end)
+    known = {base + key for key in world.founders.keys}
+    ours = np.array([key in known for key in view.keys])
+    view = replace(view, weight=np.where(ours, view.weight, 0.0))
+    cast = freshness_forecast(view, np.zeros(1))
+    born = world.paths[len(world.founders) :]
+    return Kept(
+        freshness=copy.mean_freshness,
+        now=copy.freshness,
+        believed=(float(cast.mean[0]), float(cast.low[0]), float(cast.high[0])),
+        requests=spent,
+        born=len(born),
+        found=sum(evidence.row(base + path) is not None for path in born),
+    )
+
+
+def _replay(world: World, options: Options) -> Replay:
+    end = world.began + options.days
+    return Replay(
+        world.founders,
+        float(options.daily),
+        world.began,
+        end,
+        ticks=TICKS,
+        warm=WARM * options.days,
+    )
+
+
+def _strategy(name: str, options: Options) -> Strategy:
+    return parts.strategy(name, options.objective)

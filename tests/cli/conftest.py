@@ -1,0 +1,130 @@
+import json
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from halflife.cli import main
+from halflife.demo.process import running
+from halflife.demo.world import build
+
+BEGAN = 20_000.0
+
+
+@pytest.fixture(scope="session")
+def world():
+    return build(seed=1, pages=20, days=20.0, began=BEGAN)
+
+
+@pytest.fixture(scope="session")
+def site(world):
+    with running(world) as site:
+        yield site
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.delenv("HALFLIFE_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def settings(here, site):
+    """Settings that keep the demo site; nothing was fetched yet."""
+    path = here / "halflife.toml"
+    path.write_text(
+        "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\n"
+        f'[[source]]\nname = "demo"\nallow = ["127.0.0.0/8"]\n'
+        f'maps = ["{site.url}/sitemap.xml"]\n'
+    )
+    return path
+
+
+@pytest.fixture
+def told(capsys):
+    """Run the program; return its exit code, what it answered, what it said."""
+
+    def run(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def asked(told):
+    """Run the program with --json; return its exit code and its answer."""
+
+    def run(*words):
+        code, out, _ = told(*words, "--json")
+        return code, json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def fails(told):
+    """Run the program; return its exit code and its one line of complaint."""
+
+    def run(*words):
+        code, out, err = told(*words)
+        assert out == ""
+        assert err.startswith("halflife: ")
+        assert err.count("\n") == 1, err
+        return code, err.removeprefix("halflife: ").rstrip("\n")
+
+    return run
+
+
+@pytest.fixture
+def server():
+    """A server on loopback whose answers the test decides."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.asked.append(self.path)
+            if self.path != "/robots.txt":
+                server.go.wait(20)
+            kind, body = server.pages.get(self.path, ("text/plain", b""))
+            with suppress(ConnectionError):  # the caller may have been stopped
+                self.send_response(200 if self.path in server.pages else 404)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.pages, server.asked, server.go = {}, [], threading.Event()
+    server.go.set()
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.go.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def keep(here):
+    """Write settings that keep some pages of a server."""
+
+    def write(server, *paths):
+        pages = ", ".join(f'"{server.url}{path}"' for path in paths)
+        (here / "halflife.toml").write_text(
+            "[fetch]\ndelay = 0.0\ntimeout = 25.0\n"
+            f'[[source]]\nname = "s"\nallow = ["127.0.0.0/8"]\npages = [{pages}]\n'
+        )
+
+    return write

@@ -1,0 +1,71 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+WORDS = ["--pages", "40", "--days", "12", "--budget", "0.25", "--seed", "3"]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "kept"
+    command = [sys.executable, "-m", "halflife", "demo", *WORDS, "--json"]
+    done = subprocess.run([*command, "--keep", folder], capture_output=True, check=True)
+    assert done.stderr == b""
+    return json.loads(done.stdout)
+
+
+def test_the_demo_tells_what_it_measured(shown):
+    fresh = shown["freshness"]
+    rivals = {"uniform", "round-robin", "nutch-adaptive", "halflife-replay"}
+    assert rivals < set(fresh)
+    assert all(0 < value < 1 for value in fresh.values())
+    assert (
+        shown["bound"] == shown["bounds"]["blind"] < shown["bounds"]["hindsight"] <= 1
+    )
+    believed = shown["believed"]
+    assert 0 <= believed["low"] <= believed["mean"] <= believed["high"] <= 1
+    assert 0 < shown["true"] < 1
+    assert 0 < shown["requests"] <= shown["budget"] == 120
+    assert shown["results"][0] == {
+        "policy": "halflife",
+        "freshness": fresh["halflife"],
+    }
+
+
+def test_what_the_demo_leaves_behind_can_be_asked(shown, asked):
+    config = shown["config"]
+    code, status = asked("status", "--config", config)
+    assert code == 0
+    assert status["store"] == shown["store"]
+    assert status["results"][0]["items"] >= 40
+    assert status["freshness"]["mean"] == pytest.approx(
+        shown["believed"]["mean"], abs=0.2
+    )
+    assert asked("plan", "--config", config)[0] == 0
+    assert asked("explain", "0001", "--config", config)[0] == 0
+    assert asked("forecast", "--config", config)[0] == 0
+
+
+def test_the_demo_is_the_same_every_time(shown, here, asked):
+    _, again = asked("demo", *WORDS, "--keep", here / "again")
+    assert again["freshness"] == pytest.approx(shown["freshness"], abs=1e-6)
+    assert again["requests"] == shown["requests"]
+
+
+def test_the_demo_overwrites_nothing(here, fails):
+    (here / "full").mkdir()
+    (here / "full" / "mine").touch()
+    code, complaint = fails("demo", *WORDS, "--keep", here / "full")
+    assert code == 2
+    assert "is not empty" in complaint
+
+
+def test_the_demo_speaks_to_people(here, told):
+    code, out, err = told("demo", *WORDS, "--keep", here / "kept")
+    assert code == 0
+    assert "halflife believes" in out
+    assert "halflife status --config" in out
+    assert "likely changed" in out
+    assert err == ""

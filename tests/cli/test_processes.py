@@ -1,0 +1,85 @@
+"""Two programs at once, programs that are told to stop, and readers that leave."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def started(here, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "halflife", *words],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_two_syncs_of_the_same_source_at_once(here, server, keep, fails, told):
+    server.pages["/"] = ("text/plain", b"one")
+    keep(server, "/")
+    server.go.clear()
+    with started(here, "sync") as first:
+        wait_for(lambda: "/" in server.asked)
+        code, complaint = fails("sync")
+        assert code == 7
+        assert f"is being synced by process {first.pid}" in complaint
+        server.go.set()
+        out, err = first.communicate(timeout=30)
+    assert first.returncode == 0, err
+    assert "1 looks" in out
+    assert told("status")[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("verb", ["sync", "run"])
+def test_one_signal_lets_what_is_in_flight_finish(
+    here, server, keep, told, verb, number
+):
+    server.pages["/"] = ("text/plain", b"one")
+    keep(server, "/")
+    server.go.clear()
+    with started(here, verb) as running:
+        wait_for(lambda: "/" in server.asked)
+        running.send_signal(number)
+        time.sleep(0.3)
+        server.go.set()
+        _, err = running.communicate(timeout=30)
+    assert running.returncode == 128 + number, err
+    assert "Traceback" not in err
+    assert '"held": 1' in told("status", "--json")[1]
+
+
+def test_a_second_signal_ends_it_at_once(here, server, keep, told):
+    keep(server, "/")
+    server.go.clear()
+    with started(here, "sync") as running:
+        wait_for(lambda: "/" in server.asked)
+        for _ in range(2):
+            running.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        _, err = running.communicate(timeout=4)  # well within the grace of the first
+    assert running.returncode == 130, err
+    assert "Traceback" not in err
+    server.go.set()
+    assert told("sync", "--dry-run")[0] == 0
+
+
+def test_a_pipe_that_is_closed_early(settings, here, told):
+    assert told("sync")[0] == 0
+    with started(here, "plan", "--top", "1000") as running:
+        running.stdout.close()
+        running.wait(30)
+        assert "Traceback" not in running.stderr.read()

@@ -1,0 +1,124 @@
+"""The live loop on the demo site, with a clock of its own."""
+
+import asyncio
+
+import pytest
+
+from halflife.config import Config
+from halflife.demo.process import running
+from halflife.demo.world import build
+from halflife.errors import AlreadyRunning
+from halflife.live import memory, wiring
+from halflife.live.keeping import keeping, run_until_stopped
+from halflife.live.signals import Stop
+from halflife.stores.sqlite import SqliteStore
+
+BEGAN = 20_000.0
+
+
+class Hands:
+    now = BEGAN
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def site():
+    with running(build(seed=1, pages=12, days=20.0, began=BEGAN)) as site:
+        yield site
+
+
+@pytest.fixture
+def config(tmp_path, site):
+    site.set_clock(BEGAN)
+    text = (
+        "[budget]\nrequests = 48\n[fetch]\ndelay = 0.0\n"
+        '[[source]]\nname = "demo"\nallow = ["127.0.0.0/8"]\n'
+        f'maps = ["{site.url}/sitemap.xml"]\n'
+    )
+    return Config.parse(text, tmp_path / "halflife.toml")
+
+
+def play(config, act, hands=None):
+    async def scene():
+        with wiring.writing(config) as store:
+            clock = hands or Hands()
+            async with keeping(config, store, config.source, clock) as keeper:
+                return await act(keeper)
+
+    return asyncio.run(scene())
+
+
+def test_a_map_is_read_first_and_its_pages_next(config):
+    async def act(keeper):
+        first = await keeper.turn(keeper.allowance())
+        second = await keeper.turn(keeper.allowance())
+        return first, second
+
+    first, second = play(config, act)
+    assert first.found == 12
+    assert first.sources["demo"].looks == 1
+    assert second.sources["demo"].looks + second.sources["demo"].failed == 12
+
+
+def test_the_prior_outlives_the_run(config):
+    async def act(keeper):
+        await keeper.turn(40)
+
+    play(config, act)
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        prior = memory.recall(store)
+    assert prior is not None
+    assert sum(prior.mass) == pytest.approx(1.0)
+
+
+def test_a_turn_that_is_eased_sends_nothing_more(config):
+    async def act(keeper):
+        return await keeper.turn(40, lambda _: keeper.ease())
+
+    outcome = play(config, act)
+    assert outcome.requests <= 2 + config.fetch.concurrency
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        assert store.spent(0.0) == outcome.requests
+
+
+def test_a_source_has_one_keeper(config):
+    async def act(keeper):
+        with wiring.writing(config) as other, pytest.raises(AlreadyRunning):
+            async with keeping(config, other, config.source, keeper.clock):
+                pytest.fail("two keepers of one source")
+
+    play(config, act)
+
+
+def test_the_lease_is_given_back_when_things_go_wrong(config):
+    async def act(_):
+        raise ValueError("trouble")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="trouble"):
+            play(config, act)
+
+
+def test_running_goes_on_until_it_is_stopped(config, monkeypatch):
+    hands, outcomes = Hands(), []
+
+    async def act(keeper):
+        stop = Stop()
+
+        def told(outcome):
+            outcomes.append(outcome)
+            hands.now += 2.5 / 48  # two requests come in, and a half
+            if len(outcomes) == 6:
+                stop.ask(15)
+
+        monkeypatch.setattr(type(keeper), "nap", lambda _: 0.01)
+        await run_until_stopped(keeper, stop, told)
+        return stop.code
+
+    assert play(config, act, hands) == 143
+    assert len(outcomes) == 6
+    # The second turn used two and a half came with it; so the halves add up.
+    assert [o.requests for o in outcomes[2:]] == [3, 2, 3, 2]
+    assert sum(o.requests for o in outcomes) <= 48
