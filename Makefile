@@ -5,6 +5,7 @@ BENCH := .bench
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
+export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format experiments lock clean
@@ -19,6 +20,7 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
 	@$(UV) venv --quiet --clear --python python3 $(VENV)
 	@$(UV) pip sync --quiet --python $(BIN)/python requirements/dev.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute

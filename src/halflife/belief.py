@@ -190,13 +190,15 @@ class IntervalRule:
     def after(self, interval: Floats, changed: Bools) -> Floats:
         """Return the interval after one more look, before the limits."""
         shrunk = self.shrink * interval + self.pull * self.shortest
-        return np.where(changed, shrunk, self.grow * interval)
+        moved: Floats = np.where(changed, shrunk, self.grow * interval)
+        return moved
 
     def after_many(self, looks: Floats, changes: Floats) -> Floats:
         """Return the interval after a history of which only the counts are known."""
         quiet = np.maximum(looks - 1 - changes, 0)
         growth = changes * np.log(self.shrink) + quiet * np.log(self.grow)
-        return self.start * np.exp(np.clip(growth, -50.0, 50.0))
+        interval: Floats = self.start * np.exp(np.clip(growth, -50.0, 50.0))
+        return interval
 
 
 class DueDates:

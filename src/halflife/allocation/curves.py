@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.allocation.objectives import age_worth
 from halflife.arrays import Floats
 

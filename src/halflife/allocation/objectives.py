@@ -15,8 +15,8 @@ loses its digits near x = 0, so its power series stands in below x = 1.
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.allocation.columns import Objective
 from halflife.arrays import Floats
 from halflife.view import Survival

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from halflife import special
 from halflife.allocation import curves
 from halflife.allocation.columns import Columns, Objective, amount, columns
 from halflife.allocation.objectives import (

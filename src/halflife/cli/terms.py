@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.allocation import Objective, allocate, index
 from halflife.cli.show import date, figure, span
 from halflife.models.poisson import Exponential, GammaSurvival

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.arrays import Floats
 
 

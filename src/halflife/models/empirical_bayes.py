@@ -14,6 +14,7 @@ never change, because it looks at times that nobody will wait for.)
 """
 
 from dataclasses import dataclass
+from functools import cache
 from functools import lru_cache
 from typing import NamedTuple, Self, TypeAlias
 
@@ -50,12 +51,19 @@ class RateGrid:
     @property
     def rate(self) -> Floats:
         """The rates, ascending."""
-        return np.geomspace(self.slowest, self.fastest, self.points)
+        return _rates(self.slowest, self.fastest, self.points)
 
     @property
     def step(self) -> float:
         """How far apart two neighbours lie, in ln(rate)."""
         return float(np.log(self.fastest / self.slowest)) / (self.points - 1)
+
+
+@cache
+def _rates(slowest: float, fastest: float, points: int) -> Floats:
+    rates = np.geomspace(slowest, fastest, points)
+    rates.flags.writeable = False  # everyone gets the same array
+    return rates
 
 
 GRID = RateGrid()

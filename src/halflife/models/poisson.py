@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.arrays import Bools, Bytes, Floats, Ints
 from halflife.errors import NotFitted
 from halflife.history import Gaps

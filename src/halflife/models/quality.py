@@ -1,8 +1,8 @@
 """How good our copy is believed to be."""
 
 import numpy as np
-from scipy import special
 
+from halflife import special
 from halflife.arrays import Floats
 from halflife.forecast import Forecast
 from halflife.view import View
@@ -52,6 +52,8 @@ def beta_bounds(
     wide = (variance > 0) & (variance >= most)
     low[wide], high[wide] = 0.0, 1.0
     usual = (variance > 1e-15) & (variance < most)
+    if not usual.any():
+        return low, high
     both = most[usual] / variance[usual] - 1.0
     a, b = mean[usual] * both, (1.0 - mean[usual]) * both
     tail = (1.0 - confidence) / 2.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.allocation import index
+from halflife.allocation import Objective, index
 from halflife.arrays import Floats
 from halflife.budget import Budget
 from halflife.plan import Plan
@@ -33,7 +33,7 @@ class Index:
 
     """
 
-    objective: str = "harmonic"
+    objective: Objective = "harmonic"
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
         """Return the next requests, best first, costing at most ``budget``."""
@@ -45,8 +45,9 @@ class Index:
     def gain(self, view: View) -> Floats:
         """Return what a look at each item would buy now, per request."""
         age = np.where(view.held, view.age, NEVER_SEEN_DAYS)
-        worth: Floats = view.weight * index(view.survival, age, self.objective)
-        return worth / view.cost
+        bought = index(view.survival, age, self.objective)
+        gain: Floats = view.weight * bought / view.cost
+        return gain
 
 
 def _why(view: View, row: int) -> str:
