@@ -333,6 +333,32 @@ def test_a_host_that_asks_for_a_moment_holds_no_slot_meanwhile():
     assert found == [asked[0], *asked[2:], asked[1]]
 
 
+BODIES = [
+    (b"<p>caf\xe9", "text/html; charset=latin-1"),
+    (b"<p>caf\xe9", "text/html; charset=utf-8"),
+    (b"\0<p>a\0b" * 100, "text/html"),
+    (b"<p>x", "text/html; charset=\xff\xfe"),
+    (b"<p>x", "nonsense"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"", "text/html"),
+    (b"<ul><li>" * 200_000, "text/html"),
+    (b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><urlset>", "text/xml"),
+]
+
+
+@pytest.mark.parametrize(("body", "content_type"), BODIES)
+def test_whatever_bytes_come_they_are_a_look(body, content_type):
+    async def scene():
+        async with Evil() as evil, make_gate() as gate:
+            evil.pages["/odd"] = response(body, Content_Type=content_type)
+            return await look(pages(gate), Fetch(evil.url("/odd")))
+
+    (found,) = asyncio.run(scene())
+    assert found.seen is Seen.PRESENT
+    assert len(found.digest) == 32
+    assert found.content.body == body
+
+
 def test_an_error_of_our_own_is_not_swallowed():
     class Full(Book):
         def save_host(self, state):

@@ -19,26 +19,29 @@ from yarl import URL
 from halflife.errors import ConfigError, UsageError
 
 Network: TypeAlias = IPv4Network | IPv6Network
-Address: TypeAlias = IPv4Address | IPv6Address
 AddressInfo: TypeAlias = tuple[
     int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]
 ]
 
 # What ``is_global`` lets pass or has changed its mind about between versions:
-# shared carrier space, 6to4 relays, multicast, documentation.
+# shared carrier space, 6to4 relays, multicast, Teredo, documentation.
 _NOT_PUBLIC = tuple(
     ip_network(block)
     for block in (
         "100.64.0.0/10",
         "192.88.99.0/24",
         "224.0.0.0/4",
+        "2001::/32",
         "ff00::/8",
         "fec0::/10",
         "3fff::/20",
         "64:ff9b:1::/48",
     )
 )
-_NAT64 = IPv6Network("64:ff9b::/96")
+_CARRIERS = frozenset(  # prefixes with an IPv4 address in the last 32 bits
+    int(IPv6Address(prefix)) >> 32
+    for prefix in ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::")
+)
 _LONGEST = 4096  # characters of a URL
 _PLAIN = re.compile(
     r"(?=.{1,250}\Z)https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+"
@@ -59,8 +62,8 @@ class Blocked(OSError):  # noqa: N818  (the gate turns it into Refused)
 def is_public(address: str) -> bool:
     """Say whether an address belongs to the public internet.
 
-    An IPv6 address that carries an IPv4 address inside (mapped, compatible, 6to4,
-    Teredo, NAT64) is public only if the one inside is.
+    An IPv6 address that carries an IPv4 address inside (mapped, compatible,
+    translated, 6to4, NAT64) is public only if the one inside is.
 
     >>> is_public("93.184.216.34"), is_public("10.0.0.1"), is_public("::ffff:7f00:1")
     (True, False, False)
@@ -68,19 +71,15 @@ def is_public(address: str) -> bool:
     ip = ip_address(address.partition("%")[0])
     if any(ip in block for block in _NOT_PUBLIC):
         return False
-    if isinstance(ip, IPv6Address):
-        inside = _embedded(ip)
-        if inside:
-            return all(is_public(str(v4)) for v4 in inside)
-    return ip.is_global and not ip.is_multicast
+    inside = _embedded(ip) if isinstance(ip, IPv6Address) else None
+    return is_public(str(inside)) if inside else ip.is_global
 
 
-def _embedded(ip: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address carries."""
-    found = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-    if ip in _NAT64 or int(ip) >> 32 == 0:
-        found.append(IPv4Address(int(ip) & 0xFFFFFFFF))
-    return [v4 for v4 in found if v4 is not None]
+def _embedded(ip: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address carries, if any."""
+    if int(ip) >> 32 in _CARRIERS:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.sixtofour
 
 
 def networks(blocks: Iterable[str]) -> tuple[Network, ...]:
@@ -126,7 +125,7 @@ def parse_url(text: str) -> URL:
 
 def parse_reference(text: str) -> URL:
     """Read a URL that may be relative, as in a redirect."""
-    if _FORBIDDEN.search(text) or len(text) > _LONGEST:
+    if _FORBIDDEN.search(text) or len(text) > _LONGEST or "//[v" in text.lower():
         raise UsageError(f"{shown(text)}: not a URL; it is too long or holds odd bytes")
     try:
         return URL(text)

@@ -1,26 +1,31 @@
 """Pages that list other pages: sitemaps and feeds."""
 
 import io
-from calendar import timegm
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-import feedparser
 from lxml import etree
+from yarl import URL
 
 from halflife.errors import UsageError
-from halflife.sources.addresses import canonical, host_of
-from halflife.sources.dates import SECONDS, from_iso
+from halflife.sources.addresses import canonical, host_of, parse_reference
+from halflife.sources.dates import from_http, from_iso
 from halflife.sources.decoding import Undecodable, pieces, unpack
 
 MOST = 50_000  # entries of one map, as the sitemap protocol has it
 LARGEST = 50 << 20  # bytes of a sitemap, as the protocol has it
-LARGEST_FEED = 4 << 20  # feeds are read by a slower parser
 _GZIP = b"\x1f\x8b"
 _PROLOG = 1 << 14  # bytes in which the root element must begin
 _SITEMAPS = frozenset({b"urlset", b"sitemapindex"})
 _FEEDS = frozenset({b"rss", b"feed", b"RDF"})
 _MAPS = _SITEMAPS | _FEEDS
+_PAGES = frozenset({"url", "sitemap"})
+_NEWS = frozenset({"item", "entry"})
+_LINKS = ("loc", "link", "guid")
+# Best first: when it changed, rather than when it came out.
+_DATES = (
+    "lastmod", "updated", "modified", "date", "pubDate", "published", "issued",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +95,10 @@ def read_map(
     except Undecodable:
         return None
     root = root_name(data)
-    if root in _SITEMAPS:
-        return _chosen(root.decode(), _sitemap(data), {host_of(url), *hosts})
-    if root in _FEEDS and len(data) <= LARGEST_FEED:
-        return _chosen("feed", _feed(data), {host_of(url), *hosts})
-    return None
+    if root not in _MAPS:
+        return None
+    kind, items = (root.decode(), _PAGES) if root in _SITEMAPS else ("feed", _NEWS)
+    return _chosen(kind, _entries(data, items), URL(url), {host_of(url), *hosts})
 
 
 def _unzipped(body: bytes) -> bytes:
@@ -104,13 +108,13 @@ def _unzipped(body: bytes) -> bytes:
 
 
 def _chosen(
-    kind: str, found: Iterator[tuple[str, float | None]], hosts: set[str]
+    kind: str, found: Iterable[tuple[str, float | None]], base: URL, hosts: set[str]
 ) -> MapEntries:
     entries: dict[str, MapEntry] = {}
     left_out = 0
-    for url, modified in found:
+    for link, modified in found:
         try:
-            key = canonical(url)
+            key = canonical(link if "://" in link else _resolved(base, link))
         except UsageError:
             left_out += 1
             continue
@@ -123,12 +127,20 @@ def _chosen(
     return MapEntries(kind, tuple(entries.values()), left_out)
 
 
-def _sitemap(data: bytes) -> Iterator[tuple[str, float | None]]:
-    """Read a sitemap as far as it can be read; entities are never resolved."""
+def _resolved(base: URL, link: str) -> str:
+    return str(base.join(parse_reference(link)))
+
+
+def _entries(data: bytes, items: frozenset[str]) -> Iterator[tuple[str, float | None]]:
+    """Return links and dates, as far as the document can be read.
+
+    Entities are never resolved, nothing else is ever opened, and the time it
+    takes grows with the document and no faster.
+    """
     parts = etree.iterparse(
         io.BytesIO(data),
-        events=("end",),
-        tag=("{*}loc", "{*}lastmod", "{*}url", "{*}sitemap"),
+        events=("start", "end"),
+        tag=[f"{{*}}{name}" for name in (*items, *_LINKS, *_DATES)],
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -136,23 +148,22 @@ def _sitemap(data: bytes) -> Iterator[tuple[str, float | None]]:
         recover=True,
     )
     found: dict[str, str] = {}
-    for _, element in parts:
+    for event, element in parts:
         name = etree.QName(element).localname
-        if name in {"loc", "lastmod"}:
-            found.setdefault(name, (element.text or "").strip())
-            continue
-        if found.get("loc"):
-            yield found["loc"], from_iso(found.get("lastmod", ""))
-        found = {}
-        element.clear()
+        if name in items:
+            if event == "end":
+                yield from _entry(found)
+                element.clear()
+            found = {}
+        elif event == "end":
+            text = element.get("href") or element.text or ""
+            if element.get("rel", "alternate") == "alternate":
+                found.setdefault(name, text.strip())
 
 
-def _feed(data: bytes) -> Iterator[tuple[str, float | None]]:
-    """Read a feed; only links and dates are taken, so no markup is let in."""
-    # From a stream: a bare string might be taken for a URL or a file to open.
-    feed = feedparser.parse(
-        io.BytesIO(data), sanitize_html=False, resolve_relative_uris=False
-    )
-    for entry in feed.entries:
-        when = dict.get(entry, "updated_parsed") or dict.get(entry, "published_parsed")
-        yield str(entry.get("link", "")), timegm(when) / SECONDS if when else None
+def _entry(found: dict[str, str]) -> Iterator[tuple[str, float | None]]:
+    link = next((found[name] for name in _LINKS if found.get(name)), None)
+    date = next((found[name] for name in _DATES if found.get(name)), "")
+    if link:
+        moment = from_iso(date)
+        yield link, from_http(date) if moment is None else moment

@@ -1,5 +1,7 @@
 """What a host's robots.txt allows: RFC 9309."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from protego import Protego
@@ -10,6 +12,8 @@ from halflife.host import HostState
 from halflife.sources.pacing import LONGEST_CRAWL_DELAY
 
 AGENT = "halflife"
+_NAMING = re.compile(r"(?i)\s*user[\s-]*agent[\s:]+(.*)")
+_TOKEN = re.compile(r"\*|[a-z_-]+")
 LARGEST = 500 * 1024  # bytes that are parsed (section 2.5)
 FRESH = 1.0  # days that a copy is used without asking again (section 2.4)
 STALE = 30.0  # days that it is used while the host gives no new one (2.3.1.4)
@@ -57,12 +61,28 @@ def rules(state: HostState) -> Rules:
         return Rules(state.robots_at, RETRY, closed=why)
     if state.robots_status >= 300 or not state.robots.strip():
         return Rules(state.robots_at, FRESH)
-    parsed = Protego.parse(state.robots)
+    parsed = Protego.parse("\n".join(_ours(state.robots)))
     return Rules(state.robots_at, FRESH, _delay(parsed), _parsed=parsed)
 
 
 def _answered(status: int) -> bool:
     return 200 <= status < 500 and status != 429
+
+
+def _ours(text: str) -> Iterator[str]:
+    """Return the lines with every agent but us and everyone under one name.
+
+    The parser keeps each rule for each agent of its group; a hostile file can
+    make that a hundred million. We are meant by our product token alone.
+    """
+    for line in text.splitlines():
+        named = _NAMING.match(line)
+        if not named:
+            yield line
+            continue
+        token = _TOKEN.match(named[1].lower())
+        agent = token[0] if token else ""
+        yield f"User-agent: {agent if agent in {AGENT, '*'} else 'others'}"
 
 
 def _delay(parsed: Protego) -> float:
