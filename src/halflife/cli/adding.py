@@ -40,21 +40,22 @@ def add(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Add pages, sitemaps or feeds to the settings, and look at each once."""
-    from halflife.cli import exits, show  # noqa: PLC0415
     from halflife.config import Config  # noqa: PLC0415
     from halflife.live import probing  # noqa: PLC0415
 
-    wish = probing.Wish(
-        urls=probing.gathered(urls or [], listed),
-        source=source,
-        weight=weight,
-        allow=tuple(allow or ()),
-    )
+    found = probing.gathered(urls or [], listed)
+    wish = probing.Wish(found, source, weight, tuple(allow or ()))
     path = Config.find(config)
     if dry_run:
         added = probing.preview(path, wish)
     else:
         added = probing.add(path, wish, check=check)
+    _report(path, added, json=json)
+
+
+def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
+    from halflife.cli import exits, show  # noqa: PLC0415
+
     if json:
         show.emit({"config": str(path), "results": [row.row() for row in added]})
     else:

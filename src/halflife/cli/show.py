@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 Cell: TypeAlias = str | float | int | None
 Row: TypeAlias = Mapping[str, Cell]
@@ -126,7 +126,8 @@ def _drawn(names: list[str], cells: list[list[str]], right: list[bool]) -> None:
 
     drawn = Table(box=box.SIMPLE_HEAD)
     for name, numbers in zip(names, right, strict=True):
-        drawn.add_column(name, justify="right" if numbers else "left")
+        side: Literal["left", "right"] = "right" if numbers else "left"
+        drawn.add_column(name, justify=side, overflow="fold")
     for line in cells:
         drawn.add_row(*(Text(cell) for cell in line))
     Console(highlight=False).print(drawn)

@@ -1,0 +1,57 @@
+"""The reference pages name everything there is."""
+
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from halflife.cli import exits
+from halflife.cli.app import VERBS, app
+from halflife.config import (
+    BudgetConfig,
+    Config,
+    FetchConfig,
+    PolicyConfig,
+    SourceConfig,
+)
+
+DOCS = Path(__file__).parents[2] / "docs"
+CLI = (DOCS / "cli.md").read_text()
+CONFIG = (DOCS / "config.md").read_text()
+
+
+def test_the_verbs_are_those_that_are_listed():
+    assert {c.callback.__name__ for c in app.registered_commands} == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_and_option_is_in_the_reference(verb):
+    assert f"`halflife {verb}" in CLI
+    command = typer.main.get_command(app).commands[verb]
+    for param in command.params:
+        names = [name for name in param.opts if name.startswith("--")]
+        if names and names[0] not in ("--help", "--check"):
+            assert names[0] in CLI, f"{verb} {names[0]}"
+
+
+def test_every_exit_code_is_in_the_reference():
+    codes = [v for k, v in vars(exits).items() if k.isupper() and isinstance(v, int)]
+    assert len(codes) == 10
+    for code in codes:
+        assert f"| {code} |" in CLI or f"{code}, " in CLI or f", {code} |" in CLI
+
+
+@pytest.mark.parametrize(
+    "table", [Config, BudgetConfig, PolicyConfig, FetchConfig, SourceConfig]
+)
+def test_every_setting_is_in_the_reference(table):
+    for key in table.model_fields:
+        if key not in {"path", "budget", "policy", "fetch", "source", "headers"}:
+            assert f"| `{key}` |" in CONFIG, key
+
+
+def test_the_example_of_the_reference_is_valid():
+    example = CONFIG.partition("```toml\n")[2].partition("```")[0]
+    config = Config.parse(example)
+    assert config.source[0].name == "docs"
+    assert config.source[0].from_env == {"Authorization"}
