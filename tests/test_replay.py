@@ -88,6 +88,10 @@ class TestEveryStrategy:
         assert np.array_equal(first.daily, second.daily)
 
 
+def test_the_blind_bound_lies_between_round_robin_and_hindsight(replay):
+    assert replay.score(round_robin).freshness < replay.blind() < replay.hindsight()
+
+
 def test_learned_rates_beat_the_rules_of_thumb(replay):
     reached = {n: replay.score(s).freshness for n, s in STRATEGIES.items()}
     thumb = ("round-robin", "uniform", "proportional", "nutch-adaptive")

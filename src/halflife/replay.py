@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from halflife.allocation import hindsight_bound_on_trace
+from halflife.allocation import blind_bound, hindsight_bound_on_trace
 from halflife.arrays import Floats, Ints
 from halflife.loop import Allowance, Loop, Turn
 from halflife.metrics.copies import change_ratio
@@ -123,6 +123,16 @@ class Replay:
             self.budget * (self.end - self.begin),
             weight=self.recording.weight,
         )
+
+    def blind(self) -> float:
+        """Return bound B0: the best without hints, if changes came at even odds.
+
+        Each item's rate is taken from the recording itself, which no policy can
+        know. Where changes come in bursts a policy may do better than this.
+        """
+        start, _ = self._trace()
+        rate = np.diff(start) / (self.end - self.begin)
+        return blind_bound(rate, self.budget, weight=self.recording.weight)
 
     def _trace(self) -> tuple[Ints, Floats]:
         start, at = self.recording.moments
