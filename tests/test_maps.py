@@ -91,6 +91,14 @@ def test_the_same_listing_has_the_same_text():
     assert one.text() == two.text() != read_map(SITEMAP.encode(), HOME).text()
 
 
+def test_a_listing_with_other_dates_is_the_same_listing():
+    later = SITEMAP.replace("2024", "2025")
+    assert later != SITEMAP
+    assert (
+        read_map(later.encode(), HOME).text() == read_map(SITEMAP.encode(), HOME).text()
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [

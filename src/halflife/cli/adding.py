@@ -40,8 +40,8 @@ def add(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Add pages, sitemaps or feeds to the settings, and look at each once."""
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import probing  # noqa: PLC0415
+    from halflife.config import Config
+    from halflife.live import probing
 
     found = probing.gathered(urls or [], listed)
     wish = probing.Wish(found, source, weight, tuple(allow or ()))
@@ -54,7 +54,7 @@ def add(  # noqa: PLR0913  (each is an option)
 
 
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
-    from halflife.cli import exits, show  # noqa: PLC0415
+    from halflife.cli import exits, show
 
     if json:
         show.emit({"config": str(path), "results": [row.row() for row in added]})
@@ -66,7 +66,7 @@ def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
 
 
 def _tell(added: "list[Added]") -> None:
-    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli import show
 
     for row in added:
         if row.trouble:

@@ -99,7 +99,7 @@ def find_row(evidence: Evidence, text: str) -> int:
 
 
 def _canonical(text: str) -> str:
-    from halflife.sources.addresses import canonical  # noqa: PLC0415  (slow)
+    from halflife.sources.addresses import canonical
 
     try:
         return canonical(text)
@@ -147,7 +147,7 @@ def verdict(target: float, wait: float) -> str:
 
 def held_copy(store: Store, key: str) -> tuple[Content, str]:
     """Return the copy of an item, and as text."""
-    from halflife.sources.text import to_text  # noqa: PLC0415  (slow)
+    from halflife.sources.text import to_text
 
     content = store.content(key)
     if content is None:

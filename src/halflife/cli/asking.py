@@ -20,10 +20,10 @@ def status(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Say how fresh the copy is believed to be, and what the budget has left."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.answers import budget_left, freshness_now, source_rows  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.answers import budget_left, freshness_now, source_rows
+    from halflife.config import Config
+    from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -50,7 +50,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show the next looks, best first, what each buys and why; sends nothing."""
-    from halflife.config import Config  # noqa: PLC0415
+    from halflife.config import Config
 
     settings = Config.load(Config.find(config))
     show_plan(settings, settings.named(sources or ()), most=top, json=json)
@@ -60,10 +60,10 @@ def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
     """Show the looks that a sync would spend its next requests on."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.answers import plan_rows  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
-    from halflife.live.spending import Wallet  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.answers import plan_rows
+    from halflife.live import wiring
+    from halflife.live.spending import Wallet
 
     with wiring.reading(config) as store:
         seen = wiring.outlook(config, store, chosen)
@@ -79,11 +79,11 @@ def show_plan(
 @app.command()
 def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
     """Say why an item is, or is not, looked at now."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.answers import find_row  # noqa: PLC0415
-    from halflife.cli.terms import terms  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.answers import find_row
+    from halflife.cli.terms import terms
+    from halflife.config import Config
+    from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
     with wiring.reading(settings) as store:
@@ -113,10 +113,10 @@ def forecast(
     json: Json = False,
 ) -> None:
     """Say how fresh the copy will be if nothing more is fetched."""
-    from halflife.cli import answers, exits, show  # noqa: PLC0415
-    from halflife.cli.words import days as stretch  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.cli import answers, exits, show
+    from halflife.cli.words import days as stretch
+    from halflife.config import Config
+    from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
     ahead = [0.0, stretch("--at", at)] if at else answers.moments(days)
@@ -137,10 +137,10 @@ def forecast(
 @app.command()
 def get(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
     """Print the copy we hold of an item."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.answers import find_row, held_copy  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.answers import find_row, held_copy
+    from halflife.config import Config
+    from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
     with wiring.reading(settings) as store:

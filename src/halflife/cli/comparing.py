@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.metrics.intervals import mean_interval
+from halflife.metrics.intervals import series_interval
 from halflife.policies import Strategy
 from halflife.replay import Replay
 from halflife.sources.histories import Recorded
@@ -46,24 +46,31 @@ def compare(
     trial: Trial,
     advance: Callable[[int, str], None],
 ) -> list[dict[str, object]]:
-    """Return one row for each budget and policy, with the hindsight bound beside it."""
+    """Return one row for each budget and policy, with the bounds beside it."""
     rows = []
     for share in trial.shares:
         replay = trial.replay(recorded, share)
-        bound = replay.hindsight()
+        bounds = {"blind": replay.blind(), "hindsight": replay.hindsight()}
         for name, strategy in rivals.items():
             score = _score(replay, strategy, trial.seeds)
-            rows.append({"policy": name, "budget": share, **score, "bound": bound})
+            rows.append({"policy": name, "budget": share, **score, **bounds})
             advance(1, name)
     return rows
 
 
 def _score(replay: Replay, strategy: Strategy, seeds: int) -> dict[str, object]:
-    """Return the means of a policy's scores over all seeds."""
+    """Return the means of a policy's scores over all seeds.
+
+    The interval of freshness is that over time: one recording is one draw, and
+    seeds change little.
+    """
     scores = [replay.score(strategy, seed) for seed in range(seeds)]
-    fresh = mean_interval(np.array([s.freshness for s in scores]))
+    daily = np.mean([s.daily for s in scores], axis=0)[int(np.ceil(replay.warm)) :]
+    mean = float(np.mean([s.freshness for s in scores]))
+    spread = series_interval(daily if daily.size else np.array([mean]))
+    off = mean - spread.mean
     return {
-        "freshness": fresh._asdict(),
+        "freshness": {"mean": mean, "low": spread.low + off, "high": spread.high + off},
         "age": float(np.mean([s.age for s in scores])),
         "change_ratio": float(np.mean([s.change_ratio for s in scores])),
         "starved": float(np.mean([s.starved for s in scores])),

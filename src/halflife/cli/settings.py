@@ -7,9 +7,9 @@ from halflife.cli.options import ConfigPath, Json
 @app.command()
 def init(*, config: ConfigPath = None, json: Json = False) -> None:
     """Write a commented halflife.toml; never overwrites one."""
-    from halflife import config_edit  # noqa: PLC0415
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
+    from halflife import config_edit
+    from halflife.cli import show
+    from halflife.config import Config
 
     path = Config.find(config)
     config_edit.init(path)
@@ -22,8 +22,8 @@ def init(*, config: ConfigPath = None, json: Json = False) -> None:
 @app.command()
 def policies(*, json: Json = False) -> None:
     """List the policies that can be named in settings and replays."""
-    from halflife import parts  # noqa: PLC0415
-    from halflife.cli import show  # noqa: PLC0415
+    from halflife import parts
+    from halflife.cli import show
 
     rows = [{"policy": p.name, "about": p.about} for p in parts.described()]
     if json:

@@ -119,10 +119,10 @@ def _cell(value: Cell) -> str:
 
 
 def _drawn(names: list[str], cells: list[list[str]], right: list[bool]) -> None:
-    from rich import box  # noqa: PLC0415  (slow to import, and only for terminals)
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(box=box.SIMPLE_HEAD)
     for name, numbers in zip(names, right, strict=True):
@@ -141,8 +141,8 @@ def progress(
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _said: None
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)

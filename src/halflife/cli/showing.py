@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMES = {"index": "halflife-replay"}
 ABOUT = {
     "index": "halflife's rule, replayed without the network",
-    "freshness": "the same rule, told to care for freshness alone",
+    "harmonic": "the same rule, told to give up on no page (the default)",
     "uniform": "every page equally often",
     "round-robin": "one page after the other",
     "proportional": "as often as a page changes",
@@ -38,8 +38,8 @@ def demo(
     json: Json = False,
 ) -> None:
     """Keep a made-up web site fresh, offline, and compare with other policies."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.demo.run import Options, run, steps  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.demo.run import Options, run, steps
 
     options = Options(pages, days, budget, seed, folder=keep)
     with show.progress("demo", steps(options), quiet=json) as advance:
@@ -51,7 +51,7 @@ def demo(
 
 
 def _answer(report: "Report") -> dict[str, object]:
-    from halflife.cli import show  # noqa: PLC0415
+    from halflife.cli import show
 
     kept = report.kept
     replayed = {NAMES.get(name, name): v for name, v in report.rivals.items()}
@@ -74,10 +74,10 @@ def _answer(report: "Report") -> dict[str, object]:
 
 
 def _tell(report: "Report") -> None:
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.answers import plan_rows  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.answers import plan_rows
+    from halflife.config import Config
+    from halflife.live import wiring
 
     options, kept = report.options, report.kept
     show.say(
@@ -103,7 +103,18 @@ def _tell(report: "Report") -> None:
     show.say(f"\nEverything it knows lies in {report.store}")
     show.say("Go on with:")
     for verb in ("status", "plan", "explain 0001", "forecast --target 0.7"):
-        show.say(f"  halflife {verb} --config {report.config}")
+        show.say(f"  {_program()} {verb} --config {report.config}")
+
+
+def _program() -> str:
+    """Return what to type for halflife from here."""
+    import os
+    import shutil
+    import sys
+
+    if shutil.which("halflife"):
+        return "halflife"
+    return os.path.relpath(sys.argv[0])
 
 
 def _rows(report: "Report") -> list[dict[str, str | float | int | None]]:

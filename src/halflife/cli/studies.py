@@ -32,11 +32,11 @@ def replay(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
-    from halflife import parts  # noqa: PLC0415
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.comparing import Trial, compare  # noqa: PLC0415
-    from halflife.cli.words import listed, positive  # noqa: PLC0415
-    from halflife.sources import histories  # noqa: PLC0415
+    from halflife import parts
+    from halflife.cli import show
+    from halflife.cli.comparing import Trial, compare
+    from halflife.cli.words import listed, positive
+    from halflife.sources import histories
 
     rivals = {name: parts.strategy(name) for name in listed(policies)}
     shares = [positive("--budgets", word) for word in listed(budgets)]
@@ -63,12 +63,13 @@ def bench(
     json: Json = False,
 ) -> None:
     """Measure a figure that the documentation claims."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.cli.measuring import measure  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.cli.measuring import measure
 
     rows = measure(name, items, seeds)
     if json:
-        show.emit({"bench": name, "results": rows})
+        only = rows[0] if len(rows) == 1 else {}
+        show.emit({"bench": name, **only, "results": rows})
     else:
         for row in rows:
             show.table([{"figure": n, "value": v} for n, v in show.flat(row).items()])

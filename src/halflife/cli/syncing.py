@@ -30,10 +30,10 @@ def sync(
     json: Json = False,
 ) -> None:
     """Spend what has come in on the looks that buy most."""
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
-    from halflife.cli import asking, exits, show  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
+    from halflife.cli import asking, exits, show
+    from halflife.config import Config
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -61,10 +61,10 @@ async def _sync(
     everything: bool,
     quiet: bool,
 ) -> "tuple[Outcome | None, Stop]":
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.live import wiring  # noqa: PLC0415
-    from halflife.live.keeping import keeping  # noqa: PLC0415
-    from halflife.live.signals import Stop, until_stopped  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.live import wiring
+    from halflife.live.keeping import keeping
+    from halflife.live.signals import Stop, until_stopped
 
     stop = Stop()
     with wiring.writing(config) as store, stop.heard():
@@ -80,8 +80,8 @@ async def _sync(
 
 def _say_why_not(keeper: "Keeper") -> None:
     """Say why there is nothing to spend; raise ``BudgetSpent`` if all is spent."""
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.live.spending import spent  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.live.spending import spent
 
     now = keeper.clock()
     if not keeper.wallet.room(now):
@@ -95,10 +95,10 @@ def run(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Sync again and again, evenly over time, until told to stop."""
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
-    from halflife.cli import show  # noqa: PLC0415
-    from halflife.config import Config  # noqa: PLC0415
+    from halflife.cli import show
+    from halflife.config import Config
 
     settings = Config.load(Config.find(config))
 
@@ -116,9 +116,9 @@ async def _run(
     chosen: "Sequence[SourceConfig]",
     told: "Callable[[Outcome], None]",
 ) -> int:
-    from halflife.live import wiring  # noqa: PLC0415
-    from halflife.live.keeping import keeping, run_until_stopped  # noqa: PLC0415
-    from halflife.live.signals import Stop  # noqa: PLC0415
+    from halflife.live import wiring
+    from halflife.live.keeping import keeping, run_until_stopped
+    from halflife.live.signals import Stop
 
     stop = Stop()
     with wiring.writing(config) as store, stop.heard():

@@ -28,7 +28,7 @@ SOURCE = "demo"
 TICKS = 4  # syncs a day
 WARM = 0.25  # share of the time that is not scored
 RIVALS = (
-    "freshness",
+    "harmonic",
     "uniform",
     "round-robin",
     "proportional",
@@ -75,7 +75,7 @@ class Options:
     days: int = 40
     budget: float = 0.2
     seed: int = 1
-    objective: str = "harmonic"
+    objective: str = "freshness"
     folder: Path | None = None
 
     @property

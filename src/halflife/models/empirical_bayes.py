@@ -14,8 +14,7 @@ never change, because it looks at times that nobody will wait for.)
 """
 
 from dataclasses import dataclass
-from functools import cache
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np

@@ -52,8 +52,12 @@ class MapEntries:
     left_out: int = 0
 
     def text(self) -> str:
-        """Return what matters of the map: which pages, and their dates."""
-        return "\n".join(f"{e.key} {e.modified}" for e in self.entries)
+        """Return what matters of the map: which pages it names.
+
+        Its dates change with every page; a map that only tells news of pages we
+        know already is the same map.
+        """
+        return "\n".join(sorted(entry.key for entry in self.entries))
 
 
 def root_name(body: bytes) -> bytes:
