@@ -149,6 +149,10 @@ class Evidence:
         """Return the row of an item, or None if it is not known."""
         return self._row.get(key)
 
+    def knows(self, keys: Iterable[str]) -> bool:
+        """Return whether all these items are known."""
+        return all(map(self._row.__contains__, keys))
+
     def add(self, items: Iterable[Item]) -> None:
         """Make room for new items; items already known stay as they are."""
         fresh: dict[str, Item] = {}

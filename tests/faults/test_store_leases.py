@@ -10,6 +10,7 @@ import pytest
 
 import store_worker
 from halflife.errors import AlreadyRunning, LeaseLost
+from halflife.item import Item
 from halflife.observation import Looks
 from halflife.stores import owner
 from halflife.stores.owner import Owner
@@ -76,7 +77,21 @@ def test_a_holder_that_was_stopped_too_long_can_write_nothing_more(tmp_path):
         with pytest.raises(LeaseLost, match="taken over"):
             slow.append(old, Looks.of([present("k2", 0.03)]))
         assert slow.evidence(["site"]).looks.tolist()[:3] == [2, 1, 0]
+        quick.append(new, Looks.of([present("k2", 0.04)]))
+        assert slow.evidence(["site"]).looks.tolist()[:3] == [2, 1, 1]
         assert quick.verify() == []
+
+
+def test_a_run_taken_over_in_its_own_process_does_not_hide_what_others_write(tmp_path):
+    path = tmp_path / "state.db"
+    with SqliteStore.open(path, create=True) as one, SqliteStore.open(path) as other:
+        one.add(store_worker.ITEMS)
+        one.begin(["site"], 0.0, lease=0.01)
+        one.finish(one.begin(["site"], 0.1, lease=0.01), 0.2)
+        assert one.evidence(["site"]).looks.sum() == 0
+        run = other.begin(["site"], 0.3, lease=1.0)
+        other.append(run, Looks.of([present("k0", 0.3)]))
+        assert one.evidence(["site"]).looks.sum() == 1
 
 
 def test_a_new_run_sees_what_another_process_wrote_before_it(tmp_path):
@@ -101,10 +116,15 @@ def test_evidence_stays_the_same_object_while_others_write_of_other_sources(tmp_
     with SqliteStore.open(path, create=True) as one, SqliteStore.open(path) as other:
         one.add(store_worker.ITEMS)
         run = one.begin(["site"], 0.0, lease=1.0)
-        evidence = one.evidence(["site"])
-        other.begin(["elsewhere"], 0.0, lease=1.0)
+        other.add([Item("far", "elsewhere")])
+        evidence, far = one.evidence(["site"]), one.evidence(["elsewhere"])
+        theirs = other.begin(["elsewhere"], 0.0, lease=1.0)
+        other.append(theirs, Looks.of([present("far", 0.4)]))
         one.append(run, Looks.of([present("k0", 0.5)]))
         assert one.evidence(["site"]) is evidence
+        assert far.looks.tolist() == [0]
+        assert one.evidence(["elsewhere"]).looks.tolist() == [1]
+        assert one.evidence().looks.sum() == 2
 
 
 def test_closing_gives_back_what_was_not_finished(tmp_path):

@@ -37,13 +37,11 @@ def begin(
 
 def renew(db: sqlite3.Connection, run: Run, until: float) -> None:
     """Keep the lease."""
-    fence(db, run)
     db.execute("UPDATE lease SET expires = ? WHERE run = ?", (until, run.token))
 
 
 def finish(db: sqlite3.Connection, run: Run, now: float) -> None:
     """End a run, and with it the interrupted ones it went on from."""
-    fence(db, run)
     db.execute("DELETE FROM lease WHERE run = ?", (run.id,))
     db.execute("UPDATE run SET state = 'done', ended = ? WHERE id = ?", (now, run.id))
     if run.resumed:
@@ -52,6 +50,11 @@ def finish(db: sqlite3.Connection, run: Run, now: float) -> None:
             " AND sources = ? AND began = ?",
             (json.dumps(run.sources), run.began),
         )
+
+
+def holders(db: sqlite3.Connection) -> set[int]:
+    """Return the runs that hold a lease."""
+    return {row[0] for row in db.execute("SELECT run FROM lease")}
 
 
 def interrupt(db: sqlite3.Connection, run: int, ended: float) -> None:

@@ -34,9 +34,10 @@ class Shelf:
         """Keep the evidence on these sources."""
         self._kept[frozenset(sources)] = evidence
 
-    def clear(self) -> None:
-        """Forget all evidence; it will be read again."""
-        self._kept.clear()
+    def clear(self, besides: Iterable[str] = ()) -> None:
+        """Forget evidence, so that it is read again; not that on these sources."""
+        safe = frozenset(besides)
+        self._kept = {s: e for s, e in self._kept.items() if s and s <= safe}
 
     def add(self, items: Iterable[Item]) -> None:
         """Let the evidence on their sources know new items."""
@@ -62,8 +63,10 @@ class Shelf:
 
 def about(evidence: Evidence, looks: Looks) -> Looks:
     """Return the looks at items that the evidence knows."""
-    known = [evidence.row(key) is not None for key in looks.keys]
-    return looks if all(known) else looks.take(np.flatnonzero(known).tolist())
+    if evidence.knows(looks.keys):
+        return looks
+    rows = [i for i, key in enumerate(looks.keys) if evidence.row(key) is not None]
+    return looks.take(rows)
 
 
 def introduced(
@@ -79,6 +82,8 @@ def introduced(
     """
     if not np.isfinite(looks.at).all():
         raise UsageError("a look must have a finite time, in days since the epoch")
+    if evidence.knows(looks.keys):
+        return []
     new: dict[str, Item] = {}
     for i, key in enumerate(looks.keys):
         if evidence.row(key) is not None:

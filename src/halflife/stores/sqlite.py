@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from halflife.errors import Damaged, StoreError
+from halflife.errors import Damaged, LeaseLost, StoreError
 from halflife.evidence import Evidence, Fold
 from halflife.history import History
 from halflife.host import HostState
@@ -37,7 +37,7 @@ class SqliteStore:
         self.owner = owner
         self._db = db
         self._shelf = Shelf()
-        self._runs: set[int] = set()
+        self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
 
     @classmethod
@@ -101,9 +101,7 @@ class SqliteStore:
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
         with self._reading() as db:
-            # While we hold a lease nobody else writes about its sources.
-            if not self._runs:
-                self._notice(db)
+            self._notice(db)
             return self._evidence(db, sources)
 
     def history(self, sources: Sequence[str] = ()) -> History:
@@ -122,22 +120,24 @@ class SqliteStore:
         A holder that is dead, or whose lease has run out, loses it at once.
         """
         names = named(sources)
-        with self._writing() as db:
+        with files.trusted(self.path), self._writing() as db:
             run = leases.begin(db, names, now, lease, self.owner)
+            held = leases.holders(db)
+            self._runs = {i: s for i, s in self._runs.items() if i in held}
             self._notice(db)
-        self._runs.add(run.id)
+        self._runs[run.id] = run.sources
         return run
 
     def renew(self, run: Run, now: float, *, lease: float) -> None:
         """Keep the lease; raise ``LeaseLost`` if another took it."""
-        with self._writing() as db:
+        with self._writing_as(run) as db:
             leases.renew(db, run, now + lease)
 
     def finish(self, run: Run, now: float) -> None:
         """Give the lease back; the run is done."""
-        with self._writing() as db:
+        with self._writing_as(run) as db:
             leases.finish(db, run, now)
-        self._runs.discard(run.id)
+        self._runs.pop(run.id, None)
 
     def append(self, run: Run, looks: Looks) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
@@ -146,8 +146,7 @@ class SqliteStore:
         makes it known.
         """
         with self._keeping_up():
-            with self._writing() as db:
-                leases.fence(db, run)
+            with self._writing_as(run) as db:
                 evidence = self._evidence(db, run.sources)
                 self._introduce(db, run, looks, evidence)
                 fresh, fold = self._write(db, run, looks, evidence)
@@ -192,8 +191,7 @@ class SqliteStore:
 
         A negative number gives back what was charged and not sent.
         """
-        with self._writing() as db:
-            leases.fence(db, run)
+        with self._writing_as(run) as db:
             db.execute(
                 "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)",
                 (run.id, now, requests),
@@ -258,10 +256,14 @@ class SqliteStore:
         return fresh, fold
 
     def _notice(self, db: sqlite3.Connection) -> None:
-        """Forget the evidence if another process has written since it was read."""
+        """Forget the evidence if another process has written since it was read.
+
+        While we hold a lease, nobody else writes about its sources.
+        """
         version = db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
-            self._shelf.clear()
+            leased = (name for names in self._runs.values() for name in names)
+            self._shelf.clear(besides=leased)
             self._version = version
 
     def _interrupt(self) -> None:
@@ -300,6 +302,17 @@ class SqliteStore:
                 self._db.execute("COMMIT")
             finally:
                 self._undo()
+
+    @contextmanager
+    def _writing_as(self, run: Run) -> Iterator[sqlite3.Connection]:
+        """Let changes happen all or not at all, if the run still holds its lease."""
+        try:
+            with self._writing() as db:
+                leases.fence(db, run)
+                yield db
+        except LeaseLost:
+            self._runs.pop(run.id, None)
+            raise
 
     def _undo(self) -> None:
         if self._db.in_transaction:
