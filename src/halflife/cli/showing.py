@@ -125,4 +125,4 @@ def _rows(report: "Report") -> list[dict[str, str | float | int | None]]:
         ("halflife", report.kept.freshness, "this run: HTTP, errors and new pages too"),
         *((NAMES.get(name, name), fresh, ABOUT[name]) for name, fresh in best),
     ]
-    return [{"policy": n, "freshness": round(f, 3), "": about} for n, f, about in lines]
+    return [{"policy": n, "freshness": f"{f:.3f}", "": a} for n, f, a in lines]
