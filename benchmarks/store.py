@@ -7,7 +7,8 @@ three finds a change. Prints one line of JSON.
     .venv/bin/python benchmarks/store.py
     .venv/bin/python benchmarks/store.py --items 1000000 --folder /var/tmp
 
-A figure ``*_per_cpu_s`` does not depend on the disk or on what else the machine does.
+A figure ``*_per_cpu_s`` does not depend on the disk or on what else the machine does;
+``bare_commits_per_s`` is what the disk allows: one row to a transaction, nothing else.
 """
 
 import argparse
@@ -82,6 +83,19 @@ def write(store: SqliteStore, run: Run, looks: int, *, batch: int, now: float) -
     return timer
 
 
+def bare(path: Path, commits: int) -> Timer:
+    """Commit one row at a time, durably, with nothing around it."""
+    timer = Timer()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("CREATE TABLE bare (at REAL, digest BLOB)")
+        with timer.running():
+            for n in range(commits):
+                db.execute("INSERT INTO bare VALUES (?, zeroblob(16))", (n,))
+    return timer
+
+
 def sizes(path: Path, items: int) -> dict[str, float]:
     """Return the bytes an item takes beside its looks, and those a look takes."""
     query = "SELECT name, sum(pgsize) FROM dbstat GROUP BY name"
@@ -119,6 +133,7 @@ def measure(path: Path, items: int) -> dict[str, float]:
             timer = write(store, run, looks, batch=batch, now=now)
             figures |= timer.rates(f"looks_in_batches_of_{batch}", looks)
         store.finish(run, 30.0)
+    figures |= bare(path.with_name("bare.db"), 4_000).rates("bare_commits", 4_000)
     with SqliteStore.open(path) as store:
         timer = Timer()
         with timer.running():
