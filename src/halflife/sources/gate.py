@@ -158,7 +158,10 @@ class Gate:
                 await self._permit(trip, hop)
             reply = await self._ask(trip, hop)
             if not reply.location:
-                return replace(reply.answer, hops=hops, moved_to=moved_to)
+                answer = reply.answer
+                if hops > 1:
+                    answer = replace(answer, hops=hops, moved_to=moved_to)
+                return answer
             hop = _target(hop, reply.location)
             moving = moving and reply.answer.status in _PERMANENT
             moved_to = str(hop) if moving else moved_to

@@ -14,16 +14,17 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SPACE = b" \t\n\r\f\v"
 # A parser that builds a tree takes a time that grows with the square of the depth
 # of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
-# Text needs no tree, and these patterns never look at a character twice.
-_REST = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+>?"""  # of a tag
+# Text needs no tree, and this pattern never looks at a character twice.
+_REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""  # of a tag
 _MARKUP = re.compile(
     rf"""<(?:
-      !--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)  # a comment
-    | (script|style|template|noscript|iframe|noembed|noframes)\b{_REST}
-      (?:[^<]++|<(?!/\1\b))*+  # what nobody sees, up to its end tag
-    | [a-z/!?]{_REST}
+      [/?a-hj-mo-ru-zA-HJ-MO-RU-Z]{_REST}  # most tags: none of those below
+    | !--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)  # a comment
+    | ((?i:script|style|template|noscript|iframe|noembed|noframes))\b{_REST}
+      (?:[^<]++|<(?!/(?i:\1)\b))*+  # what nobody sees, up to its end tag
+    | [!a-zA-Z]{_REST}
     )""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 
 

@@ -203,10 +203,14 @@ class Wire:
         deadline = limit.when() or began
         grace, slowest = self._settings.grace, self._settings.slowest
         while not content.at_eof():
-            limit.reschedule(min(deadline, began + grace + body.size / slowest))
-            if body.take(await content.readany()):
+            chunk = content.read_nowait()
+            if not chunk:
+                limit.reschedule(min(deadline, began + grace + body.size / slowest))
+                chunk = await content.readany()
+            if body.take(chunk):
                 break
-        limit.reschedule(deadline)
+        if limit.when() != deadline:
+            limit.reschedule(deadline)
 
 
 class _Bounded:
