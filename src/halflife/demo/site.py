@@ -84,10 +84,8 @@ class Site:
         return web.Response(text=text, content_type="text/html", headers=headers)
 
     def _steady(self, request: web.Request) -> web.Response | None:
-        """Return trouble now and then, the same for one path at one moment."""
-        into = self.clock - self.world.began  # the same story on any date
-        dice = f"{self.world.seed} {request.path} {into:.4f}"
-        if crc32(dice.encode()) % 1000 >= TROUBLE:
+        """Return trouble now and then."""
+        if steady(self.world, request.path, self.clock):
             return None
         again = {"Retry-After": "0"}
         return web.Response(status=503, headers=again, text="busy, try again\n")
@@ -106,6 +104,12 @@ class Site:
         if kind >= 7:
             del headers["ETag" if kind == 8 else "Last-Modified"]
         return headers
+
+
+def steady(world: World, path: str, clock: float) -> bool:
+    """Say whether a path is answered as it should be; the same on any date."""
+    into = clock - world.began
+    return crc32(f"{world.seed} {path} {into:.4f}".encode()) % 1000 >= TROUBLE
 
 
 def _unchanged(request: web.Request, headers: dict[str, str]) -> bool:
