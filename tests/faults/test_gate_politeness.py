@@ -184,6 +184,18 @@ def test_a_host_that_keeps_failing_is_left_alone_after_the_third_time(path):
     assert 59.9 <= (state.not_before - TODAY) * SECONDS <= 75
 
 
+@pytest.mark.parametrize("path", ["/status?code=500", "/status?code=503", "/short"])
+def test_requests_that_fail_together_count_as_one_failure(path):
+    async def scene():
+        book = Book()
+        async with Evil() as evil, make_gate(book=book) as gate:
+            asked = (gate.get(evil.url(path), Coins(), access=HOME) for _ in range(16))
+            await asyncio.gather(*asked, return_exceptions=True)
+            return len(evil.hits), book.states[evil.url("")].failures
+
+    assert asyncio.run(scene()) == (16, 1)
+
+
 def test_a_good_answer_makes_up_for_failures():
     async def scene():
         book = Book()

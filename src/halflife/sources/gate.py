@@ -49,6 +49,7 @@ class _Trip:
     left: float  # seconds, not counting those spent waiting for our turn
     enough: int | None = None
     strayed: bool = False
+    failures: int = 0  # of the host, when it was last asked
 
     def call(self, url: URL, begun: Callable[[], None]) -> Call:
         """Return how a hop is asked; secrets are dropped once we leave home."""
@@ -175,12 +176,17 @@ class Gate:
         except Blameless:
             raise
         except Unreachable:
-            self._keep(host, after_silence(host.state, self.clock()))
+            self._conclude(trip, host, after_silence(host.state, self.clock()))
             raise
         told = reply.answer.retry_after
         after = after_answer(host.state, reply.answer.status, told, self.clock())
-        self._keep(host, after)
+        self._conclude(trip, host, after)
         return reply
+
+    def _conclude(self, trip: _Trip, host: _Host, after: HostState) -> None:
+        """Keep what is now known; requests that fail together count as one failure."""
+        if not after.failures > host.state.failures > trip.failures:
+            self._keep(host, after)
 
     async def _in_turn(self, trip: _Trip, host: _Host, url: URL) -> Reply:
         try:
@@ -195,6 +201,7 @@ class Gate:
         try:
             await self._wait_until_open(host, url)
             trip.purse.pay()
+            trip.failures = host.state.failures
             lane.mark()
             reply = await self._wire.send(url, trip.call(url, lane.mark))
         except (Unreachable, asyncio.CancelledError):
