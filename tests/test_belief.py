@@ -68,7 +68,9 @@ class TestEveryBelief:
 
     def test_no_age_is_negative_when_the_clock_is_set_back(self, belief):
         evidence = evidence_of(("a", 10.0, "x"))
-        assert belief()(evidence, 4.0, 4.0).age[0] == 0.0
+        view = belief()(evidence, 4.0, 4.0)
+        assert view.age[0] == 0.0
+        assert not view.looked[0]
 
     def test_an_earlier_view_is_not_changed_by_later_looks(self, belief):
         evidence, made = evidence_of(("a", 1.0, "x")), belief()

@@ -44,7 +44,8 @@ def view_of(
         age=age,
         looks=evidence.looks.copy(),
         changes=evidence.changes.copy(),
-        looked=evidence.tried_at >= since,
+        # A look stamped later than now was made before the clock was set back.
+        looked=(evidence.tried_at >= since) & (evidence.tried_at <= now),
         changed=evidence.changed.copy(),
         ready=_ready(evidence, now),
         due=np.zeros(0),
