@@ -178,7 +178,7 @@ def test_the_text_is_the_one_that_a_whole_parser_finds(page):
 
 def test_the_media_type_is_what_stands_before_the_semicolon():
     assert media_type(" Text/HTML;charset=x") == "text/html"
-    assert media_type("") == ""
+    assert media_type("") == media_type("html") == media_type("\x1b[2J/x") == ""
 
 
 def test_a_way_to_read_that_is_not_installed_is_named():

@@ -337,6 +337,14 @@ async def abort(evil, hit, writer):
     writer.close()
 
 
+@fault("/reset")
+async def reset(evil, hit, writer):
+    writer.write(response("only this", Content_Length=1000))
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.transport.abort()
+
+
 @fault("/hang-up")
 async def hang_up(evil, hit, writer):
     writer.close()

@@ -93,7 +93,7 @@ def test_a_damaged_coding_is_an_error_and_not_a_change():
     assert str(got) == "127.0.0.1: the answer is damaged: it cannot be decoded"
 
 
-@pytest.mark.parametrize("path", ["/short", "/abort"])
+@pytest.mark.parametrize("path", ["/short", "/abort", "/reset"])
 def test_a_truncated_body_is_an_error_and_not_a_change(path):
     got, _ = asyncio.run(ask(path))
     assert str(got) == "127.0.0.1: the answer was truncated"

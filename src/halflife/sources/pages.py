@@ -22,6 +22,7 @@ from halflife.sources.terms import Access, Answer
 from halflife.sources.text import check_mode, digest, fingerprint, media_type
 
 AUDITED = 100  # one look in so many asks for the page whatever we hold
+_LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
 _FUTURE = 1.0  # days; a date further ahead than that is a mistake
 
 
@@ -174,7 +175,7 @@ async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Obser
     """Return what a body shows that we do not hold; slow work leaves the loop."""
     if may_be_map(answer.body):
         return await asyncio.to_thread(_read, visit, answer, at, raw)
-    if visit.site.text == "main":
+    if visit.site.text == "main" or len(answer.body) > _LARGE:
         return [await asyncio.to_thread(_page, visit, answer, at, raw)]
     return [_page(visit, answer, at, raw)]
 

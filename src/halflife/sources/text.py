@@ -11,6 +11,7 @@ from w3lib.encoding import html_to_unicode
 from halflife.errors import ConfigError
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,127}/[a-z0-9!#$&^_.+-]{1,127}")
 _SPACE = b" \t\n\r\f\v"
 # A parser that builds a tree takes a time that grows with the square of the depth
 # of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
@@ -38,12 +39,13 @@ def fingerprint(data: bytes) -> str:
 
 
 def media_type(content_type: str) -> str:
-    """Return the media type that a Content-Type header names.
+    """Return the media type that a Content-Type header names, if it names one.
 
-    >>> media_type("Text/HTML; charset=utf-8")
-    'text/html'
+    >>> media_type("Text/HTML; charset=utf-8"), media_type("<b>")
+    ('text/html', '')
     """
-    return content_type.partition(";")[0].strip().lower()
+    named = content_type.partition(";")[0].strip().lower()
+    return named if _TYPE.fullmatch(named) else ""
 
 
 def is_html(content_type: str, body: bytes) -> bool:
