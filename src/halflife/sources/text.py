@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from hashlib import blake2b
 from html import unescape
-from importlib.util import find_spec
 
 from w3lib.encoding import html_to_unicode
 
@@ -84,9 +83,19 @@ def _of_visible(page: str) -> str:
 
 
 def _of_main(page: str) -> str:
-    import trafilatura  # noqa: PLC0415  (an extra, and slow to import)
+    return str(_extractor()(page, include_comments=False, fast=True) or "")
 
-    return str(trafilatura.extract(page, include_comments=False, fast=True) or "")
+
+def _extractor() -> Callable[..., object]:
+    try:
+        from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
+    except ImportError as error:
+        why = " ".join(str(error).split())
+        raise ConfigError(
+            f"text = 'main' needs an extra: install halflife[extract] ({why})"
+        ) from None
+    found: Callable[..., object] = extract
+    return found
 
 
 _MODES: dict[str, Callable[[str], str]] = {"visible": _of_visible, "main": _of_main}
@@ -96,8 +105,8 @@ def check_mode(mode: str) -> None:
     """Raise ``ConfigError`` unless this way to find what matters can be used."""
     if mode not in {*_MODES, "raw"}:
         raise ConfigError(f"text must be visible, main or raw, got {mode!r}")
-    if mode == "main" and find_spec("trafilatura") is None:
-        raise ConfigError("text = 'main' needs an extra: install halflife[extract]")
+    if mode == "main":
+        _extractor()
 
 
 def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
