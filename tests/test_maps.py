@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.sources import maps
 from halflife.sources.maps import (
     MOST,
     MapEntry,
@@ -243,6 +244,18 @@ def test_a_map_can_make_us_read_neither_files_nor_other_servers(payload, shape, 
     for body in (text.encode(), f"<?xml version='1.0'?>{text}".encode()):
         found = read_map(body, HOME)
         assert "CANARY" not in (found.text() if found else "")
+    assert calls == []
+
+
+def test_behind_the_refusal_of_a_doctype_stands_a_second_wall(canary):
+    file, url, calls = canary
+    for named in (file, url):
+        text = (
+            f"<!DOCTYPE x [<!ENTITY e SYSTEM '{named}'>]>"
+            "<urlset><url><loc>&e;</loc></url></urlset>"
+        )
+        found = list(maps._entries(text.encode(), frozenset({"url"})))
+        assert "CANARY" not in str(found)
     assert calls == []
 
 
