@@ -1,0 +1,168 @@
+"""Recorded histories of set sources: folders of three Parquet files.
+
+``lifetimes.parquet`` has one row a spell (object_id, spell, first_seen, last_seen,
+absent_before, gone_by, and attributes), ``versions.parquet`` one row for each
+version of a spell (object_id, spell, seen_from, and attributes) and
+``snapshots.parquet`` one row a look (date, taken_at, valid). Times are dates, read
+as whole days since the epoch, or moments in UTC.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.errors import UsageError
+from halflife.lives import Collection, Lives, Values
+
+Table: TypeAlias = Any  # a pyarrow table: an extra, so its types may be missing
+
+_LIFE = ("object_id", "spell", "first_seen", "last_seen", "absent_before", "gone_by")
+_VERSION = ("object_id", "spell", "seen_from")
+_SNAPSHOT = ("date", "taken_at", "valid")
+_TIMES = frozenset({*_LIFE[2:], "seen_from", "date", "taken_at"})
+_MAY_LACK = frozenset({"absent_before", "gone_by", "date", "taken_at"})
+# What the folder says about how the spell was put together is no attribute of the
+# object, and much of it is known only afterwards.
+_BOOKKEEPING = frozenset(
+    {
+        *_LIFE, "censored", "left_censored", "bulk_start", "bulk_end",
+        "n_obs", "gap_filled", "n_versions",
+    }
+)  # fmt: skip
+
+
+def load_parquet(folder: Path, name: str) -> Collection:
+    """Return the history of a set source recorded in a folder.
+
+    An attribute that the versions carry is given as it was first seen; one that
+    only the lifetimes carry, as they have it. Raise ``UsageError`` that names the
+    file and the column if something is missing.
+    """
+    lifetimes = _table(folder / "lifetimes.parquet", _LIFE)
+    versions = _table(folder / "versions.parquet", _VERSION)
+    snapshots = _table(folder / "snapshots.parquet", _SNAPSHOT)
+    row = _rows(lifetimes, versions, folder)
+    seen_from = _days(versions, "seen_from", np.nan)
+    order = np.lexsort((seen_from, row))
+    first = np.r_[True, np.diff(row[order]) != 0][: order.size]
+    later = order[~first]
+    return Collection(
+        name=name,
+        looks=_looks(snapshots, lifetimes),
+        lives=_lives(lifetimes, versions, row[order[first]], order[first]),
+        changed=row[later],
+        changed_at=seen_from[later],
+    )
+
+
+def _table(path: Path, needed: Sequence[str]) -> Table:
+    try:
+        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise UsageError(
+            f"{path}: reading Parquet needs an extra; install halflife[parquet]"
+        ) from error
+    if not path.is_file():
+        raise UsageError(f"{path}: missing; the folder is no recorded set source")
+    try:
+        table = parquet.read_table(path)
+    except (ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path}: cannot be read as Parquet: {error}") from error
+    for column in needed:
+        if column not in table.column_names:
+            raise UsageError(f"{path}: has no column {column!r}")
+        _check(path, column, table[column])
+    return table
+
+
+def _check(path: Path, column: str, values: Any) -> None:  # noqa: ANN401  (pyarrow)
+    """Raise unless times are times and what must be there is there."""
+    from pyarrow import types  # noqa: PLC0415  (an extra)
+
+    timely = types.is_date(values.type) or types.is_timestamp(values.type)
+    if column in _TIMES and not timely:
+        raise UsageError(f"{path}: column {column!r} holds {values.type}, not times")
+    if column not in _MAY_LACK and values.null_count:
+        raise UsageError(f"{path}: column {column!r} has {values.null_count} gaps")
+
+
+def _days(table: Table, column: str, missing: float) -> Floats:
+    """Return a column of dates or moments in days since the epoch, UTC."""
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+
+    kind = table.schema.field(column).type
+    values = table[column].combine_chunks()
+    if pa.types.is_date(kind):
+        found, unit = values.cast(pa.date32()).cast(pa.int32()), 1.0
+    else:
+        moments = values.cast(pa.timestamp("us", kind.tz))
+        found, unit = moments.cast(pa.int64()), 86400e6
+    days = found.to_numpy(zero_copy_only=False).astype(np.float64) / unit
+    absent = values.is_null().to_numpy(zero_copy_only=False)
+    return np.where(absent, missing, days)
+
+
+def _looks(snapshots: Table, lifetimes: Table) -> Floats:
+    """Return the good looks, on the same grid as the lives."""
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+
+    daily = pa.types.is_date(lifetimes.schema.field("first_seen").type)
+    at = _days(snapshots, "date" if daily else "taken_at", np.nan)
+    valid: Bools = snapshots["valid"].to_numpy().astype(np.bool_)
+    looks: Floats = np.unique(at[valid & np.isfinite(at)])
+    return looks
+
+
+def _rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
+    """Return the row of the life that each version belongs to."""
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+
+    parts = [lifetimes["object_id"], versions["object_id"].cast(_key_type(lifetimes))]
+    names = pa.concat_arrays([part.combine_chunks() for part in parts])
+    number = names.dictionary_encode().indices.to_numpy().astype(np.int64)
+    spells = [t["spell"].to_numpy().astype(np.int64) for t in (lifetimes, versions)]
+    code = number * (1 + max(s.max(initial=0) for s in spells)) + np.concatenate(spells)
+    life, version = code[: len(lifetimes)], code[len(lifetimes) :]
+    order = np.argsort(life, kind="stable")
+    known = life[order]
+    if np.any(known[1:] == known[:-1]):
+        raise UsageError(
+            f"{folder / 'lifetimes.parquet'}: the columns 'object_id' and 'spell' name "
+            "the same spell twice"
+        )
+    at = np.searchsorted(known, version)
+    if not np.isin(version, known).all():
+        raise UsageError(
+            f"{folder / 'versions.parquet'}: the columns 'object_id' and 'spell' name "
+            "a spell that lifetimes.parquet lacks"
+        )
+    rows: Ints = order[at]
+    return rows
+
+
+def _key_type(lifetimes: Table) -> Any:  # noqa: ANN401  (a pyarrow type)
+    return lifetimes.schema.field("object_id").type
+
+
+def _lives(lifetimes: Table, versions: Table, row: Ints, first: Ints) -> Lives:
+    attributes: dict[str, Values] = {}
+    for column in lifetimes.column_names:
+        if column in _BOOKKEEPING:
+            continue
+        values = lifetimes[column].to_numpy()
+        if column in versions.column_names:
+            early = versions[column].to_numpy()
+            values = values.astype(np.result_type(values, early), copy=True)
+            values[row] = early[first]
+        attributes[column] = values
+    return Lives(
+        keys=tuple(str(key) for key in lifetimes["object_id"].to_pylist()),
+        absent_before=_days(lifetimes, "absent_before", -np.inf),
+        first_seen=_days(lifetimes, "first_seen", np.nan),
+        last_seen=_days(lifetimes, "last_seen", np.nan),
+        gone_by=_days(lifetimes, "gone_by", np.inf),
+        attributes=attributes,
+    )
