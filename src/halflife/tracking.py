@@ -1,0 +1,463 @@
+"""Lives from looks: what listings, one after the other, say of a set's objects.
+
+A listing that is complete says of every object it lacks that it is missing. Once
+is not enough: pagers slip and servers stumble, so a life ends when a second
+complete listing, some time later, lacks the object as well; it then ended by the
+first. A listing that is not complete shows what is there and says nothing of the
+rest. When nearly all objects of one group (a company, a dealer) are missing at
+once while the others stay, the group was not seen: its objects are neither there
+nor gone until it returns.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self, TypeAlias
+
+import numpy as np
+
+from halflife.errors import UsageError
+from halflife.lives import Collection, Lives, Values
+
+Scalar: TypeAlias = str | int | float | bool | None
+Attributes: TypeAlias = Mapping[str, Scalar]
+
+NEVER = float("inf")
+OUTAGE_SHARE = 0.9  # of a group's objects missing at once
+OUTAGE_LEAST = 10  # objects that a group must have for that to mean anything
+LARGEST_INT = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one look at a set source showed.
+
+    Attributes:
+        at: When, in days.
+        records: The objects that were there, with their attributes.
+        complete: Whether it lists everything there was.
+        note: Anything worth telling about it.
+
+    """
+
+    at: float
+    records: Mapping[str, Attributes]
+    complete: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """That a look was made, and of what kind; broken ones are not valid.
+
+    Attributes:
+        at: When, in days.
+        n: Objects it listed.
+        valid: Whether it counts as a look.
+        complete: Whether it listed everything there was.
+        note: What was wrong, or worth telling.
+
+    """
+
+    at: float
+    n: int
+    valid: bool = True
+    complete: bool = True
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Spell:
+    """One life of an object; see ``Lives`` for the bounds.
+
+    Attributes:
+        key: The object.
+        spell: How many lives of the object came before.
+        absent_before: The last complete look that lacked it; ``-inf`` if none did.
+        first_seen: The first look that had it.
+        last_seen: The last look that had it.
+        gone_by: The first complete look that lacked it; ``inf`` while that is not
+            confirmed.
+        missing_since: The first look that lacked it, while that is not confirmed.
+        attributes: As first seen.
+
+    """
+
+    key: str
+    spell: int
+    absent_before: float
+    first_seen: float
+    last_seen: float
+    gone_by: float = NEVER
+    missing_since: float = NEVER
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A later version of a spell; the attributes may be unknown."""
+
+    key: str
+    spell: int
+    seen_from: float
+    attributes: Attributes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """All that is kept of a set source, or what is new of it.
+
+    Attributes:
+        snapshots: The looks, in order.
+        spells: The lives, in the order in which they began.
+        versions: Their later versions, in order.
+        unobserved: Groups that are not seen now, and the last look that saw them.
+
+    """
+
+    snapshots: Sequence[Snapshot] = ()
+    spells: Sequence[Spell] = ()
+    versions: Sequence[Version] = ()
+    unobserved: Mapping[str, float] = field(default_factory=dict)
+
+    def collection(self, name: str) -> Collection:
+        """Return the history it tells."""
+        whole = [s.at for s in self.snapshots if s.valid and s.complete]
+        row = {(s.key, s.spell): i for i, s in enumerate(self.spells)}
+        changed = [row[v.key, v.spell] for v in self.versions]
+        at = np.array([v.seen_from for v in self.versions], dtype=np.float64)
+        rows = np.array(changed, dtype=np.intp)
+        order = np.lexsort((at, rows))
+        return Collection(
+            name=name,
+            looks=np.array(whole, dtype=np.float64),
+            lives=_lives(self.spells),
+            changed=rows[order],
+            changed_at=at[order],
+        )
+
+    @classmethod
+    def of(cls, collection: Collection) -> Self:
+        """Return a history in the form in which it is kept."""
+        spells = spells_of(collection.lives)
+        rows, at = collection.changed.tolist(), collection.changed_at.tolist()
+        versions = [
+            Version(spells[i].key, spells[i].spell, moment)
+            for i, moment in zip(rows, at, strict=True)
+        ]
+        return cls(_snapshots(collection), spells, versions)
+
+
+def spells_of(lives: Lives) -> list[Spell]:
+    """Return lives one by one."""
+    names = list(lives.attributes)
+    columns = [_plain(values) for values in lives.attributes.values()]
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(lives))
+    bounds = (lives.absent_before, lives.first_seen, lives.last_seen, lives.gone_by)
+    times = zip(*(column.tolist() for column in bounds), strict=True)
+    number: Counter[str] = Counter()
+    found = []
+    for key, (before, first, last, gone), row in zip(
+        lives.keys, times, rows, strict=True
+    ):
+        attributes = dict(zip(names, row, strict=True))
+        found.append(
+            Spell(key, number[key], before, first, last, gone, NEVER, attributes)
+        )
+        number[key] += 1
+    return found
+
+
+def _plain(values: Values) -> list[Scalar]:
+    """Return a column as plain values; what is not a number is nothing."""
+    plain: list[Scalar] = values.tolist()
+    if values.dtype.kind == "f":
+        return [None if v != v else v for v in plain]  # noqa: PLR0124  (nan)
+    return plain
+
+
+def _snapshots(collection: Collection) -> list[Snapshot]:
+    looks, lives = collection.looks, collection.lives
+    came = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
+    went = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
+    counts = zip(looks.tolist(), (came - went).tolist(), strict=True)
+    return [Snapshot(at, n) for at, n in counts]
+
+
+def _lives(spells: Sequence[Spell]) -> Lives:
+    def column(name: str) -> list[float]:
+        return [getattr(spell, name) for spell in spells]
+
+    return Lives(
+        keys=tuple(spell.key for spell in spells),
+        absent_before=np.array(column("absent_before"), dtype=np.float64),
+        first_seen=np.array(column("first_seen"), dtype=np.float64),
+        last_seen=np.array(column("last_seen"), dtype=np.float64),
+        gone_by=np.array(column("gone_by"), dtype=np.float64),
+        attributes=columns([spell.attributes for spell in spells]),
+    )
+
+
+def columns(rows: Sequence[Attributes]) -> dict[str, Values]:
+    """Return rows as columns: numbers as numbers, the rest as objects.
+
+    >>> {k: v.tolist() for k, v in columns([{"a": 1, "b": "x"}, {"a": None}]).items()}
+    {'a': [1.0, nan], 'b': ['x', None]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _column(values: list[Scalar]) -> Values:
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return np.array(values, dtype=np.bool_)
+    if kinds == {int} and all(abs(int(v or 0)) < LARGEST_INT for v in values):
+        return np.array(values, dtype=np.int64)
+    if kinds <= {int, float, type(None)} and kinds & {int, float}:
+        return np.array([_number(value) for value in values], dtype=np.float64)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _number(value: Scalar) -> float:
+    try:
+        return np.nan if value is None else float(value)
+    except OverflowError:
+        return np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a listing changed in what is known, counted in objects.
+
+    Attributes:
+        arrived: Objects that came, or came back after they had gone.
+        updated: Objects that have a new version.
+        missing: Objects that are missing for the first time.
+        gone: Objects now known to have gone.
+        flapped: Objects that were missing once and are back.
+        unobserved: Groups that this listing did not see.
+
+    """
+
+    arrived: int = 0
+    updated: int = 0
+    missing: int = 0
+    gone: int = 0
+    flapped: int = 0
+    unobserved: tuple[str, ...] = ()
+
+
+class Tracker:
+    """Folds listings into lives, one after the other.
+
+    Args:
+        register: What is known so far.
+        group: The attribute whose values may be out as a whole; none if empty.
+        confirm: Days that must lie between the first look that lacks an object
+            and the one that confirms it has gone.
+
+    >>> tracker = Tracker()
+    >>> for at, keys in enumerate(["ab", "ab", "a", "a"]):
+    ...     change = tracker.take(Listing(at, {key: {} for key in keys}))
+    >>> change.gone, tracker.register().collection("x").lives.gone_by.tolist()
+    (1, [inf, 2.0])
+
+    """
+
+    def __init__(
+        self,
+        register: Register | None = None,
+        *,
+        group: str = "",
+        confirm: float = 0.0,
+    ) -> None:
+        known = register or Register()
+        self.group = group
+        self.confirm = confirm
+        self.flaps = 0
+        self._snapshots = list(known.snapshots)
+        self._looks = [s.at for s in known.snapshots if s.valid and s.complete]
+        self._spells = list(known.spells)
+        self._versions = list(known.versions)
+        self._unobserved = dict(known.unobserved)
+        self._lives = Counter(spell.key for spell in self._spells)
+        self._gone = {s.key: s.gone_by for s in self._spells if s.gone_by < NEVER}
+        self._running = {s.key: s for s in self._spells if s.gone_by == NEVER}
+        self._current = _current(self._spells, self._versions)
+        self._saved = len(self._snapshots), len(self._versions)
+        self._touched: dict[tuple[str, int], Spell] = {}
+
+    @property
+    def last(self) -> float:
+        """The last look of any kind; ``-inf`` if there was none."""
+        return self._snapshots[-1].at if self._snapshots else -NEVER
+
+    @property
+    def held(self) -> dict[str, Attributes]:
+        """The objects that are there as far as we know, as last seen."""
+        return {
+            key: self._current[key]
+            for key, spell in self._running.items()
+            if spell.missing_since == NEVER
+        }
+
+    def register(self) -> Register:
+        """Return all that is known."""
+        return Register(self._snapshots, self._spells, self._versions, self._unobserved)
+
+    def news(self) -> Register:
+        """Return what is new since the last call, or since the beginning."""
+        snapshots, versions = self._saved
+        new = Register(
+            self._snapshots[snapshots:],
+            list(self._touched.values()),
+            self._versions[versions:],
+            dict(self._unobserved),
+        )
+        self._saved = len(self._snapshots), len(self._versions)
+        self._touched = {}
+        return new
+
+    def reject(self, at: float, why: str, n: int = 0) -> None:
+        """Take note of a snapshot that is broken, and so not a look."""
+        self._in_order(at)
+        self._snapshots.append(Snapshot(at, n, valid=False, complete=False, note=why))
+
+    def take(self, listing: Listing) -> Change:
+        """Fold in a listing; they must come in the order in which they were made."""
+        at, records = listing.at, listing.records
+        self._in_order(at)
+        before = self.flaps, len(self._versions), len(self._spells)
+        out = self.outages(listing)
+        for key, attributes in records.items():
+            self._see(key, attributes, at)
+        missing, gone = self._miss(listing, out) if listing.complete else (0, 0)
+        if listing.complete:
+            latest = self._looks[-1] if self._looks else -NEVER
+            known = self._unobserved
+            self._unobserved = {value: known.get(value, latest) for value in out}
+            self._looks.append(at)
+        snapshot = Snapshot(at, len(records), True, listing.complete, listing.note)  # noqa: FBT003  (its columns)
+        self._snapshots.append(snapshot)
+        return Change(
+            arrived=len(self._spells) - before[2],
+            updated=len(self._versions) - before[1],
+            missing=missing,
+            gone=gone,
+            flapped=self.flaps - before[0],
+            unobserved=tuple(out),
+        )
+
+    def outages(self, listing: Listing) -> tuple[str, ...]:
+        """Return the groups that a complete listing did not see.
+
+        At least 90 % of a group's objects, and 10, are missing, no more than the
+        rest of it are listed, and of the objects outside at least half are there.
+        """
+        if not self.group or not listing.complete:
+            return ()
+        held = {key: self._group_of(record) for key, record in self.held.items()}
+        size = Counter(held.values())
+        there = Counter(value for key, value in held.items() if key in listing.records)
+        listed = Counter(map(self._group_of, listing.records.values()))
+        out = [
+            value
+            for value, n in size.items()
+            if value
+            and n >= OUTAGE_LEAST
+            and max(there[value], listed[value]) <= (1.0 - OUTAGE_SHARE) * n
+        ]
+        others = len(held) - sum(size[value] for value in out)
+        stayed = there.total() - sum(there[value] for value in out)
+        return tuple(out) if others and stayed >= others / 2 else ()
+
+    def accept(self, group: str) -> int:
+        """Believe that a group that is not seen has gone; return its objects.
+
+        They end with the next complete listing that lacks them.
+        """
+        if group not in self._unobserved:
+            raise UsageError(f"the group {group!r} is not missing")
+        place = bisect_right(self._looks, self._unobserved.pop(group))
+        since, found = self._looks[place], 0
+        for spell in self._running.values():
+            if self._group_of(self._current[spell.key]) == group:
+                lacked = spell.last_seen < since and spell.missing_since == NEVER
+                if lacked:
+                    spell.missing_since = since
+                    self._touch(spell)
+                    found += 1
+        return found
+
+    def _in_order(self, at: float) -> None:
+        if not at > self.last:
+            raise UsageError(
+                f"a look at day {at:g} comes after one at day {self.last:g}; looks must"
+                " be taken in the order in which they were made"
+            )
+
+    def _group_of(self, record: Attributes) -> str:
+        value = record.get(self.group)
+        return "" if value is None else str(value)
+
+    def _see(self, key: str, attributes: Attributes, at: float) -> None:
+        spell = self._running.get(key)
+        if spell is None:
+            spell = self._begin(key, attributes, at)
+        elif self._current[key] != attributes:
+            self._versions.append(Version(key, spell.spell, at, attributes))
+        if spell.missing_since != NEVER:
+            spell.missing_since = NEVER
+            self.flaps += 1
+        spell.last_seen = at
+        self._current[key] = attributes
+        self._touch(spell)
+
+    def _begin(self, key: str, attributes: Attributes, at: float) -> Spell:
+        latest = self._looks[-1] if self._looks else -NEVER
+        before = self._unobserved.get(self._group_of(attributes), latest)
+        before = max(before, self._gone.get(key, before))  # a look that lacked it
+        spell = Spell(key, self._lives[key], before, at, at, attributes=attributes)
+        self._spells.append(spell)
+        self._lives[key] += 1
+        self._running[key] = spell
+        return spell
+
+    def _miss(self, listing: Listing, out: Iterable[str]) -> tuple[int, int]:
+        """Strike what a complete listing lacks; return first and second strikes."""
+        first, second, hidden = 0, 0, set(out)
+        for key in [k for k in self._running if k not in listing.records]:
+            spell = self._running[key]
+            if self._group_of(self._current[key]) in hidden:
+                continue
+            if spell.missing_since == NEVER:
+                spell.missing_since = listing.at
+                first += 1
+            elif listing.at - spell.missing_since >= self.confirm:
+                spell.gone_by, spell.missing_since = spell.missing_since, NEVER
+                self._gone[key] = spell.gone_by
+                del self._running[key]
+                second += 1
+            self._touch(spell)
+        return first, second
+
+    def _touch(self, spell: Spell) -> None:
+        self._touched[spell.key, spell.spell] = spell
+
+
+def _current(
+    spells: Iterable[Spell], versions: Iterable[Version]
+) -> dict[str, Attributes]:
+    """Return each object's attributes as last seen."""
+    found: dict[tuple[str, int], Attributes] = {}
+    for spell in spells:
+        found[spell.key, spell.spell] = spell.attributes
+    for version in versions:
+        if version.attributes is not None:
+            found[version.key, version.spell] = version.attributes
+    latest = sorted(found, key=lambda place: place[1])
+    return {key: found[key, spell] for key, spell in latest}
