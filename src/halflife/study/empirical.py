@@ -1,0 +1,190 @@
+"""What a set source really did: decay of copies, arrivals, categories."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.lives import Collection, Values
+
+REFERENCES = 40  # copies whose decay is averaged
+POINTS = 30  # lags at which a decay curve is drawn
+HALF_LIVES = 3.0  # how far a decay curve goes
+BAND = (0.1, 0.9)  # quantiles over copies
+FEWEST = 30  # objects a category must have
+MOST_VALUES = 500  # of an attribute that makes categories
+UNKNOWN = ("", "None", "nan")
+
+
+@dataclass(frozen=True)
+class Decay:
+    """How copies made at several looks aged.
+
+    Attributes:
+        made: When each copy was made, in days.
+        lag: How long after, in days, ascending.
+        precision: What share of a copy was still there; one row a copy.
+        recall: What share of the source the copy still held; one row a copy. Both
+            are nan where no look was made at that lag.
+
+    """
+
+    made: Floats
+    lag: Floats
+    precision: Floats
+    recall: Floats
+
+    def of(self, metric: str) -> Floats:
+        """Return ``precision`` or ``recall``."""
+        return self.precision if metric == "precision" else self.recall
+
+    def mean(self, metric: str) -> Floats:
+        """Return the mean over copies at each lag; nan where there is none."""
+        values = self.of(metric)
+        known = np.isfinite(values)
+        count = known.sum(axis=0)
+        total = np.where(known, values, 0.0).sum(axis=0)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+    def quantile(self, metric: str, q: float) -> Floats:
+        """Return a quantile over copies at each lag; nan where there is none."""
+        values = self.of(metric)
+        known = np.isfinite(values).any(axis=0)
+        found = np.full(values.shape[1], np.nan)
+        if known.any():
+            found[known] = np.nanquantile(values[:, known], q, axis=0)
+        return found
+
+
+def unit(collection: Collection) -> float:
+    """Return the usual gap between looks, in days; 1 if there are not two."""
+    gaps = np.diff(collection.looks)
+    return float(np.median(gaps)) if gaps.size else 1.0
+
+
+def reach(collection: Collection) -> float:
+    """Return how far it is worth to follow copies: a few half-lives, if observed."""
+    looks = collection.looks
+    if looks.size < 2:
+        return 1.0
+    most = float(looks[-1] - looks[0]) / 3.0
+    lives = collection.lives
+    exposure = float((lives.last_seen - lives.first_seen).sum())
+    ended = int(lives.ended.sum())
+    half_life = math.log(2.0) * exposure / ended if ended else math.inf
+    return max(min(most, HALF_LIVES * half_life), 3.0 * unit(collection))
+
+
+def lags(collection: Collection, farthest: float | None = None) -> Floats:
+    """Return lags from zero on, whole multiples of the gap between looks."""
+    step = unit(collection)
+    most = max(1, math.floor((farthest or reach(collection)) / step + 1e-9))
+    return np.unique(np.round(np.linspace(0, most, POINTS + 1))) * step
+
+
+def references(collection: Collection, lag: Floats, count: int = REFERENCES) -> Floats:
+    """Return looks, evenly spread, from which a copy can be followed to the end."""
+    looks = collection.looks
+    full = looks[looks <= looks[-1] - lag[-1] + 1e-9] if looks.size else looks
+    full = full if full.size else looks[:1]
+    rows = np.unique(np.linspace(0, full.size - 1, count).round().astype(int))
+    return full[rows] if full.size else full
+
+
+def decay(collection: Collection, made: Floats, lag: Floats) -> Decay:
+    """Return precision and recall of copies, at the looks nearest to each lag."""
+    number, lives = collection.lives.object, collection.lives
+    objects = int(number.max(initial=-1)) + 1
+
+    def there(at: float) -> Bools:
+        mask = np.zeros(objects, np.bool_)
+        mask[number[lives.present(at)]] = True
+        return mask
+
+    shape = (made.size, lag.size)
+    precision, recall = np.full(shape, np.nan), np.full(shape, np.nan)
+    for i, begin in enumerate(made.tolist()):
+        copy = there(begin)
+        size = np.count_nonzero(copy)
+        for j, at in enumerate(_nearest(collection, begin + lag, lag).tolist()):
+            if math.isnan(at):
+                continue
+            now = there(at)
+            both, source = np.count_nonzero(copy & now), np.count_nonzero(now)
+            precision[i, j] = both / size if size else np.nan
+            recall[i, j] = both / source if source else np.nan
+    return Decay(made, lag, precision, recall)
+
+
+def _nearest(collection: Collection, at: Floats, lag: Floats) -> Floats:
+    """Return the look nearest to each moment; nan where none is near enough."""
+    looks = collection.looks
+    right = np.clip(np.searchsorted(looks, at), 0, looks.size - 1)
+    left = np.maximum(right - 1, 0)
+    best = np.where(at - looks[left] < looks[right] - at, looks[left], looks[right])
+    near = np.maximum(0.1 * lag, 0.5 * unit(collection)) * (lag > 0) + 1e-6
+    found: Floats = np.where(np.abs(best - at) <= near, best, np.nan)
+    return found
+
+
+def arrivals(collection: Collection, step: float | None = None) -> tuple[Ints, float]:
+    """Return how many objects came in each step of time, and the step in days.
+
+    Only steps at both ends of which the source was looked at are counted, so that
+    nobody arrives in a gap. The objects of the first look have not arrived.
+    """
+    looks = collection.looks
+    step = step or max(unit(collection), 1.0 / 24.0)
+    if looks.size < 2:
+        return np.zeros(0, np.intp), step
+    grid = looks[0] + step * np.arange(math.floor((looks[-1] - looks[0]) / step) + 1)
+    near = np.searchsorted(looks, grid + 1e-6, side="right") - 1
+    seen = grid - looks[near] <= 0.25 * step + 1e-6
+    came = np.sort(collection.lives.first_seen[~collection.lives.truncated])
+    total = np.searchsorted(came, grid + 1e-6, side="right")
+    both = seen[1:] & seen[:-1]
+    counts: Ints = np.diff(total)[both].astype(np.intp)
+    return counts, step
+
+
+def attribute(collection: Collection) -> str | None:
+    """Return the attribute whose categories live most unlike each other, if any.
+
+    For each attribute with at least two categories of ``FEWEST`` spells and not more
+    than ``MOST_VALUES`` in all, T = sum (O - E)^2 / E over its largest categories,
+    with O the ends seen in it and E those expected if all had the same rate.
+    """
+    lives = collection.lives
+    exposure = lives.last_seen - lives.first_seen + unit(collection) / 2.0
+    rate = lives.ended.sum() / exposure.sum() if len(lives) else 0.0
+    best, most = None, -1.0
+    for name in lives.attributes:
+        found = categories(collection, name)
+        seen = np.array([lives.ended[rows].sum() for _, rows in found], float)
+        meant = np.array([rate * exposure[rows].sum() for _, rows in found])
+        spread = float(((seen - meant) ** 2 / np.maximum(meant, 1e-9)).sum())
+        if len(found) >= 2 and spread > most:
+            best, most = name, spread
+    return best
+
+
+def categories(
+    collection: Collection, name: str, count: int = 5
+) -> list[tuple[str, Bools]]:
+    """Return the largest categories of an attribute, with their spells."""
+    column = collection.lives.attributes[name]
+    if np.issubdtype(column.dtype, np.floating):
+        return []
+    words = as_words(column)
+    values, counts = np.unique(words, return_counts=True)
+    if values.size > MOST_VALUES:
+        return []
+    order = np.argsort(-counts, kind="stable")
+    named = [k for k in order if values[k] not in UNKNOWN and counts[k] >= FEWEST]
+    return [(str(values[k]), words == values[k]) for k in named[:count]]
+
+
+def as_words(column: Values) -> Values:
+    """Return a column as text; what is missing is empty."""
+    return np.array(["" if v is None else str(v) for v in column.tolist()], dtype=str)

@@ -1,0 +1,341 @@
+"""A small writer of SVG: charts with axes, grid and legend, as text.
+
+Every chart says in ``<title>`` and ``<desc>`` what it shows. Colours are classes
+(``t0`` ... ``t6``) that ``STYLE`` defines for light and dark, so a chart inherits
+the look of the page it stands on. Text is escaped; numbers are always finite.
+"""
+
+import html
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats
+from halflife.study.axes import Axis
+from halflife.study.marks import Band, Bars, Line, Mark, Points
+
+WIDTH, HEIGHT = 640.0, 340.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 12.0, 46.0
+LEGEND_LINE = 19.0
+CHARACTER = 6.4  # px; the width of an average letter at 12 px
+FAR = 1e5  # px; nothing is drawn farther off than this
+
+# Okabe and Ito's colours, which people with colour-blindness can tell apart, and
+# lighter ones of the same hues for a dark ground. The last is for what is neutral.
+LIGHT = ("#0072b2", "#d55e00", "#00785a", "#a5548a", "#8a6100", "#3a86b7", "#5b6470")
+DARK = ("#56b4e9", "#ff9a4d", "#3fd0a4", "#e6a3cc", "#e6c35c", "#9ecbff", "#a9b1bb")
+DASHES = ("", "6 4", "2 3", "9 3 2 3")
+TONES = len(LIGHT)
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _tones(colours: Sequence[str]) -> str:
+    return "".join(
+        f".chart .t{k}{{color:{colour}}}" for k, colour in enumerate(colours)
+    )
+
+
+STYLE = (
+    ".chart{color-scheme:light dark;font:12px system-ui,sans-serif;max-width:100%;"
+    "height:auto;--ink:#24292f;--grid:#d8dee4;--ground:#fff}"
+    ".chart text{fill:var(--ink)}"
+    ".chart .grid{stroke:var(--grid);stroke-width:1}"
+    ".chart .frame{stroke:var(--ink);stroke-width:1;fill:none}"
+    ".chart .line{fill:none;stroke:currentColor;stroke-width:2;"
+    "stroke-linejoin:round}"
+    ".chart .band{fill:currentColor;fill-opacity:.18;stroke:none}"
+    ".chart .bar{fill:currentColor;fill-opacity:.45;stroke:none}"
+    ".chart .dot{fill:currentColor;stroke:var(--ground);stroke-width:.7}"
+    ".chart .ring{fill:var(--ground);stroke:currentColor;stroke-width:1.6}"
+    ".chart .whisker{stroke:currentColor;stroke-width:1.2;stroke-opacity:.6}"
+    ".chart .end{text-anchor:end}.chart .middle{text-anchor:middle}"
+    + "".join(
+        f".chart .d{k}{{stroke-dasharray:{dash}}}"
+        for k, dash in enumerate(DASHES)
+        if dash
+    )
+    + _tones(LIGHT)
+    + "@media (prefers-color-scheme:dark){"
+    ".chart{--ink:#d7dde3;--grid:#3a424c;--ground:#0f141a}" + _tones(DARK) + "}"
+    "@media print{.chart{--ink:#000;--grid:#ccc;--ground:#fff}" + _tones(LIGHT) + "}"
+)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with two axes.
+
+    Attributes:
+        title: What it shows, in a line.
+        about: What is to be seen on it, for those who cannot see it.
+        x: The axis across.
+        y: The axis upwards.
+        marks: What is drawn, the hindmost first.
+
+    """
+
+    title: str
+    about: str
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...]
+
+
+def text(raw: str) -> str:
+    r"""Return text that may stand in XML and HTML, whatever it holds.
+
+    >>> text("<b>&\x00\ud800")
+    '&lt;b&gt;&amp;'
+    """
+    return html.escape(_ILLEGAL.sub("", raw), quote=True)
+
+
+def number(value: float) -> str:
+    """Return a coordinate in px, finite and short.
+
+    >>> number(1.004), number(-0.001), number(float("inf"))
+    ('1', '0', '100000')
+    """
+    bounded = min(max(value, -FAR), FAR) if value == value else 0.0  # noqa: PLR0124
+    short = f"{bounded:.1f}".rstrip("0").rstrip(".")
+    return "0" if short == "-0" else short
+
+
+def chart(drawn: Chart, name: str, *, styled: bool = False) -> str:
+    """Return the chart as an ``<svg>`` element.
+
+    ``name`` begins every id in it and must be its own on the page; it keeps to
+    letters, digits and dashes. With ``styled`` the element brings its colours along
+    and can stand alone in a file.
+    """
+    frame = _Frame(drawn)
+    parts = [
+        *(_grid(frame)),
+        f'<g clip-path="url(#{name}-plot)">',
+        *(line for mark in drawn.marks for line in draw(mark, frame)),
+        "</g>",
+        *(_labels(frame)),
+        *(_legend(frame)),
+    ]
+    clip = (
+        f'<clipPath id="{name}-plot"><rect x="{number(LEFT)}" y="{number(frame.top)}" '
+        f'width="{number(WIDTH - LEFT - RIGHT)}" '
+        f'height="{number(frame.bottom - frame.top)}"/></clipPath>'
+    )
+    return element(
+        name, drawn.title, drawn.about, [clip, *parts], styled=styled, size=frame.size
+    )
+
+
+def element(
+    name: str,
+    title: str,
+    about: str,
+    parts: Iterable[str],
+    *,
+    size: tuple[float, float] = (WIDTH, HEIGHT),
+    styled: bool = False,
+) -> str:
+    """Return an ``<svg>`` element with its title, description and content."""
+    wide, high = (number(side) for side in size)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" '
+        f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        f'aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{text(title)}</title>'
+        f'<desc id="{name}-desc">{text(about)}</desc>'
+    )
+    style = f"<style>{STYLE}</style>" if styled else ""
+    return "\n".join((head + style, *parts, "</svg>"))
+
+
+class _Frame:
+    """Where the parts of a chart stand."""
+
+    def __init__(self, drawn: Chart) -> None:
+        self.chart = drawn
+        self.entries = [m for m in drawn.marks if m.name]
+        self.rows = list(_rows(self.entries))
+        self.top = TOP + LEGEND_LINE * len(self.rows)
+        self.bottom = self.top + HEIGHT - TOP - BOTTOM - LEGEND_LINE
+        self.size = (WIDTH, self.bottom + BOTTOM)
+
+    def across(self, values: Floats) -> Floats:
+        """Return where values of x stand, in px from the left."""
+        return self.chart.x.place(values, LEFT, WIDTH - RIGHT)
+
+    def upwards(self, values: Floats) -> Floats:
+        """Return where values of y stand, in px from the top."""
+        return self.chart.y.place(values, self.bottom, self.top)
+
+
+def _rows(entries: Sequence[Mark]) -> Iterator[list[tuple[float, Mark]]]:
+    """Yield the legend's lines: where each entry begins, as many as there is room."""
+    row: list[tuple[float, Mark]] = []
+    at = LEFT
+    for mark in entries:
+        wide = 34 + CHARACTER * len(mark.name) + 14
+        if row and at + wide > WIDTH - RIGHT:
+            yield row
+            row, at = [], LEFT
+        row.append((at, mark))
+        at += wide
+    if row:
+        yield row
+
+
+def _grid(frame: _Frame) -> Iterator[str]:
+    axis = frame.chart.y
+    places = frame.upwards(np.array([v for v, _ in axis.ticks]))
+    for (_, said), y in zip(axis.ticks, places.tolist(), strict=True):
+        yield (
+            f'<path class="grid" d="M{number(LEFT)} {number(y)}'
+            f'H{number(WIDTH - RIGHT)}"/>'
+            f'<text class="end" x="{number(LEFT - 7)}" y="{number(y + 4)}">'
+            f"{text(said)}</text>"
+        )
+
+
+def _labels(frame: _Frame) -> Iterator[str]:
+    axis, base = frame.chart.x, frame.bottom
+    yield f'<path class="frame" d="M{number(LEFT)} {number(base)}H{number(WIDTH - RIGHT)}"/>'  # noqa: E501
+    places = frame.across(np.array([v for v, _ in axis.ticks]))
+    for (_, said), x in zip(axis.ticks, places.tolist(), strict=True):
+        yield (
+            f'<path class="frame" d="M{number(x)} {number(base)}v4"/>'
+            f'<text class="middle" x="{number(x)}" y="{number(base + 17)}">'
+            f"{text(said)}</text>"
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    yield (
+        f'<text class="middle" x="{number(middle)}" y="{number(base + 36)}">'
+        f"{text(axis.label)}</text>"
+    )
+    high = (frame.top + base) / 2
+    yield (
+        f'<text class="middle" transform="translate(14 {number(high)}) rotate(-90)">'
+        f"{text(frame.chart.y.label)}</text>"
+    )
+
+
+def _legend(frame: _Frame) -> Iterator[str]:
+    for k, row in enumerate(frame.rows):
+        y = TOP + LEGEND_LINE * k
+        for x, mark in row:
+            yield _swatch(mark, x, y)
+            yield (
+                f'<text x="{number(x + 30)}" y="{number(y + 4)}">'
+                f"{text(mark.name)}</text>"
+            )
+
+
+def _swatch(mark: Mark, x: float, y: float) -> str:
+    tone = f"t{mark.tone % TONES}"
+    if isinstance(mark, Line):
+        dash = f"d{mark.dash % len(DASHES)}"
+        return f'<path class="line {tone} {dash}" d="M{number(x)} {number(y)}h24"/>'
+    if isinstance(mark, Points):
+        kind = "ring" if mark.hollow else "dot"
+        return (
+            f'<circle class="{kind} {tone}" cx="{number(x + 12)}" '
+            f'cy="{number(y)}" r="3.5"/>'
+        )
+    kind = "band" if isinstance(mark, Band) else "bar"
+    return (
+        f'<rect class="{kind} {tone}" x="{number(x)}" y="{number(y - 5)}" '
+        'width="24" height="10"/>'
+    )
+
+
+@singledispatch
+def draw(mark: Mark, frame: _Frame) -> Iterator[str]:
+    """Yield the elements that show a mark."""
+    raise TypeError(f"nobody knows how to draw {mark!r} on {frame!r}")
+
+
+@draw.register
+def _(mark: Line, frame: _Frame) -> Iterator[str]:
+    x, y = frame.across(mark.x), frame.upwards(mark.y)
+    tone, dash = mark.tone % TONES, mark.dash % len(DASHES)
+    pieces = [
+        "M" + "L".join(_points(*_stairs(x[run], y[run], steps=mark.steps)))
+        for run in _runs(np.isfinite(x) & np.isfinite(y))
+    ]
+    if pieces:
+        yield f'<path class="line t{tone} d{dash}" d="{"".join(pieces)}"/>'
+
+
+@draw.register
+def _(mark: Band, frame: _Frame) -> Iterator[str]:
+    x = frame.across(mark.x)
+    low, high = frame.upwards(mark.low), frame.upwards(mark.high)
+    pieces = []
+    for run in _runs(np.isfinite(x) & np.isfinite(low) & np.isfinite(high)):
+        over = _points(*_stairs(x[run], high[run], steps=mark.steps))
+        under = _points(*_stairs(x[run], low[run], steps=mark.steps))
+        pieces.append("M" + "L".join(over + under[::-1]) + "Z")
+    if pieces:
+        yield f'<path class="band t{mark.tone % TONES}" d="{"".join(pieces)}"/>'
+
+
+@draw.register
+def _(mark: Bars, frame: _Frame) -> Iterator[str]:
+    left, right = frame.across(mark.left), frame.across(mark.right)
+    top, base = frame.upwards(mark.height), float(frame.upwards(np.zeros(1))[0])
+    sound = np.isfinite(left) & np.isfinite(right) & np.isfinite(top)
+    for i in np.flatnonzero(sound).tolist():
+        wide = max(float(right[i] - left[i]) - 0.6, 0.4)
+        yield (
+            f'<rect class="bar t{mark.tone % TONES}" x="{number(left[i])}" '
+            f'y="{number(min(top[i], base))}" width="{number(wide)}" '
+            f'height="{number(abs(base - top[i]))}"/>'
+        )
+
+
+@draw.register
+def _(mark: Points, frame: _Frame) -> Iterator[str]:
+    x, y = frame.across(mark.x), frame.upwards(mark.y)
+    tone, kind = f"t{mark.tone % TONES}", "ring" if mark.hollow else "dot"
+    sound = np.isfinite(x) & np.isfinite(y)
+    if mark.low is not None and mark.high is not None:
+        low, high = frame.upwards(mark.low), frame.upwards(mark.high)
+        for i in np.flatnonzero(sound & np.isfinite(low) & np.isfinite(high)).tolist():
+            yield (
+                f'<path class="whisker {tone}" d="M{number(x[i])} {number(low[i])}'
+                f'V{number(high[i])}"/>'
+            )
+    for i in np.flatnonzero(sound).tolist():
+        yield (
+            f'<circle class="{kind} {tone}" cx="{number(x[i])}" '
+            f'cy="{number(y[i])}" r="3"/>'
+        )
+
+
+def _points(x: Floats, y: Floats) -> list[str]:
+    pairs = zip(x.tolist(), y.tolist(), strict=True)
+    return [f"{number(a)} {number(b)}" for a, b in pairs]
+
+
+def _stairs(x: Floats, y: Floats, *, steps: bool) -> tuple[Floats, Floats]:
+    """Return the corners of a curve whose values hold until the next."""
+    if not steps or x.size < 2:
+        return x, y
+    return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
+
+
+def _runs(sound: Bools) -> Iterator[slice]:
+    """Yield the stretches in which all values can be drawn."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], sound.astype(int), [0]))))
+    for begin, end in edges.reshape(-1, 2).tolist():
+        yield slice(begin, end)
+
+
+def highest(*series: Floats, least: float = 0.0) -> float:
+    """Return the largest finite value of all, and not less than ``least``."""
+    found = [float(v[np.isfinite(v)].max(initial=-math.inf)) for v in series]
+    return max([least, *found])
