@@ -26,4 +26,5 @@ async def main(largest: int, warm_up: str, *urls: str) -> None:
         print(json.dumps({"growth": peak() - before, "notes": notes}))  # noqa: T201
 
 
-asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))

@@ -112,9 +112,10 @@ def _program() -> str:
     import shutil
     import sys
 
-    if shutil.which("halflife"):
+    called = sys.argv[0]
+    if shutil.which("halflife") or Path(called).name != "halflife":
         return "halflife"
-    return os.path.relpath(sys.argv[0])
+    return os.path.relpath(called)
 
 
 def _rows(report: "Report") -> list[dict[str, str | float | int | None]]:
