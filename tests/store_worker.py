@@ -92,23 +92,23 @@ def hold(path, sources, pipe):
     os._exit(0)  # as if killed: nothing is given back
 
 
-def second_step(db):
-    """Make a schema that no release has, out of the first."""
+def next_step(db):
+    """Make a schema that no release has, out of the last."""
     db.execute("ALTER TABLE host ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'")
     db.execute("CREATE TABLE host_copy AS SELECT * FROM host")
     for n in range(200):
         db.execute("INSERT INTO memo VALUES (?, ?)", (f"new {n}", "x" * 500))
 
 
-TWO_STEPS = (*schema.STEPS, second_step)
+MORE_STEPS = (*schema.STEPS, next_step)
 
 
 def migrate(path, promise):
-    """Write a little, then bring the file up to the second schema."""
+    """Write a little, then bring the file up to the next schema."""
     write(path, promise, batches=3)
-    schema.STEPS = TWO_STEPS
+    schema.STEPS = MORE_STEPS
     SqliteStore.open(path).close()
-    promise("schema 2\n")
+    promise("next schema\n")
 
 
 def main(task, path, promises):

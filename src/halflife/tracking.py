@@ -173,7 +173,8 @@ def _plain(values: Values) -> list[Scalar]:
     """Return a column as plain values; what is not a number is nothing."""
     plain: list[Scalar] = values.tolist()
     if values.dtype.kind == "f":
-        return [None if v != v else v for v in plain]  # noqa: PLR0124  (nan)
+        good = np.isfinite(values).tolist()
+        return [v if fine else None for v, fine in zip(plain, good, strict=True)]
     return plain
 
 

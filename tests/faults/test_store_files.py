@@ -59,7 +59,7 @@ def test_the_file_says_what_it_is(written):
         }
     assert pragma == {
         "application_id": 0x484C4946,
-        "user_version": 1,
+        "user_version": len(schema.STEPS),
         "journal_mode": "wal",
     }
 
@@ -125,7 +125,7 @@ def test_a_file_from_the_future_is_left_alone(written):
         db.execute("PRAGMA user_version = 7")
     before = contents(written)
     for readonly in (True, False):
-        with pytest.raises(TooNew, match=r"schema 7, this one knows 1\); upgrade"):
+        with pytest.raises(TooNew, match=r"schema 7, this one knows 2\); upgrade"):
             SqliteStore.open(written, readonly=readonly)
     assert contents(written)["state.db"] == before["state.db"]
 
@@ -344,12 +344,39 @@ def test_reading_does_not_upgrade(old, monkeypatch):
 
 
 def test_a_real_file_goes_through_a_made_up_upgrade(written, monkeypatch):
-    monkeypatch.setattr(schema, "STEPS", store_worker.TWO_STEPS)
+    monkeypatch.setattr(schema, "STEPS", store_worker.MORE_STEPS)
     with SqliteStore.open(written) as store:
         assert store.memo("new 7") == "x" * 500
         assert store.verify() == []
     monkeypatch.undo()
     with pytest.raises(TooNew):
         SqliteStore.open(written)
-    with SqliteStore.open(f"{written}.backup-v1") as backup:
+    with SqliteStore.open(f"{written}.backup-v{len(schema.STEPS)}") as backup:
         assert backup.verify() == []
+
+
+def test_a_file_from_before_set_sources_learns_of_them(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        schema.upgrade(db, schema.STEPS[:1])
+        db.execute("INSERT INTO memo VALUES ('kept', 'yes')")
+    with SqliteStore.open(path) as store:
+        assert store.collections() == []
+        assert store.memo("kept") == "yes"
+        assert store.verify() == []
+    names, version = tables(f"{path}.backup-v1")
+    assert version == 1
+    assert "life" not in names
+    names, version = tables(path)
+    assert version == 2
+    assert {"snapshot", "life", "version", "unobserved", "staged"} <= set(names)
+
+
+def test_an_upgrade_that_fails_half_way_leaves_the_file_as_it_was(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        schema.upgrade(db, schema.STEPS[:1])
+        db.execute("CREATE TABLE staged (x)")  # in the way of the last statement
+    with pytest.raises(StoreError):
+        SqliteStore.open(path)
+    names, version = tables(path)
+    assert version == 1
+    assert "life" not in names

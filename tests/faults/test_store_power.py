@@ -74,17 +74,17 @@ def test_the_harness_finds_what_lazier_settings_lose(recorded, tmp_path, synchro
 def test_no_power_cut_spoils_an_upgrade(recorded, tmp_path, monkeypatch):
     upgraded = 0
     for path, promises in cuts(recorded("migrate"), tmp_path, CUTS // 4):
-        kept = promises.replace("schema 2\n", "")
+        kept = promises.replace("next schema\n", "")
         try:
             assert fault_before(path, kept) is None
         except TooNew:
             upgraded += 1
-            backup = path.with_name("state.db.backup-v1")
+            backup = path.with_name(f"state.db.backup-v{len(schema.STEPS)}")
             assert fault(backup, kept) is None
         else:
-            assert "schema 2" not in promises
+            assert "next schema" not in promises
         with monkeypatch.context() as patch:
-            patch.setattr(schema, "STEPS", store_worker.TWO_STEPS)
+            patch.setattr(schema, "STEPS", store_worker.MORE_STEPS)
             assert fault(path, kept) is None
     assert 0 < upgraded < CUTS // 4
 

@@ -6,13 +6,18 @@ to the one that named it first. A run writes about the items of its sources only
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation
+from halflife.tracking import Listing, Register
+
+if TYPE_CHECKING:
+    from halflife.stores.lives import Staged
 
 RESUME_WITHIN = 0.5  # days; what an older interrupted run had done is old news
 
@@ -110,4 +115,37 @@ class Store(Protocol):
 
         A negative number gives back what was charged and not sent.
         """
+        ...
+
+    def collections(self) -> list[str]:
+        """Return the names of the set sources of which something is kept."""
+        ...
+
+    def collection(self, name: str) -> Collection:
+        """Return the history of a set source; raise ``UsageError`` if there is none."""
+        ...
+
+    def register(self, name: str) -> Register:
+        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        ...
+
+    def save_collection(self, run: Run, collection: Collection) -> None:
+        """Keep a history in place of all that was kept of the set source."""
+        ...
+
+    def save_register(
+        self, run: Run, name: str, register: Register, *, anew: bool = False
+    ) -> None:
+        """Add to what is kept of a set source, or replace it; all or nothing.
+
+        An answer that waited for a decision about it has then been overtaken.
+        """
+        ...
+
+    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
+        """Put an answer aside until somebody decides; nothing else changes."""
+        ...
+
+    def staged(self) -> "list[Staged]":
+        """Return the answers that wait for a decision, oldest first."""
         ...

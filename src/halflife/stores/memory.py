@@ -11,9 +11,11 @@ from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
-from halflife.stores import RESUME_WITHIN, Run
+from halflife.stores import RESUME_WITHIN, Run, lives
 from halflife.stores.shelf import Shelf, about, introduced, named
+from halflife.tracking import Listing, Register
 
 _Look: TypeAlias = tuple[str, float, int, str]
 
@@ -53,6 +55,8 @@ class MemoryStore:
         self._ledger: dict[float, int] = {}
         self._hosts: dict[str, HostState] = {}
         self._memos: dict[str, str] = {}
+        self._sets: dict[str, Register] = {}
+        self._staged: dict[str, lives.Staged] = {}
 
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
@@ -236,6 +240,48 @@ class MemoryStore:
         """Write down that requests are about to be sent; negative gives them back."""
         self._fence(run)
         self._ledger[now] = self._ledger.get(now, 0) + requests
+
+    def collections(self) -> list[str]:
+        """Return the names of the set sources of which something is kept."""
+        return sorted(self._sets)
+
+    def collection(self, name: str) -> Collection:
+        """Return the history of a set source; raise ``UsageError`` if there is none."""
+        return self.register(name).collection(name)
+
+    def register(self, name: str) -> Register:
+        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        if name not in self._sets:
+            raise lives.unknown(name)
+        kept = self._sets[name]
+        return lives.merged(Register(), kept)
+
+    def save_collection(self, run: Run, collection: Collection) -> None:
+        """Keep a history in place of all that was kept of the set source."""
+        self.save_register(run, collection.name, Register.of(collection), anew=True)
+
+    def save_register(
+        self, run: Run, name: str, register: Register, *, anew: bool = False
+    ) -> None:
+        """Add to what is kept of a set source, or replace it."""
+        lives.covered(run, name)
+        self._fence(run)
+        old = Register() if anew else self._sets.get(name, Register())
+        new = lives.merged(old, register)
+        self._staged.pop(name, None)
+        self._sets.pop(name, None)
+        if new.snapshots:
+            self._sets[name] = new
+
+    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
+        """Put an answer aside until somebody decides; nothing else changes."""
+        lives.covered(run, name)
+        self._fence(run)
+        self._staged[name] = lives.Staged(run.id, name, listing, why)
+
+    def staged(self) -> list[lives.Staged]:
+        """Return the answers that wait for a decision, oldest first."""
+        return sorted(self._staged.values(), key=lambda s: (s.run, s.source))
 
 
 def _each(looks: Looks) -> Iterator[_Look]:

@@ -114,6 +114,55 @@ CREATE TABLE memo (
 ) STRICT""",
 )
 
+_V2 = (
+    """
+CREATE TABLE snapshot (  -- one look at a set source
+    source INTEGER NOT NULL REFERENCES source,
+    at REAL NOT NULL,
+    valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
+    complete INTEGER NOT NULL CHECK (complete IN (0, 1)),
+    note TEXT NOT NULL,
+    n INTEGER NOT NULL,  -- objects it listed
+    PRIMARY KEY (source, at)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE life (  -- of an object of a set source
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES source,
+    key TEXT NOT NULL,
+    spell INTEGER NOT NULL,  -- its lives before
+    absent_before REAL,  -- NULL if it was there at the first look of all
+    first_seen REAL NOT NULL,
+    last_seen REAL NOT NULL,
+    gone_by REAL,  -- NULL until two looks lacked it
+    missing_since REAL,  -- the look that lacked it, while only one did
+    attributes TEXT NOT NULL,  -- as first seen, JSON
+    UNIQUE (source, key, spell)
+) STRICT""",
+    """
+CREATE TABLE version (
+    life INTEGER NOT NULL REFERENCES life,
+    seen_from REAL NOT NULL,
+    attributes TEXT,  -- JSON; NULL if only the time is known
+    PRIMARY KEY (life, seen_from)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE unobserved (  -- a group of objects that is not seen for now
+    source INTEGER NOT NULL REFERENCES source,
+    grp TEXT NOT NULL,
+    seen_until REAL NOT NULL,
+    PRIMARY KEY (source, grp)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE staged (  -- an answer that waits for a decision
+    source INTEGER PRIMARY KEY REFERENCES source,
+    run INTEGER NOT NULL REFERENCES run,
+    at REAL NOT NULL,
+    why TEXT NOT NULL,
+    listing BLOB NOT NULL  -- zlib, JSON
+) STRICT""",
+)
+
 
 def _first(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -121,7 +170,15 @@ def _first(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (_first,)  # step n makes version n + 1 out of version n
+def _set_sources(db: sqlite3.Connection) -> None:
+    for statement in _V2:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (
+    _first,
+    _set_sources,
+)  # step n makes version n + 1 out of version n
 
 
 def version(db: sqlite3.Connection) -> int:

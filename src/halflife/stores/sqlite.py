@@ -18,11 +18,13 @@ from halflife.evidence import Evidence, Fold
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
-from halflife.stores import Run, files, leases, tables
+from halflife.stores import Run, files, leases, lives, tables
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.shelf import Shelf, about, introduced, named
+from halflife.tracking import Listing, Register
 
 
 class SqliteStore:
@@ -196,6 +198,49 @@ class SqliteStore:
                 "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)",
                 (run.id, now, requests),
             )
+
+    def collections(self) -> list[str]:
+        """Return the names of the set sources of which something is kept."""
+        with self._reading() as db:
+            return lives.names(db)
+
+    def collection(self, name: str) -> Collection:
+        """Return the history of a set source; raise ``UsageError`` if there is none."""
+        with self._reading() as db:
+            return lives.collection(db, name)
+
+    def register(self, name: str) -> Register:
+        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        with self._reading() as db:
+            return lives.read(db, name)
+
+    def save_collection(self, run: Run, collection: Collection) -> None:
+        """Keep a history in place of all that was kept of the set source."""
+        lives.covered(run, collection.name)
+        with self._writing_as(run) as db:
+            lives.save(db, collection.name, Register.of(collection), anew=True)
+
+    def save_register(
+        self, run: Run, name: str, register: Register, *, anew: bool = False
+    ) -> None:
+        """Add to what is kept of a set source, or replace it; all or nothing.
+
+        An answer that waited for a decision about it has then been overtaken.
+        """
+        lives.covered(run, name)
+        with self._writing_as(run) as db:
+            lives.save(db, name, register, anew=anew)
+
+    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
+        """Put an answer aside until somebody decides; nothing else changes."""
+        lives.covered(run, name)
+        with self._writing_as(run) as db:
+            lives.stage(db, run.id, name, listing, why)
+
+    def staged(self) -> list[lives.Staged]:
+        """Return the answers that wait for a decision, oldest first."""
+        with self._reading() as db:
+            return lives.staged(db)
 
     def backup(self, path: str | Path) -> None:
         """Copy the file as it is now to a new one, whole or not at all."""
