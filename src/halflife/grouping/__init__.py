@@ -1,0 +1,1 @@
+"""Objects that live and die alike."""

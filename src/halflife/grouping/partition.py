@@ -1,0 +1,382 @@
+"""A tree that parts objects, by their attributes, into groups that die alike.
+
+Papers/000, s. 5, with a test in place of its fixed threshold, for categories and
+numbers, and for several attributes at once. Each rule is a filter that can be
+read, and used again, as text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats, Ints
+from halflife.filters import Compare, Every, Filter, In, Missing, Not, Some
+from halflife.filters import missing as is_missing
+from halflife.filters import numbers as as_numbers
+from halflife.grouping.cuts import Blocks, Cut, best_cut, carried_gain
+from halflife.grouping.risk import (
+    Risk,
+    at_risk,
+    cells,
+    dispersion,
+    rate_interval,
+    totals,
+)
+from halflife.lives import Lives, Values
+
+OTHER = -np.inf  # stands for the rare categories, pooled
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Objects taken to die at one rate.
+
+    Attributes:
+        rule: Which objects, as text of a filter; empty for all.
+        lives: How many lives it was learned from.
+        deaths: How many of them ended.
+        time: Object-days at risk.
+        rate: Ends per object and day.
+        low: Its lower 95 % bound, ends taken as independent.
+        high: Its upper bound.
+
+    """
+
+    rule: str
+    lives: int
+    deaths: int
+    time: float
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One accepted cut.
+
+    Attributes:
+        rule: The filter that one side matches.
+        gain: Twice the log-likelihood ratio.
+        dispersion: By how much ends vary more than Poisson; the gain is divided by it.
+        chance: Chance of such a gain under equal rates, over all cuts and attributes.
+
+    """
+
+    rule: str
+    gain: float
+    dispersion: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A rule and what follows from it, or from its failure."""
+
+    rule: Filter
+    yes: "Tree"
+    no: "Tree"
+
+
+Tree: TypeAlias = Branch | int  # a group's number
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Groups of objects and the tree that leads to them.
+
+    Attributes:
+        groups: The groups, fewest ends per day first.
+        splits: The cuts, in the order they were made.
+        of: The group of each life it was learned from.
+        tree: The rules.
+
+    """
+
+    groups: tuple[Group, ...]
+    splits: tuple[Split, ...]
+    of: Ints
+    tree: Tree
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def rates(self) -> Floats:
+        """Ends per object and day of each group."""
+        return np.array([g.rate for g in self.groups])
+
+    def assign(self, attributes: Mapping[str, Values]) -> Ints:
+        """Return the group of each of new objects; unknown values go with the rest."""
+        count = max((len(v) for v in attributes.values()), default=0)
+        found = np.zeros(count, dtype=np.intp)
+        _follow(self.tree, attributes, np.arange(count), found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a partition must satisfy.
+
+    Attributes:
+        level: How often equal rates may be cut at all.
+        least: Expected ends on either side of a cut, at least.
+        rare: Categories with fewer expected ends are pooled.
+        most: Groups at most.
+        stretches: A number is cut at one of so many quantiles, less one.
+        periods: Stretches of time over which dispersion is measured.
+        bursts: Whether to allow for objects of a kind that go together; if not,
+            every end counts as independent.
+        lasting: Whether a cut must hold in time: found in the earlier half of the
+            ends, it must predict the later half better than no cut does.
+
+    """
+
+    level: float = 0.01
+    least: float = 20.0
+    rare: float = 5.0
+    most: int = 12
+    stretches: int = 20
+    periods: int = 30
+    bursts: bool = True
+    lasting: bool = True
+
+
+def partition(
+    lives: Lives,
+    names: Sequence[str],
+    rng: Generator,
+    *,
+    terms: Terms | None = None,
+    risk: Risk | None = None,
+) -> Partition:
+    """Return groups of lives with one rate each, cut by the named attributes.
+
+    Top-down: of all leaves, attributes and cuts the one that gains most beyond
+    what chance explains is made, until none passes the test (``best_cut``,
+    divided by the dispersion, Bonferroni over attributes). Nothing to learn from
+    (no lives, no ends, no attributes) gives one group.
+    """
+    terms = terms or Terms()
+    risk = risk or at_risk(lives)
+    growing = _Growing(lives, sorted(set(names)), risk, terms, rng)
+    leaves = [growing.leaf(np.arange(len(lives)), ())]
+    splits: list[Split] = []
+    while len(leaves) < terms.most:
+        best = min(range(len(leaves)), key=lambda i: leaves[i].rank)
+        found = leaves[best].offer
+        if found is None:
+            break
+        splits.append(found.split)
+        leaves[best : best + 1] = growing.parted(leaves[best], found)
+    return _finished(leaves, splits, risk)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    rule: Filter
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    rows: Ints
+    path: tuple[tuple[Filter, bool], ...]
+    offer: _Offer | None = field(default=None)
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Most certain first, then what gains most."""
+        if self.offer is None:
+            return (np.inf, 0.0)
+        return (self.offer.split.chance, -self.offer.split.gain)
+
+    @property
+    def rule(self) -> str:
+        parts = tuple(r if yes else Not(r) for r, yes in self.path)
+        return str(Every(parts)) if len(parts) > 1 else "".join(map(str, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Growing:
+    lives: Lives
+    names: Sequence[str]
+    risk: Risk
+    terms: Terms
+    rng: Generator
+
+    def leaf(self, rows: Ints, path: tuple[tuple[Filter, bool], ...]) -> _Leaf:
+        """Return a leaf with the best acceptable cut of it, if there is one."""
+        offers = [self._offer(name, rows) for name in self.names]
+        good = [o for o in offers if o is not None]
+        best = min(good, key=lambda o: (o.split.chance, -o.split.gain), default=None)
+        return _Leaf(rows, path, best)
+
+    def parted(self, leaf: _Leaf, offer: _Offer) -> list[_Leaf]:
+        """Return the two leaves that a cut makes of one."""
+        values = {n: v[leaf.rows] for n, v in self.lives.attributes.items()}
+        yes = offer.rule(values)
+        return [
+            self.leaf(leaf.rows[yes], (*leaf.path, (offer.rule, True))),
+            self.leaf(leaf.rows[~yes], (*leaf.path, (offer.rule, False))),
+        ]
+
+    def _offer(self, name: str, rows: Ints) -> _Offer | None:
+        risk, terms = self.risk.take(rows), self.terms
+        if risk.dead.sum() < 2 * terms.least or risk.time.sum() <= 0:
+            return None
+        column = _Column.of(name, self.lives.attributes[name][rows], risk, terms)
+        blocks = column.blocks(risk)
+        wide = column.dispersion(risk, terms.periods) if terms.bursts else 1.0
+        level = terms.level / len(self.names)
+        cut = best_cut(blocks, terms.least, wide, self.rng, level)
+        if cut.chance > level or not cut.left:
+            return None
+        if terms.lasting and not self._lasts(column, risk):
+            return None
+        rule, chance = column.rule(cut, blocks), cut.chance * len(self.names)
+        return _Offer(rule, Split(str(rule), cut.gain, wide, chance))
+
+    def _lasts(self, column: "_Column", risk: Risk) -> bool:
+        """Return whether the earlier half's best cut serves the later half."""
+        middle = float(np.median(risk.leave[risk.dead]))
+        early = column.blocks(risk.between(-np.inf, middle))
+        late = column.blocks(risk.between(middle, np.inf))
+        cut = best_cut(early, self.terms.least / 2, 1.0, self.rng, 1.0)
+        if not cut.left:
+            return False
+        side = np.zeros(len(column.values), dtype=np.intp)
+        side[list(cut.left)] = 1
+        return carried_gain(early, late, side) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """An attribute cut into blocks: categories, or stretches of a number."""
+
+    name: str
+    label: Ints
+    values: tuple[str | float | None, ...]  # a block's category or upper end
+    ordered: bool
+
+    @classmethod
+    def of(cls, name: str, column: Values, risk: Risk, terms: Terms) -> "_Column":
+        gone = is_missing(column)
+        sizes = (
+            as_numbers(column)
+            if column.dtype.kind != "b"
+            else np.full(gone.shape, np.nan)
+        )
+        if not np.any(np.isnan(sizes) & ~gone) and not gone.all():
+            return _stretches(name, sizes, terms)
+        return _categories(name, column, risk, terms)
+
+    def blocks(self, risk: Risk) -> Blocks:
+        deaths, time = totals(risk, self.label, len(self.values))
+        return Blocks(deaths, time, self.ordered, self.values[-1] is None)
+
+    def dispersion(self, risk: Risk, periods: int) -> float:
+        edges = np.linspace(risk.entry.min() - 1e-9, risk.leave.max(), periods + 1)
+        return dispersion(*cells(risk, self.label, len(self.values), edges))
+
+    def rule(self, cut: Cut, blocks: Blocks) -> Filter:
+        """Return the filter of one side; new and rare values are on the other."""
+        left = set(cut.left)
+        right = set(range(len(self.values))) - left
+        if self.ordered:
+            return self._at_most(left, right)
+        heavier = blocks.time[list(left)].sum() > blocks.time[list(right)].sum()
+        rest = self.values.index(OTHER) in left if OTHER in self.values else heavier
+        return self._among(right if rest else left)
+
+    def _among(self, side: set[int]) -> Filter:
+        values = [self.values[i] for i in sorted(side)]
+        there = tuple(v for v in values if isinstance(v, str))
+        parts: list[Filter] = [In(self.name, there)] if there else []
+        if None in values:
+            parts.append(Missing(self.name))
+        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+
+    def _at_most(self, left: set[int], right: set[int]) -> Filter:
+        """Return the filter of the side of the smaller numbers."""
+        values = [self.values[i] for i in (left if 0 in left else right)]
+        end = max(v for v in values if isinstance(v, float))
+        if np.isinf(end):  # all numbers are on one side, missing values on the other
+            return Not(Missing(self.name))
+        below = Compare(self.name, "<=", end)
+        return Some((below, Missing(self.name))) if None in values else below
+
+
+def _categories(name: str, column: Values, risk: Risk, terms: Terms) -> _Column:
+    gone = is_missing(column)
+    texts = column.astype(str)
+    found, label = np.unique(np.where(gone, "", texts), return_inverse=True)
+    label = np.where(gone, found.size, label)  # missing values are a category
+    rate = risk.dead.sum() / risk.time.sum()
+    expected = rate * np.bincount(label, risk.time, found.size + 1)
+    common = np.flatnonzero(expected >= terms.rare)
+    block = np.full(found.size + 1, common.size)
+    block[common] = np.arange(common.size)
+    label = block[label]
+    values: list[str | float | None] = [
+        None if i == found.size else str(found[i]) for i in common.tolist()
+    ]
+    if np.any(label == common.size):
+        values.append(OTHER)
+    return _Column(name, label, tuple(values), ordered=False)
+
+
+def _stretches(name: str, sizes: Floats, terms: Terms) -> _Column:
+    gone = np.isnan(sizes)
+    shares = np.arange(1, terms.stretches) / terms.stretches
+    ends = np.unique(np.quantile(sizes[~gone], shares, method="lower"))
+    label = np.searchsorted(ends, sizes)
+    values: list[float | None] = [*ends.tolist(), np.inf]
+    if gone.any():
+        label = np.where(gone, len(values), label)
+        values.append(None)
+    return _Column(name, label, tuple(values), ordered=True)
+
+
+def _finished(
+    leaves: Sequence[_Leaf], splits: Sequence[Split], risk: Risk
+) -> Partition:
+    groups = [_group(leaf, risk.take(leaf.rows)) for leaf in leaves]
+    order = sorted(range(len(groups)), key=lambda i: (groups[i].rate, groups[i].rule))
+    of = np.zeros(risk.dead.size, dtype=np.intp)
+    for number, i in enumerate(order):
+        of[leaves[i].rows] = number
+    paths = {number: leaves[i].path for number, i in enumerate(order)}
+    tree = _tree(paths, 0)
+    return Partition(tuple(groups[i] for i in order), tuple(splits), of, tree)
+
+
+def _group(leaf: _Leaf, risk: Risk) -> Group:
+    deaths, time = int(risk.dead.sum()), float(risk.time.sum())
+    rate, low, high = rate_interval(deaths, time)
+    return Group(leaf.rule, leaf.rows.size, deaths, time, rate, low, high)
+
+
+def _tree(paths: Mapping[int, tuple[tuple[Filter, bool], ...]], depth: int) -> Tree:
+    if len(paths) == 1:
+        return next(iter(paths))
+    rule = next(iter(paths.values()))[depth][0]
+    sides = {
+        side: {n: p for n, p in paths.items() if p[depth][1] is side}
+        for side in (True, False)
+    }
+    return Branch(rule, _tree(sides[True], depth + 1), _tree(sides[False], depth + 1))
+
+
+def _follow(
+    tree: Tree, attributes: Mapping[str, Values], rows: Ints, found: Ints
+) -> None:
+    if isinstance(tree, int):
+        found[rows] = tree
+        return
+    yes = tree.rule({n: v[rows] for n, v in attributes.items()})
+    _follow(tree.yes, attributes, rows[yes], found)
+    _follow(tree.no, attributes, rows[~yes], found)
