@@ -11,6 +11,7 @@ Slopes: TypeAlias = tuple[float, Floats, Floats]
 
 _ROUNDS = 200
 _STRIDE = 2.0  # parameters are logarithms: no step changes one by more than e**2
+_NOISE = 1e-13  # of the value, that a sum of many terms is off by
 _FLAT = 1e-12  # curvature, relative to the largest, that says nothing
 
 
@@ -61,10 +62,10 @@ def climb(
         there = np.clip(at + step, low, high)
         length = float(np.max(np.abs(there - at), initial=0.0))
         after = function(there)
-        worse = not after[0] >= value
+        worse = not after[0] >= value - _NOISE * (1.0 + abs(value))
         if not worse:
             at, (value, slope, bend) = there, after
-        done = length < (1e-3 * close if worse else close)
+        done = length < close
         if done:
             break
         damping = max(4.0 * damping, 0.1) if worse else 0.1 * damping

@@ -1,0 +1,122 @@
+"""Probabilities of counts under three laws, with the slopes that a fit needs.
+
+A count of mean m has variance m (Poisson), m (1 + d) (negative binomial, size m / d)
+or m d (Gamma of shape m / d and scale d, rounded to whole numbers).
+"""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+
+Law: TypeAlias = Literal["poisson", "negative-binomial", "gamma"]
+LAWS: tuple[Law, ...] = ("poisson", "negative-binomial", "gamma")
+
+_Function: TypeAlias = Callable[[Floats, Floats, float], Floats]
+
+_NUDGE = 1e-4  # of a logarithm, for slopes by differences
+_UNDERFLOW = 1e-280
+
+
+def log_probability(law: Law, count: Floats, mean: Floats, d: float) -> Floats:
+    """Return the logarithm of the probability of each count.
+
+    >>> np.exp(log_probability("gamma", np.array([0.0]), np.array([1.0]), 1.0)).round(4)
+    array([0.3935])
+    """
+    return _LOG[law](count, mean, d)
+
+
+def cumulative(law: Law, count: Floats, mean: Floats, d: float) -> Floats:
+    """Return the probability of at most each count; 0 for counts below 0."""
+    return np.where(count < 0, 0.0, _CUMULATIVE[law](np.maximum(count, 0), mean, d))
+
+
+def variance_per_mean(law: Law, d: float) -> float:
+    """Return the variance of a count over its mean."""
+    return {"poisson": 1.0, "negative-binomial": 1.0 + d, "gamma": d}[law]
+
+
+def slopes(law: Law, count: Floats, mean: Floats, d: float) -> list[Floats]:
+    """Return ln P and its slopes in (ln mean, ln d): value, m, d, mm, md, dd.
+
+    By central differences: incomplete gamma functions have no simple slope in the
+    shape. Errors are about 1e-8, relative.
+    """
+
+    def at(by_mean: int, by_d: int) -> Floats:
+        up = np.exp(_NUDGE * by_mean), np.exp(_NUDGE * by_d)
+        return _LOG[law](count, mean * up[0], d * float(up[1]))
+
+    value, more, less = at(0, 0), at(1, 0), at(-1, 0)
+    none = np.zeros(value.size)
+    first, second = (more - less) / (2 * _NUDGE), (more - 2 * value + less) / _NUDGE**2
+    if law == "poisson":
+        return [value, first, none, second, none, none]
+    wide, narrow = at(0, 1), at(0, -1)
+    twist = at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)
+    return [
+        value,
+        first,
+        (wide - narrow) / (2 * _NUDGE),
+        second,
+        twist / (4 * _NUDGE**2),
+        (wide - 2 * value + narrow) / _NUDGE**2,
+    ]
+
+
+def _log_poisson(count: Floats, mean: Floats, _: float) -> Floats:
+    found: Floats = special.xlogy(count, mean) - mean - special.gammaln(count + 1)
+    return found
+
+
+def _log_negative_binomial(count: Floats, mean: Floats, d: float) -> Floats:
+    size = mean / d
+    some = np.maximum(count, 1.0)
+    ways = np.where(count > 0, -special.betaln(size, some) - np.log(some), 0.0)
+    found: Floats = ways - size * np.log1p(d) - count * np.log1p(1.0 / d)
+    return found
+
+
+def _log_gamma(count: Floats, mean: Floats, d: float) -> Floats:
+    shape, high, low = mean / d, (count + 0.5) / d, np.maximum(count - 0.5, 0.0) / d
+    tail = low > shape  # the smaller side keeps its digits
+    mass = np.empty(shape.size)
+    for side, some in ((special.gammaincc, tail), (special.gammainc, ~tail)):
+        mass[some] = side(shape[some], high[some]) - side(shape[some], low[some])
+    mass = np.abs(mass)
+    x = np.maximum(count, 0.25) / d
+    density = special.xlogy(shape - 1, x) - x - special.gammaln(shape) - np.log(d)
+    tiny = mass < _UNDERFLOW
+    found: Floats = np.where(tiny, density, np.log(np.where(tiny, 1.0, mass)))
+    return found
+
+
+def _up_to_poisson(count: Floats, mean: Floats, _: float) -> Floats:
+    found: Floats = special.gammaincc(count + 1, mean)
+    return found
+
+
+def _up_to_negative_binomial(count: Floats, mean: Floats, d: float) -> Floats:
+    found: Floats = special.betainc(mean / d, count + 1, 1.0 / (1.0 + d))
+    return found
+
+
+def _up_to_gamma(count: Floats, mean: Floats, d: float) -> Floats:
+    found: Floats = special.gammainc(mean / d, (count + 0.5) / d)
+    return found
+
+
+_LOG: dict[Law, _Function] = {
+    "poisson": _log_poisson,
+    "negative-binomial": _log_negative_binomial,
+    "gamma": _log_gamma,
+}
+_CUMULATIVE: dict[Law, _Function] = {
+    "poisson": _up_to_poisson,
+    "negative-binomial": _up_to_negative_binomial,
+    "gamma": _up_to_gamma,
+}
