@@ -84,3 +84,10 @@ def test_beta_bounds_are_the_distributions_quantiles():
     low, high = beta_bounds(np.array([mean]), np.array([variance]), 0.9)
     assert low[0] == pytest.approx(stats.beta.ppf(0.05, a, b))
     assert high[0] == pytest.approx(stats.beta.ppf(0.95, a, b))
+
+
+def test_the_bounds_of_one_item_are_those_of_one_toss():
+    mean = np.array([0.99, 0.9, 0.5, 0.01])
+    low, high = beta_bounds(mean, mean * (1 - mean), 0.95)
+    assert low.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert high.tolist() == [1.0, 1.0, 1.0, 0.0]

@@ -18,7 +18,7 @@ class Part:
         name: What settings and the command line call it.
         where: The module and name that define it.
         package: The distribution that brought it.
-        about: What its policy does: the first line of its docstring.
+        about: What it does, in one line.
 
     """
 
@@ -72,8 +72,7 @@ def _describe(point: EntryPoint) -> Part:
         part = point.load()
     except (ImportError, AttributeError) as error:
         return Part(point.name, point.value, package, f"cannot be loaded: {error}")
-    policy = part.policy if isinstance(part, Strategy) else part
-    about = (inspect.getdoc(policy) or "").partition("\n")[0]
-    objective = getattr(policy, "objective", "")
-    about += f" Objective: {objective}." if objective else ""
+    if not isinstance(part, Strategy):
+        return Part(point.name, point.value, package, "is not a strategy")
+    about = part.about or (inspect.getdoc(part.policy) or "").partition("\n")[0]
     return Part(point.name, point.value, package, about)

@@ -40,23 +40,25 @@ def beta_bounds(
 ) -> tuple[Floats, Floats]:
     """Return the central interval of the Beta distribution with these moments.
 
-    With mean m and variance v, a + b = m (1 - m) / v - 1, a = m (a + b). A
-    variance of zero, or more than m (1 - m), leaves the mean itself, or [0, 1].
+    With mean m and variance v, a + b = m (1 - m) / v - 1, a = m (a + b). Without
+    variance both bounds are the mean. As v nears m (1 - m), its limit, the
+    distribution nears a single toss: 1 with chance m, else 0.
 
     >>> low, high = beta_bounds(np.array([0.5]), np.array([1 / 12]), 0.9)
     >>> low.round(6), high.round(6)
     (array([0.05]), array([0.95]))
     """
     most = mean * (1.0 - mean)
+    tail = (1.0 - confidence) / 2.0
     low, high = mean.copy(), mean.copy()
-    wide = (variance > 0) & (variance >= most)
-    low[wide], high[wide] = 0.0, 1.0
-    usual = (variance > 1e-15) & (variance < most)
+    toss = (variance > 0) & (variance >= most * (1.0 - 1e-9))
+    low[toss] = mean[toss] >= 1.0 - tail
+    high[toss] = mean[toss] > tail
+    usual = (variance > 1e-15) & ~toss
     if not usual.any():
         return low, high
     both = most[usual] / variance[usual] - 1.0
     a, b = mean[usual] * both, (1.0 - mean[usual]) * both
-    tail = (1.0 - confidence) / 2.0
     low[usual] = special.betaincinv(a, b, tail)
     high[usual] = special.betaincinv(a, b, 1.0 - tail)
     return low, high

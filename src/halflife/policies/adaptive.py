@@ -37,5 +37,13 @@ def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     return best(view, budget, score, late, lambda row: f"due {late[row]:.3g} days ago")
 
 
-nutch = Strategy(due_first, partial(DueDates, NUTCH))
-stormcrawler = Strategy(due_first, partial(DueDates, STORMCRAWLER))
+nutch = Strategy(
+    due_first,
+    partial(DueDates, NUTCH),
+    "Apache Nutch's AdaptiveFetchSchedule with the constants it ships.",
+)
+stormcrawler = Strategy(
+    due_first,
+    partial(DueDates, STORMCRAWLER),
+    "Apache StormCrawler's AdaptiveScheduler with the constants it ships.",
+)

@@ -74,6 +74,15 @@ def days(length: float) -> str:
     return f"{length * 1440:.2g} min"
 
 
-harmonic = Strategy(Index("harmonic"))
-freshness = Strategy(Index("freshness"))
-age = Strategy(Index("age"))
+harmonic = Strategy(
+    Index("harmonic"),
+    about="Refresh where it buys most; a change missed counts, a second one half.",
+)
+freshness = Strategy(
+    Index("freshness"),
+    about="Refresh where it buys most current copies; gives up on hopeless pages.",
+)
+age = Strategy(
+    Index("age"),
+    about="Refresh where it saves most time that copies are out of date.",
+)

@@ -49,6 +49,12 @@ def _unseen(view: View, row: int) -> str:
     return f"not seen for {view.age[row]:.3g} days"
 
 
-round_robin = Strategy(oldest_first, PlainRates)
-uniform = Strategy(oldest_first_by_chance, PlainRates)
-proportional = Strategy(most_missed)
+round_robin = Strategy(
+    oldest_first, PlainRates, "Look at every page in turn, whatever it does."
+)
+uniform = Strategy(
+    oldest_first_by_chance, PlainRates, "Look at every page equally often."
+)
+proportional = Strategy(
+    most_missed, about="Look at pages as often as they change; intuitive, and bad."
+)

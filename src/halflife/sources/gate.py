@@ -239,14 +239,22 @@ class Gate:
         if known.hold(self.clock()):
             return known
         await self._wait_until_open(host, url)
+        why = ""
         try:
             status, body = await self._robots_txt(trip, url)
         except Refused as error:  # our own doing, so it is not written down
             return Rules(self.clock(), RETRY, closed=error)
+        except Offline:
+            raise
+        except Unreachable as error:
+            status, body, why = 0, b"", str(error)
         now = self.clock()
         after = after_robots(host.state, status, body, now)
         self._keep(host, after)
         learnt = rules(after)
+        if learnt.closed and why:
+            silent = Unreachable(f"{why}, so its robots.txt could not be read")
+            return replace(learnt, closed=silent)
         if not learnt.hold(now):  # an older copy serves for now; ask again soon
             return replace(learnt, since=now, lasts=RETRY)
         return learnt
@@ -254,12 +262,7 @@ class Gate:
     async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
         plain = Access(allow=trip.access.allow, robots=False)
         errand = _Trip(trip.purse, plain, {}, self.settings.deadline, LARGEST)
-        try:
-            answer = await self._follow(errand, url.origin() / "robots.txt")
-        except Offline:
-            raise
-        except Unreachable:
-            return 0, b""
+        answer = await self._follow(errand, url.origin() / "robots.txt")
         return answer.status, answer.body
 
 

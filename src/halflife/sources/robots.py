@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"\*|[a-z_-]+")
 LARGEST = 500 * 1024  # bytes that are parsed (section 2.5)
 FRESH = 1.0  # days that a copy is used without asking again (section 2.4)
 STALE = 30.0  # days that it is used while the host gives no new one (2.3.1.4)
-RETRY = 1.0 / 24  # days until a failed fetch of robots.txt is tried again
+RETRY = 5.0 / 1440  # days until a failed fetch of robots.txt is tried again
 
 
 @dataclass(frozen=True, slots=True)
