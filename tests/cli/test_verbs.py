@@ -70,8 +70,9 @@ def test_a_spent_budget_is_exit_code_6(settings, site, asked, fails):
     assert complaint.startswith("the budget of 4 requests per day is spent")
 
 
-def test_a_dry_run_sends_and_writes_nothing(settings, here, asked):
-    code, answer = asked("sync", "--dry-run")
+@pytest.mark.parametrize("verb", ["sync", "run"])
+def test_a_dry_run_sends_and_writes_nothing(settings, here, asked, verb):
+    code, answer = asked(verb, "--dry-run")
     assert code == 0
     assert [row["item"][-12:] for row in answer["results"]] == ["/sitemap.xml"]
     assert not (here / "halflife.db").exists()

@@ -92,15 +92,23 @@ def _say_why_not(keeper: "Keeper") -> None:
 
 @app.command()
 def run(
-    sources: Sources = None, *, config: ConfigPath = None, json: Json = False
+    sources: Sources = None,
+    *,
+    dry_run: DryRun = False,
+    config: ConfigPath = None,
+    json: Json = False,
 ) -> None:
     """Sync again and again, evenly over time, until told to stop."""
     import asyncio
 
-    from halflife.cli import show
+    from halflife.cli import asking, show
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
+    if dry_run:
+        chosen = settings.named(sources or ())
+        asking.show_plan(settings, chosen, most=None, json=json)
+        return
 
     def told(outcome: "Outcome") -> None:
         show.emit(_answer(outcome), one_line=True) if json else show.say(
