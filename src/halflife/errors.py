@@ -28,7 +28,7 @@ class UsageError(HalflifeError):
     """The call names something that does not exist."""
 
 
-class NotFitted(HalflifeError):  # noqa: N818  (the base class already says Error)
+class NotFitted(HalflifeError):
     """A model was asked for a prediction before ``fit`` was called."""
 
 
@@ -36,23 +36,23 @@ class StoreError(HalflifeError):
     """The state file cannot be used."""
 
 
-class TooNew(StoreError):  # noqa: N818
+class TooNew(StoreError):
     """A newer halflife wrote the state file."""
 
 
-class Damaged(StoreError):  # noqa: N818
+class Damaged(StoreError):
     """The state file is not, or no longer, a halflife file."""
 
 
-class AlreadyRunning(HalflifeError):  # noqa: N818
+class AlreadyRunning(HalflifeError):
     """Another process holds the lease on a source."""
 
 
-class LeaseLost(HalflifeError):  # noqa: N818
+class LeaseLost(HalflifeError):
     """Our lease was taken over; nothing more may be written under it."""
 
 
-class BudgetSpent(HalflifeError):  # noqa: N818
+class BudgetSpent(HalflifeError):
     """No request is left to spend."""
 
 
@@ -60,9 +60,9 @@ class SourceError(HalflifeError):
     """A remote source did not answer as it should."""
 
 
-class Refused(SourceError):  # noqa: N818
+class Refused(SourceError):
     """We must not ask: robots.txt, a forbidden address, or the source said so."""
 
 
-class Unreachable(SourceError):  # noqa: N818
+class Unreachable(SourceError):
     """The source did not answer, or not in full; a later try may succeed."""
