@@ -15,6 +15,7 @@ from halflife.observation import Looks
 from halflife.policies import Strategy
 from halflife.sources.recorded import NAME, RecordedSource, Recording
 from halflife.stores.memory import MemoryStore
+from halflife.truth import TrueCopy
 from halflife.view import View
 
 
@@ -84,7 +85,7 @@ class Replay:
         rng: np.random.Generator,
         watch: Callable[[View, float], None] | None,
     ) -> Score:
-        store, copy = MemoryStore(), _Copy(self)
+        store, copy, done = MemoryStore(), self._copy(), Turn()
         store.add(self.recording.items())
         run = store.begin((NAME,), self.begin, lease=np.inf)
         everything = np.arange(len(self.recording))
@@ -94,17 +95,29 @@ class Replay:
         for now, requests in self._moments():
             copy.pass_time(now)
             if watch is not None:
-                watch(loop.view(run, now, now), copy.freshness_at(now))
+                watch(loop.view(run, now, now), copy.freshness)
             turn = await loop.turn(
                 run,
                 Allowance(requests),
                 rng,
                 clock=partial(float, now),
-                told=copy.refresh,
+                told=lambda looks: copy.refresh(self._rows(looks)),
             )
-            copy.count(turn)
+            done.requests += turn.requests
+            if copy.scoring:
+                done.looks += turn.looks
+                done.changed += turn.changed
         copy.pass_time(self.end)
-        return copy.score()
+        return _score(copy, done)
+
+    def _copy(self) -> TrueCopy:
+        copy = TrueCopy(self.recording, self.begin, self.end)
+        copy.score_from(self.begin + self.warm)
+        return copy
+
+    def _rows(self, looks: Looks) -> Ints:
+        row = self.recording.row
+        return np.array([row[key] for key in looks.keys], dtype=np.intp)
 
     def _moments(self) -> Iterator[tuple[float, int]]:
         """Yield each tick and the requests that have come in by then."""
@@ -142,66 +155,12 @@ class Replay:
         return np.concatenate([[0], np.cumsum(counts)]), at[inside] - self.begin
 
 
-class _Copy:
-    """Our copy as it truly is: when each part of it went, or will go, out of date."""
-
-    def __init__(self, replay: Replay) -> None:
-        self._replay, self._now = replay, replay.begin
-        every = np.arange(len(replay.recording))
-        self._until = replay.recording.next_change(every, replay.begin)
-        total = float(replay.recording.weight.sum())
-        self._share = replay.recording.weight / (total if total > 0 else 1.0)
-        days = max(int(np.ceil(replay.end - replay.begin)), 1)
-        self._daily = np.zeros(days)
-        self._fresh = self._age = self._scored = 0.0
-        self._looked = np.zeros(len(every), dtype=np.bool_)
-        self._looks = self._changed = self._requests = 0
-
-    def freshness_at(self, now: float) -> float:
-        """Return the weighted share of copies that are current."""
-        return float(self._share @ (self._until > now))
-
-    def pass_time(self, until: float) -> None:
-        """Let time go by with nothing asked; add up what the copy was worth."""
-        a, b, since = self._now, until, self._now - self._replay.begin
-        fresh = float(self._share @ np.clip(self._until - a, 0.0, b - a))
-        self._daily[min(int(since + 1e-9), self._daily.size - 1)] += fresh
-        if self._scoring:
-            late_a = np.maximum(a - self._until, 0.0)
-            late_b = np.maximum(b - self._until, 0.0)
-            self._age += float(self._share @ (late_b**2 - late_a**2)) / 2.0
-            self._fresh += fresh
-            self._scored += b - a
-        self._now = until
-
-    @property
-    def _scoring(self) -> bool:
-        """Whether the warm-up is over."""
-        return self._now >= self._replay.begin + self._replay.warm - 1e-9
-
-    def refresh(self, looks: Looks) -> None:
-        """Make the copies of the items looked at current."""
-        row = self._replay.recording.row
-        rows = np.array([row[key] for key in looks.keys], dtype=np.intp)
-        self._until[rows] = self._replay.recording.next_change(rows, self._now)
-        if self._scoring:
-            self._looked[rows] = True
-
-    def count(self, turn: Turn) -> None:
-        """Add what a turn of the loop did."""
-        self._requests += turn.requests
-        if self._scoring:
-            self._looks += turn.looks
-            self._changed += turn.changed
-
-    def score(self) -> Score:
-        """Return how it went."""
-        scored = max(self._scored, 1e-12)
-        return Score(
-            freshness=self._fresh / scored,
-            age=self._age / scored,
-            change_ratio=change_ratio(self._changed, self._looks),
-            starved=float(np.mean(~self._looked)) if self._looked.size else 0.0,
-            requests=self._requests,
-            daily=self._daily,
-        )
+def _score(copy: TrueCopy, done: Turn) -> Score:
+    return Score(
+        freshness=copy.mean_freshness,
+        age=copy.mean_age,
+        change_ratio=change_ratio(done.changed, done.looks),
+        starved=float(np.mean(~copy.looked)) if copy.looked.size else 0.0,
+        requests=done.requests,
+        daily=copy.daily,
+    )

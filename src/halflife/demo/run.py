@@ -12,7 +12,6 @@ import numpy as np
 from halflife import parts
 from halflife.allocation import blind_bound
 from halflife.config import BudgetConfig, Config
-from halflife.demo.copy import TrueCopy
 from halflife.demo.process import RunningSite, running
 from halflife.demo.world import World, build
 from halflife.errors import UsageError
@@ -20,9 +19,11 @@ from halflife.item import Item
 from halflife.live import wiring
 from halflife.live.keeping import keeping
 from halflife.models.quality import freshness_forecast
+from halflife.observation import Looks, Seen
 from halflife.policies import Strategy
 from halflife.replay import Replay
 from halflife.stores.sqlite import SqliteStore
+from halflife.truth import TrueCopy
 
 SOURCE = "demo"
 TICKS = 4  # syncs a day
@@ -198,7 +199,15 @@ async def _keep(
     advance: Callable[[int, str], None],
 ) -> Kept:
     """Keep the site for all its days: a first crawl, then a budget at every tick."""
-    copy = TrueCopy(world.founders, world.began, site.url)
+    founders = world.founders
+    copy = TrueCopy(founders, world.began, world.began + options.days)
+    copy.score_from(world.began + WARM * options.days)
+
+    def refresh(looks: Looks) -> None:
+        keys = [o.key.removeprefix(site.url) for o in looks if o.seen <= Seen.ABSENT]
+        rows = [founders.row[key] for key in keys if key in founders.row]
+        copy.refresh(np.array(rows, dtype=np.intp))
+
     hands = Hands(world.began)
     # The first crawl is free for everybody; afterwards each tick has its own limit.
     free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
@@ -212,11 +221,11 @@ async def _keep(
             for tick in range(1, options.days * TICKS):
                 hands.now = world.began + tick / TICKS
                 site.set_clock(hands.now)
-                copy.pass_time(hands.now, scored=tick > WARM * options.days * TICKS)
-                outcome = await keeper.turn(_grant(options, tick), copy.refresh)
+                copy.pass_time(hands.now)
+                outcome = await keeper.turn(_grant(options, tick), refresh)
                 spent += outcome.requests
                 advance(1, f"day {tick / TICKS:.0f}")
-        copy.pass_time(world.began + options.days, scored=True)
+        copy.pass_time(world.began + options.days)
         return _weigh(world, config, store, copy, spent, site.url)
 
 
