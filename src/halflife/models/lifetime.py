@@ -12,6 +12,7 @@ counts neither censoring nor looks; Klein and Moeschberger, "Survival Analysis",
 2003, s. 3.5.
 """
 
+from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple, Self
 
@@ -30,6 +31,8 @@ _HALF = 0.5  # a death, or a survivor, that we pretend to have seen where none w
 _NORMAL_95 = 1.959963984540054
 _WIDE = 30.0  # how far ln(rate) may go from ln(deaths / exposure)
 _SHAPES = (0.05, 20.0)
+_POINTS = 4  # births over which a likelihood is averaged
+_CHUNK = 2048  # rows at a time, so that they stay in the cache
 _STEEPEST = 600.0  # largest ln H, so that squares stay finite
 
 
@@ -115,21 +118,21 @@ class WeibullLifetime:
 
     def _search(self, data: Spells) -> _Found:
         aged = data.take(data.aged) if not data.aged.all() else data
-        pooled = self._exponential(aged)
-        if pooled.status is not LifeStatus.OK or not _tells_shape(pooled.used):
+        plain = self._exponential(aged)
+        if plain.status is not LifeStatus.OK or not _tells_shape(plain.used):
             return _few(self._exponential(data))
-        used, scale, prior = pooled.used, pooled.scale, self._prior(pooled.scale)
-        low, high = _box(pooled.peak.at[0], *np.log(_SHAPES))
+        used, scale, start = _without_instants(aged), plain.scale, plain.peak.at
+        low, high = _box(start[0], *np.log(_SHAPES))
         for shrink, status in ((0.0, LifeStatus.OK), (1.0, LifeStatus.SHRUNK)):
-            likelihood = _Likelihood(used, scale, *prior, shrink)
-            peak = climb(likelihood, pooled.peak.at, low, high)
+            likelihood = _Likelihood(used, scale, *self._prior(scale), shrink)
+            peak = climb(likelihood, start, low, high)
             if peak.converged and not peak.bound.any():
                 return _Found(peak, status, used, scale)
         return _few(self._exponential(data))
 
     def _exponential(self, data: Spells) -> _Found:
-        """Return the best fit with shape 1."""
-        data = _without_instants(data)
+        """Return the best fit with shape 1, for which the birth does not matter."""
+        data = replace(_without_instants(data), spread=np.zeros(len(data)))
         deaths, exposure = data.deaths + self.prior_deaths, _watched(data)
         exposure += self.prior_days
         status, (more_deaths, more_days) = _patched(data, deaths, exposure)
@@ -278,56 +281,92 @@ def choose(lives: Lives | Spells) -> WeibullLifetime:
 
 
 class _Likelihood:
-    """Log-likelihood of (ln a, ln k), its gradient and Hessian, in scaled time."""
+    """Log-likelihood of (ln a, ln k), its gradient and Hessian, in scaled time.
+
+    Priors: ``deaths`` in ``days`` (scaled) seen besides, and ``shrink``, the inverse
+    variance of ln k about 0.
+    """
 
     def __init__(
         self, data: Spells, scale: float, deaths: float, days: float, shrink: float
     ) -> None:
-        sort = [data.entry > 0, data.lower > 0, data.ended]
-        self.entry, self.lower = (
-            (np.log(t[some] / scale), data.weight[some])
-            for t, some in zip((data.entry, data.lower), sort[:2], strict=True)
-        )
-        between = data.ended & (data.upper > data.lower)
-        exact = data.ended & ~between
-        with np.errstate(divide="ignore"):  # born and met at one look
-            self.last = np.log(data.lower[between] / scale)
-        self.gone = np.log(data.upper[between] / scale)
-        self.tally = data.weight[between]
-        self.died, self.count = np.log(data.lower[exact] / scale), data.weight[exact]
+        parts = range(0, len(data), _CHUNK)
+        self.parts = [_Part(data.take(np.s_[i : i + _CHUNK]), scale) for i in parts]
         self.prior = deaths, days, shrink
 
     def __call__(self, at: Floats) -> Slopes:
         deaths, days, shrink = self.prior
-        terms = _cumulative(self.entry[0], at) @ self.entry[1]
-        terms -= _cumulative(self.lower[0], at) @ self.lower[1]
+        terms = np.sum([part(at) for part in self.parts], axis=0) + np.zeros(6)
         terms -= days * _cumulative(np.zeros(1), at)[:, 0]
-        terms += self._between(at)
-        terms += _log_hazard(self.died, at) @ self.count
         terms += deaths * _log_hazard(np.zeros(1), at)[:, 0]
         terms -= shrink * np.array([at[1] ** 2 / 2, 0.0, at[1], 0.0, 0.0, 1.0])
         value, a, k, aa, ak, kk = terms.tolist()
         return value, np.array([a, k]), np.array([[aa, ak], [ak, kk]])
 
-    def _between(self, at: Floats) -> Floats:
-        """Return the sum of ln(1 - exp(-D)) with D = H(u) - H(l), and its slopes."""
-        if not self.tally.size:
-            return np.zeros(6)
-        d, a, k, aa, ak, kk = _cumulative(self.gone, at) - _cumulative(self.last, at)
+
+class _Part:
+    """The share of some rows in the log-likelihood.
+
+    A birth that may have been sooner or later is averaged over: ln of the mean of
+    S(l) - S(u) over all births, less that of S(e). By Gauss and Legendre's points.
+    """
+
+    def __init__(self, data: Spells, scale: float) -> None:
+        sure = not data.spread.any()
+        point, share = np.polynomial.legendre.leggauss(1 if sure else _POINTS)
+        self.share = share[:, None] / 2
+        off = point[:, None] * data.spread
+        with np.errstate(divide="ignore"):  # ln 0 is understood
+            self.entry, self.lower, self.upper = (
+                np.log(np.maximum(t + off, 0.0) / scale)
+                for t in (data.entry, data.lower, data.upper)
+            )
+        self.between = data.ended & (data.upper > data.lower)
+        self.exact = data.ended & ~self.between
+        self.weight = data.weight
+
+    def __call__(self, at: Floats) -> Floats:
+        alive = -_cumulative(self.lower, at)
+        alive[..., self.between] += self._gone(at, alive[..., self.between])
+        if self.exact.any():
+            alive[..., self.exact] += _log_hazard(self.lower[:, self.exact], at)
+        met = _mean(-_cumulative(self.entry, at), self.share)
+        found: Floats = (_mean(alive, self.share) - met) @ self.weight
+        return found
+
+    def _gone(self, at: Floats, alive: Floats) -> Floats:
+        """Return ln(1 - exp(-D)) with D = H(u) - H(l), and its slopes."""
+        d, a, k, aa, ak, kk = _cumulative(self.upper[:, self.between], at) + alive
         d = np.maximum(d, 1e-300)
-        first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))
+        with np.errstate(under="ignore"):
+            first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))
         second = -first * (1.0 + first)
-        value = np.log(-np.expm1(-d))
         return np.array(
             [
-                self.tally @ value,
-                self.tally @ (first * a),
-                self.tally @ (first * k),
-                self.tally @ (first * aa + second * a * a),
-                self.tally @ (first * ak + second * a * k),
-                self.tally @ (first * kk + second * k * k),
+                np.log(-np.expm1(-d)),
+                first * a,
+                first * k,
+                first * aa + second * a * a,
+                first * ak + second * a * k,
+                first * kk + second * k * k,
             ]
         )
+
+
+def _mean(log: Floats, share: Floats) -> Floats:
+    """Return ln of the weighted mean of exp(log), and its slopes; points go by row."""
+    if len(share) == 1:
+        return log[:, 0]
+    top = log[0].max(axis=0)
+    with np.errstate(under="ignore"):
+        part = share * np.exp(log[0] - top)
+        total = part.sum(axis=0)
+        part /= total
+        a, k, aa, ak, kk = np.einsum("spn,pn->sn", log[1:], part)
+        aa += np.einsum("pn,pn->n", part, log[1] ** 2) - a * a
+        ak += np.einsum("pn,pn->n", part, log[1] * log[2]) - a * k
+        kk += np.einsum("pn,pn->n", part, log[2] ** 2) - k * k
+    return np.array([top + np.log(total), a, k, aa, ak, kk])
 
 
 def _cumulative(log_t: Floats, at: Floats) -> Floats:
@@ -343,7 +382,7 @@ def _log_hazard(log_t: Floats, at: Floats) -> Floats:
     """Return ln h = ln k + k (ln a + ln t) - ln t and its slopes, one a row."""
     k = float(np.exp(at[1]))
     q = k * (at[0] + log_t)
-    one = np.ones(q.size)
+    one = np.ones(q.shape)
     return np.array([at[1] + q - log_t, k * one, 1 + q, 0 * one, k * one, q])
 
 
@@ -382,7 +421,7 @@ def _without_instants(data: Spells) -> Spells:
     ages = np.concatenate([data.lower, data.upper[data.ended]])
     shortest = float(np.min(ages[ages > 0], initial=1.0)) / 10
     upper = np.where(instant, shortest, data.upper)
-    return Spells(data.entry, data.lower, upper, data.aged, data.weight)
+    return replace(data, upper=upper)
 
 
 def _tells_shape(data: Spells) -> bool:

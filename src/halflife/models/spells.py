@@ -28,6 +28,8 @@ class Spells:
         aged: Whether ages count from birth. Otherwise the spell was there before the
             first look, nobody knows how old it was, and ages count from its entry.
         weight: How many spells the row stands for.
+        spread: Days by which the birth may have been sooner or later than taken, so
+            that all three ages may be off by this much together; 0 if it is known.
 
     """
 
@@ -36,6 +38,7 @@ class Spells:
     upper: Floats
     aged: Bools
     weight: Floats
+    spread: Floats
 
     @classmethod
     def of(
@@ -45,22 +48,33 @@ class Spells:
         upper: Floats,
         aged: Bools | None = None,
         weight: Floats | None = None,
+        *,
+        spread: Floats | None = None,
     ) -> Self:
         """Return spells from columns; raise ``ValueError`` if they make no sense."""
-        columns = [np.asarray(c, dtype=np.float64) for c in (entry, lower, upper)]
-        n = columns[0].shape
+        given = (entry, lower, upper)
+        first, last, gone = (np.asarray(c, dtype=np.float64) for c in given)
+        n = first.shape
         known = np.ones(n, np.bool_) if aged is None else np.asarray(aged, np.bool_)
         times = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-        if len(n) != 1 or {c.shape for c in (*columns, known, times)} != {n}:
+        off = np.zeros(n) if spread is None else np.asarray(spread, np.float64)
+        made = cls(first, last, gone, known, times, off)
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        columns = (self.entry, self.lower, self.upper, self.aged, self.weight)
+        shapes = {c.shape for c in (*columns, self.spread)}
+        if len(shapes) != 1 or self.entry.ndim != 1:
             raise ValueError("the columns of spells must have one length")
-        first, last, gone = columns
-        if not (np.all(first >= 0) and np.all(last < np.inf)):
+        if not (np.all(self.entry >= 0) and np.all(self.lower < np.inf)):
             raise ValueError("ages must be finite and not negative")
-        if not (np.all(first <= last) and np.all(last <= gone)):
+        if not (np.all(self.entry <= self.lower) and np.all(self.lower <= self.upper)):
             raise ValueError("each spell must have entry <= lower <= upper")
-        if not (np.all(times >= 0) and np.all(times < np.inf)):
+        if not (np.all(self.weight >= 0) and np.all(self.weight < np.inf)):
             raise ValueError("weights must be finite and not negative")
-        return cls(first, last, gone, known, times)
+        if not (np.all(self.spread >= 0) and np.all(self.spread <= self.entry)):
+            raise ValueError("a birth may be off by 0 to entry days")
 
     def __len__(self) -> int:
         return self.entry.size
@@ -81,7 +95,7 @@ class Spells:
         end = np.where(self.ended, (self.lower + self.upper) / 2, self.lower)
         return float(self.weight @ (end - self.entry))
 
-    def take(self, rows: Bools | Ints) -> Self:
+    def take(self, rows: Bools | Ints | slice) -> Self:
         """Return some of the spells."""
         return replace(
             self,
@@ -90,12 +104,13 @@ class Spells:
             upper=self.upper[rows],
             aged=self.aged[rows],
             weight=self.weight[rows],
+            spread=self.spread[rows],
         )
 
     def tallied(self) -> Self:
         """Return the same spells with equal rows added up, none of weight 0."""
         some = self.take(self.weight > 0) if np.any(self.weight == 0) else self
-        columns = (some.aged, some.upper, some.lower, some.entry)
+        columns = (some.aged, some.spread, some.upper, some.lower, some.entry)
         order = np.lexsort(columns)
         new = np.zeros(order.size, np.bool_)
         new[:1] = True
@@ -113,8 +128,9 @@ def spells(
     """Return the spells of some lives, as ages.
 
     An object first seen at f and lacking at the look a before it was born midway
-    between them, and met at age (f - a) / 2: had it died sooner nobody would know of
-    it. So entry = f - birth, lower = last_seen - birth, upper = gone_by - birth.
+    between them, give or take half the gap, and met at age (f - a) / 2: had it died
+    sooner nobody would know of it. So entry = f - birth, lower = last_seen - birth,
+    upper = gone_by - birth and spread = (f - a) / 2.
 
     With a ``window`` (days; needs ``looks``) only what happened from the first look
     within the last ``window`` days on counts: older spells that were there at that
@@ -128,7 +144,14 @@ def spells(
         start = recent[0] if recent.size else np.inf
     some = lives if start == -np.inf else lives.take(lives.last_seen >= start)
     met = np.maximum(some.first_seen, start)
-    birth = np.where(some.truncated, met, (some.absent_before + some.first_seen) / 2)
+    old = some.truncated
+    spread = np.where(old, 0.0, some.first_seen - some.absent_before) / 2
+    birth = np.where(old, met, some.first_seen - spread)
+    entry = met - birth
     return Spells.of(
-        met - birth, some.last_seen - birth, some.gone_by - birth, ~some.truncated
+        entry,
+        some.last_seen - birth,
+        some.gone_by - birth,
+        ~old,
+        spread=np.minimum(spread, entry),  # they may differ in the last digit
     )

@@ -1,0 +1,300 @@
+"""How long objects stay, without a formula: Kaplan-Meier and Turnbull curves.
+
+Both take spells that were met late (delayed entry) and that may still be there
+(right-censored). Kaplan-Meier puts a death midway between the two looks that bound
+it; Turnbull leaves open where between them it was, and is right for wide gaps.
+Spells of unknown age say nothing about ages and are left out.
+"""
+
+from dataclasses import replace
+from enum import IntEnum
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.errors import NotFitted
+from halflife.lives import Lives
+from halflife.models.spells import Spells, spells
+
+__all__ = ["CurveStatus", "KaplanMeier", "Turnbull"]
+
+_NORMAL_95 = 1.959963984540054
+_ROUNDS = 3000
+_TINY = 1e-300
+
+
+class CurveStatus(IntEnum):
+    """What the spells can tell.
+
+    OK           a curve
+    NO_SPELLS    nothing was watched: no curve, 1 everywhere
+    NO_DEATHS    none ended: 1 everywhere
+    NOT_SETTLED  the curve still moved when the search was given up
+    """
+
+    OK = 0
+    NO_SPELLS = 1
+    NO_DEATHS = 2
+    NOT_SETTLED = 3
+
+
+class KaplanMeier:
+    """The survival curve of Kaplan and Meier, JASA 1958, with delayed entry.
+
+    S(t) = product over deaths at s <= t of 1 - d / n, where n counts the spells with
+    entry < s <= end. The variance is Greenwood's, S**2 sum(d / (n (n - d))); bands are
+    of ln(-ln S), so that they stay within 0 and 1.
+
+    Args:
+        z: Standard errors from the curve to its bands; 1.96 for 95 %.
+
+    Attributes:
+        time_: Ages at which spells ended, ascending.
+        survival_: S at these ages.
+        variance_: Of S; that of the age before where nobody is left.
+        low_: Lower band.
+        high_: Upper band.
+        at_risk_: n at these ages.
+        deaths_: d at these ages.
+        status_: What the spells can tell; see ``CurveStatus``.
+
+    >>> end = np.array([1.0, 2, 3, 4])
+    >>> seen = Spells.of(np.zeros(4), end, np.array([1.0, 2, np.inf, 4]))
+    >>> KaplanMeier().fit(seen).survival(np.array([0.5, 1, 2.5, 4]))
+    array([1.  , 0.75, 0.5 , 0.  ])
+
+    """
+
+    time_: Floats
+    survival_: Floats
+    variance_: Floats
+    low_: Floats
+    high_: Floats
+    at_risk_: Floats
+    deaths_: Floats
+    status_: CurveStatus
+
+    def __init__(self, *, z: float = _NORMAL_95) -> None:
+        self.z = z
+
+    def fit(self, lives: Lives | Spells) -> Self:
+        """Estimate from lives, or from their spells if these were made before."""
+        data = _aged(lives)
+        ended, weight = data.ended, data.weight
+        end = np.where(ended, (data.lower + data.upper) / 2, data.lower)
+        self.time_, where = np.unique(end[ended], return_inverse=True)
+        self.deaths_ = _sums(where, weight[ended], self.time_.size)
+        entered = _before(data.entry, weight, self.time_)
+        self.at_risk_ = entered - _before(end, weight, self.time_)
+        self.status_ = _status(data)
+        self._bound()
+        return self
+
+    def survival(self, t: Floats) -> Floats:
+        """Return S(t)."""
+        return _steps(self, "survival_", t, 1.0)
+
+    def band(self, t: Floats) -> tuple[Floats, Floats]:
+        """Return the lower and upper band at ``t``."""
+        return _steps(self, "low_", t, 1.0), _steps(self, "high_", t, 1.0)
+
+    def _bound(self) -> None:
+        n, d = self.at_risk_, np.minimum(self.deaths_, self.at_risk_)
+        self.survival_ = np.cumprod(1.0 - d / np.maximum(n, _TINY)).astype(np.float64)
+        last = n - d <= 1e-12 * n
+        part = np.where(last, 0.0, d / np.maximum(n * (n - d), _TINY))
+        total = np.cumsum(part)
+        alive = np.where(self.survival_ > 0, self.survival_, 1.0)
+        self.variance_ = np.asarray(self.survival_**2 * total, np.float64)
+        log = np.minimum(np.log(alive), -_TINY)
+        wide = np.minimum(self.z * np.sqrt(total) / -log, 700.0)
+        none = self.survival_ <= 0
+        self.low_ = np.where(none, 0.0, np.exp(log * np.exp(wide)))
+        high = np.where(none, np.inf, np.exp(log * np.exp(-wide)))
+        # Where nobody is left the curve ends, but not what we can be sure of.
+        self.high_ = np.minimum(np.minimum.accumulate(high), 1.0)
+
+
+class Turnbull:
+    """The likeliest survival curve for deaths known only to lie in intervals.
+
+    Self-consistency, as deaths and risk: with S the curve so far, a death in (l, u]
+    is spread over the steps in between as S falls there; then each step's hazard is
+    the deaths in it over the spells at risk. Turnbull, JRSS B 1976, with the support
+    of Frydman, JRSS B 1994, under delayed entry; accelerated by squared extrapolation
+    (Varadhan and Roland, 2008). Equal spells are added up first.
+
+    Args:
+        grid: Round ages to multiples of this many days first; 0 leaves them alone.
+        close: Stop when no step moves S by more.
+
+    Attributes:
+        time_: Edges of the steps, ascending, from 0.
+        survival_: S at the edges; within a step S is undetermined, and taken as even.
+        log_likelihood_: Of the curve.
+        status_: What the spells can tell; see ``CurveStatus``.
+
+    >>> inf = np.inf
+    >>> seen = Spells.of(np.zeros(3), np.array([0.0, 1, 2]), np.array([2.0, 3, inf]))
+    >>> Turnbull().fit(seen).survival(np.array([1.0, 2, 3])).round(3)
+    array([1. , 0.5, 0. ])
+
+    """
+
+    time_: Floats
+    survival_: Floats
+    log_likelihood_: float
+    status_: CurveStatus
+
+    def __init__(self, *, grid: float = 0.0, close: float = 1e-7) -> None:
+        self.grid = grid
+        self.close = close
+
+    def fit(self, lives: Lives | Spells) -> Self:
+        """Estimate from lives, or from their spells if these were made before."""
+        data = _aged(lives)
+        if self.grid > 0:
+            data = _rounded(data, self.grid)
+        steps = _steps_of(data.tallied())
+        hazard, settled = _consistent(steps, self.close)
+        alive = _alive(hazard)
+        self.time_, self.survival_ = steps.edge, alive
+        self.log_likelihood_ = _log_likelihood(steps, alive)
+        self.status_ = _status(data)
+        if self.status_ is CurveStatus.OK and not settled:
+            self.status_ = CurveStatus.NOT_SETTLED
+        return self
+
+    def survival(self, t: Floats) -> Floats:
+        """Return S(t); after the last age known, as there."""
+        if not hasattr(self, "time_"):
+            raise NotFitted("call fit() before survival()")
+        return np.interp(t, self.time_, self.survival_)
+
+
+class _Steps(NamedTuple):
+    """Spells on a grid of edges; step j lies between edges j and j + 1."""
+
+    edge: Floats
+    entry: Ints
+    lower: Ints
+    upper: Ints  # the last edge's number if right-censored
+    ended: Bools
+    weight: Floats
+    support: Bools
+
+
+def _aged(lives: Lives | Spells) -> Spells:
+    data = lives if isinstance(lives, Spells) else spells(lives)
+    return data.take(data.aged & (data.weight > 0))
+
+
+def _status(data: Spells) -> CurveStatus:
+    if not len(data):
+        return CurveStatus.NO_SPELLS
+    return CurveStatus.OK if data.deaths else CurveStatus.NO_DEATHS
+
+
+def _sums(where: Ints, amount: Floats, size: int) -> Floats:
+    return np.bincount(where, amount, minlength=size).astype(np.float64, copy=False)
+
+
+def _before(time: Floats, weight: Floats, at: Floats) -> Floats:
+    """Return the weight of what happened before each moment."""
+    order = np.argsort(time, kind="stable")
+    total = np.concatenate(([0.0], np.cumsum(weight[order])))
+    found: Floats = total[np.searchsorted(time[order], at, side="left")]
+    return found
+
+
+def _steps(curve: KaplanMeier, name: str, t: Floats, start: float) -> Floats:
+    if not hasattr(curve, name):
+        raise NotFitted("call fit() first")
+    value = np.concatenate(([start], getattr(curve, name)))
+    found: Floats = value[np.searchsorted(curve.time_, t, side="right")]
+    return found
+
+
+def _rounded(data: Spells, grid: float) -> Spells:
+    """Return the spells with ages at multiples of ``grid``, deaths within one."""
+    entry, lower = (np.round(c / grid) * grid for c in (data.entry, data.lower))
+    upper = np.where(
+        data.ended, np.maximum(np.round(data.upper / grid) * grid, lower + grid), np.inf
+    )
+    return replace(data, entry=entry, lower=lower, upper=upper)
+
+
+def _steps_of(data: Spells) -> _Steps:
+    ended, exact = data.ended, data.lower == data.upper
+    # A death at exactly t lies in a step too short to matter that ends at t.
+    lower = np.where(exact, np.nextafter(data.lower, -1.0), data.lower)
+    entry = np.minimum(data.entry, lower)
+    upper = data.upper[ended]
+    edge = np.unique(np.concatenate([np.zeros(1), entry, lower, upper]))
+    numbers = [np.searchsorted(edge, c) for c in (entry, lower, data.upper)]
+    starts, ends, covered = (np.zeros(edge.size + 1, np.bool_) for _ in range(3))
+    starts[numbers[1]] = True
+    ends[numbers[0]] = ends[numbers[2][ended]] = True
+    change = np.zeros(edge.size + 1)
+    np.add.at(change, numbers[1][ended], 1.0)
+    np.add.at(change, numbers[2][ended], -1.0)
+    covered = np.cumsum(change) > 0
+    steps = edge.size - 1
+    support = starts[:steps] & ends[1 : steps + 1] & covered[:steps]
+    return _Steps(edge, numbers[0], numbers[1], numbers[2], ended, data.weight, support)
+
+
+def _alive(hazard: Floats) -> Floats:
+    return np.concatenate(([1.0], np.cumprod(1.0 - hazard)))
+
+
+def _consistent(steps: _Steps, close: float) -> tuple[Floats, bool]:
+    """Return the hazards that agree with themselves, and whether they settled."""
+    renew = _Renewal(steps)
+    now = np.where(steps.support, 0.5 / np.maximum(np.sum(steps.support), 1), 0.0)
+    now = renew(now)
+    for _ in range(_ROUNDS // 3):
+        one = renew(now)
+        if np.max(np.abs(_alive(one) - _alive(now)), initial=0.0) < close:
+            return one, True
+        two = renew(one)
+        first, second = one - now, two - 2 * one + now
+        ratio = float(first @ first) / (float(second @ second) + _TINY)
+        far = float(np.clip(np.sqrt(ratio), 1.0, 1e4))
+        leap = np.clip(now + 2 * far * first + far**2 * second, two / 10, 1.0)
+        better = _log_likelihood(steps, _alive(leap)) >= _log_likelihood(
+            steps, _alive(two)
+        )
+        now = renew(leap) if better else two
+    return now, False
+
+
+class _Renewal:
+    """One round: deaths spread by the curve so far, then hazards from deaths."""
+
+    def __init__(self, steps: _Steps) -> None:
+        size = steps.edge.size
+        self.size = size - 1
+        rows = steps.ended
+        self.lower, self.upper = steps.lower[rows], steps.upper[rows]
+        self.weight = steps.weight[rows]
+        came = _sums(steps.entry, steps.weight, size)
+        left = _sums(steps.lower[~rows], steps.weight[~rows], size)
+        self.open = np.cumsum(came - left)[: self.size]
+
+    def __call__(self, hazard: Floats) -> Floats:
+        alive = _alive(hazard)
+        fall = np.maximum(alive[self.lower] - alive[self.upper], _TINY)
+        each = self.weight / fall
+        change = _sums(self.lower, each, self.size + 1)
+        change -= _sums(self.upper, each, self.size + 1)
+        died = np.maximum(np.cumsum(change)[:-1], 0.0) * (alive[:-1] - alive[1:])
+        risk = self.open - np.concatenate(([0.0], np.cumsum(died)[:-1]))
+        return np.clip(died / np.maximum(risk, _TINY), 0.0, 1.0)
+
+
+def _log_likelihood(steps: _Steps, alive: Floats) -> float:
+    gone = np.where(steps.ended, alive[np.minimum(steps.upper, alive.size - 1)], 0.0)
+    chance = (alive[steps.lower] - gone) / np.maximum(alive[steps.entry], _TINY)
+    return float(steps.weight @ np.log(np.maximum(chance, _TINY)))
