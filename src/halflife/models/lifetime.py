@@ -48,7 +48,7 @@ class LifeStatus(IntEnum):
                        Garcia-Molina, TOIT 2003, s. 4.2)
     FEW_DEATHS         too few ages at death to tell a shape: exponential, shape 1
     SHRUNK             likelihood rises without end in the shape: the mode under a
-                       standard normal prior of ln(shape)
+                       normal prior of ln(shape), mean 0 and variance 1 / deaths
     """
 
     OK = 0
@@ -123,7 +123,7 @@ class WeibullLifetime:
             return _few(self._exponential(data))
         used, scale, start = _without_instants(aged), plain.scale, plain.peak.at
         low, high = _box(start[0], *np.log(_SHAPES))
-        for shrink, status in ((0.0, LifeStatus.OK), (1.0, LifeStatus.SHRUNK)):
+        for shrink, status in ((0.0, LifeStatus.OK), (used.deaths, LifeStatus.SHRUNK)):
             likelihood = _Likelihood(used, scale, *self._prior(scale), shrink)
             peak = climb(likelihood, start, low, high)
             if peak.converged and not peak.bound.any():
