@@ -17,6 +17,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
+from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
 from halflife.lives import Collection, Lives, Values
 
@@ -54,6 +55,7 @@ class Snapshot:
     Attributes:
         at: When, in days.
         n: Objects it listed.
+        missing: Objects it lacked, of those that were there before.
         valid: Whether it counts as a look.
         complete: Whether it listed everything there was.
         note: What was wrong, or worth telling.
@@ -62,6 +64,7 @@ class Snapshot:
 
     at: float
     n: int
+    missing: int = 0
     valid: bool = True
     complete: bool = True
     note: str = ""
@@ -137,6 +140,16 @@ class Register:
             changed_at=at[order],
         )
 
+    def cycles(self) -> tuple[Ints, Ints, Floats]:
+        """Return how many were held, how many of them missing, and the days between.
+
+        One value for each complete look but the first.
+        """
+        looks = [s for s in self.snapshots if s.valid and s.complete]
+        held = np.array([s.n for s in looks[:-1]], dtype=np.intp)
+        missing = np.array([s.missing for s in looks[1:]], dtype=np.intp)
+        return held, missing, np.diff([s.at for s in looks])
+
     @classmethod
     def of(cls, collection: Collection) -> Self:
         """Return a history in the form in which it is kept."""
@@ -182,8 +195,10 @@ def _snapshots(collection: Collection) -> list[Snapshot]:
     looks, lives = collection.looks, collection.lives
     came = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
     went = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
-    counts = zip(looks.tolist(), (came - went).tolist(), strict=True)
-    return [Snapshot(at, n) for at, n in counts]
+    ends = np.sort(lives.gone_by)
+    gone = np.diff(np.searchsorted(ends, looks, side="right"), prepend=0)
+    counts = (looks.tolist(), (came - went).tolist(), gone.tolist())
+    return [Snapshot(*row) for row in zip(*counts, strict=True)]
 
 
 def _lives(spells: Sequence[Spell]) -> Lives:
@@ -342,8 +357,10 @@ class Tracker:
             known = self._unobserved
             self._unobserved = {value: known.get(value, latest) for value in out}
             self._looks.append(at)
-        snapshot = Snapshot(at, len(records), True, listing.complete, listing.note)  # noqa: FBT003  (its columns)
-        self._snapshots.append(snapshot)
+        n, note = len(records), listing.note
+        self._snapshots.append(
+            Snapshot(at, n, missing, complete=listing.complete, note=note)
+        )
         return Change(
             arrived=len(self._spells) - before[2],
             updated=len(self._versions) - before[1],

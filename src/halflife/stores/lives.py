@@ -184,9 +184,9 @@ def save(
     db.execute("DELETE FROM staged WHERE source = ?", (source,))
     db.execute("DELETE FROM unobserved WHERE source = ?", (source,))
     db.executemany(
-        "REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?)",
+        "REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            (source, s.at, int(s.valid), int(s.complete), s.note, s.n)
+            (source, s.at, int(s.valid), int(s.complete), s.note, s.n, s.missing)
             for s in register.snapshots
         ),
     )
@@ -244,10 +244,11 @@ def staged(db: sqlite3.Connection) -> list[Staged]:
 
 def _snapshots(db: sqlite3.Connection, source: int) -> Iterator[Snapshot]:
     query = (
-        "SELECT at, n, valid, complete, note FROM snapshot WHERE source = ? ORDER BY at"
+        "SELECT at, n, missing, valid, complete, note FROM snapshot"
+        " WHERE source = ? ORDER BY at"
     )
-    for at, n, valid, complete, note in db.execute(query, (source,)):
-        yield Snapshot(at, n, bool(valid), bool(complete), note)
+    for at, n, missing, valid, complete, note in db.execute(query, (source,)):
+        yield Snapshot(at, n, missing, bool(valid), bool(complete), note)
 
 
 def _life_rows(source: int, spells: Iterable[Spell]) -> Iterator[tuple[object, ...]]:

@@ -123,6 +123,7 @@ CREATE TABLE snapshot (  -- one look at a set source
     complete INTEGER NOT NULL CHECK (complete IN (0, 1)),
     note TEXT NOT NULL,
     n INTEGER NOT NULL,  -- objects it listed
+    missing INTEGER NOT NULL,  -- objects it lacked, of those there before
     PRIMARY KEY (source, at)
 ) STRICT, WITHOUT ROWID""",
     """

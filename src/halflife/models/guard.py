@@ -1,0 +1,160 @@
+"""Whether an answer that lacks many objects is to be believed.
+
+Objects go all the time, and now and then a source answers with nothing, or with
+half of what it has. The guard knows how many a source usually loses between two
+looks, and how unevenly, and asks whether a loss is credible under that.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import betaln, gammaln, logsumexp
+
+from halflife.arrays import Floats, Ints
+
+LEAST_CYCLES = 5  # before that the source's own history says too little
+DISPERSION = 0.02  # what a source is thought to have before it shows its own
+WEIGHT = 3.0  # cycles that this thought counts for
+LARGEST = 0.5
+THIRD = 1.0 / 3.0
+_TINY = 1e-9
+_EDGE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the guard makes of a loss.
+
+    Attributes:
+        held: Objects that were there before.
+        gone: Objects of these that the answer lacks.
+        low: So few are usual: fewer go once in a thousand times.
+        high: So many are usual: more go once in a thousand times.
+        tail: The chance that so many go, or more.
+        credible: Whether to believe the answer.
+        why: The reason, in words.
+
+    """
+
+    held: int
+    gone: int
+    low: int
+    high: int
+    tail: float
+    credible: bool
+    why: str
+
+
+class DeleteGuard:
+    """Judges losses by a beta-binomial law learned from past cycles.
+
+    Of n objects held, each goes within a gap g with probability
+    q = 1 - exp(-a g), and objects go together: the number D that goes has mean
+    n q and variance n q (1 - q) (1 + (n - 1) r). The rate a is losses over
+    exposure. The dispersion r comes from the moments of k past cycles, pulled
+    towards 0.02 while they are few, and is taken at the upper end of what they
+    leave open, 1 + sqrt(8 / k) times as large.
+
+    A loss is not credible if
+
+    - nothing is left, of ``least`` objects or more, or with a chance below 5 %;
+    - it counts ``least`` objects or more, and P(D >= d) < ``tail``;
+    - it counts ``least`` objects or more, and of those expected to stay more than
+      a share is lost: ``ceiling`` in the first cycles, later a third, because by
+      then the law above knows better.
+
+    Args:
+        tail: How unlikely a loss must be to be held.
+        ceiling: The share of losses beyond the expected ones that is held.
+        least: Losses of fewer objects are believed, unless nothing is left.
+
+    Attributes:
+        cycles_: Past cycles it learned from; few make it strict.
+        rate_: Losses per object and day.
+        dispersion_: How much objects go together: 0 not at all, 1 all or none.
+
+    >>> held, gone, gap = np.full(30, 1000), np.arange(30) % 20, np.ones(30)
+    >>> guard = DeleteGuard().fit(held, gone, gap)
+    >>> print(guard.judge(1000, 812, 1.0).why)
+    812 of 1000 objects are missing; between 0 and 52 were expected
+    >>> guard.judge(1000, 20, 1.0).credible
+    True
+
+    """
+
+    def __init__(
+        self, *, tail: float = 1e-4, ceiling: float = 0.2, least: int = 10
+    ) -> None:
+        self.tail = tail
+        self.ceiling = ceiling
+        self.least = least
+        self.cycles_ = 0
+        self.rate_ = 0.0
+        self.dispersion_ = DISPERSION
+
+    def fit(self, held: Ints, gone: Ints, gap: Floats) -> Self:
+        """Learn from past cycles: objects held, missing at the next look, days."""
+        good = (held > 0) & (gap > 0) & (gone <= held)
+        n, d, g = (np.asarray(x[good], dtype=np.float64) for x in (held, gone, gap))
+        self.cycles_ = int(n.size)
+        self.rate_, self.dispersion_ = _moments(n, d, g)
+        return self
+
+    def judge(self, held: int, gone: int, gap: float) -> Verdict:
+        """Say whether it is credible that so many of those held have gone."""
+        share = float(-np.expm1(-self.rate_ * max(gap, 0.0)))
+        chance = np.exp(log_pmf(held, share, self.dispersion_))
+        beyond = float(chance[gone:].sum()) if gone <= held else 0.0
+        low = int(np.searchsorted(np.cumsum(chance), _EDGE))
+        high = held - int(np.searchsorted(np.cumsum(chance[::-1]), _EDGE))
+        fault = self._fault(held, gone, share, beyond)
+        low, high = max(min(low, held), 0), max(min(high, held), 0)
+        expected = f"between {low} and {high} were expected"
+        if self.cycles_ < LEAST_CYCLES:
+            expected = f"after {self.cycles_} earlier cycles nobody knows what is usual"
+        why = f"{gone} of {held} objects are missing; {expected}"
+        tail = min(max(beyond, 0.0), 1.0)
+        return Verdict(held, gone, low, high, tail, not fault, why)
+
+    def _fault(self, held: int, gone: int, share: float, tail: float) -> bool:
+        known = self.cycles_ >= LEAST_CYCLES
+        if held and gone >= held:
+            return held >= self.least or not known or tail < 0.05
+        if gone < self.least:
+            return False
+        stay = held * (1.0 - share)
+        lost = (gone - held * share) / max(stay, 1.0)
+        limit = THIRD if known else self.ceiling
+        return lost > limit or (known and tail < self.tail)
+
+
+def _moments(n: Floats, d: Floats, gap: Floats) -> tuple[float, float]:
+    """Return the rate, as losses over exposure, and the dispersion, by moments."""
+    if not n.size:
+        return 0.0, DISPERSION
+    rate = float((d.sum() + 0.5) / max((n * gap).sum(), 1.0))
+    q = np.clip(-np.expm1(-rate * gap), _TINY, 1.0 - _TINY)
+    plain = n * q * (1.0 - q)
+    excess = ((d - n * q) ** 2 - plain).sum()
+    scale = (plain * np.maximum(n - 1.0, 0.0)).sum()
+    prior = WEIGHT * scale / n.size
+    if scale <= 0.0:
+        return rate, DISPERSION
+    found = (excess + prior * DISPERSION) / (scale + prior)
+    upper = found * (1.0 + np.sqrt(8.0 / n.size))
+    return rate, float(np.clip(upper, _TINY, LARGEST))
+
+
+def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
+    """Return log P(D = k) for k = 0..n of a beta-binomial law.
+
+    C(n, k) B(k + a, n - k + b) / B(a, b), a = m (1 - r) / r, b = (1 - m)(1 - r) / r.
+    """
+    m = min(max(mean, _TINY), 1.0 - _TINY)
+    r = min(max(dispersion, _TINY), LARGEST)
+    a, b = m * (1.0 - r) / r, (1.0 - m) * (1.0 - r) / r
+    k = np.arange(n + 1, dtype=np.float64)
+    ways = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    law: Floats = ways + betaln(k + a, n - k + b) - betaln(a, b)
+    return law - float(logsumexp(law))
