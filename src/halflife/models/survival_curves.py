@@ -22,6 +22,8 @@ __all__ = ["CurveStatus", "KaplanMeier", "Turnbull"]
 _NORMAL_95 = 1.959963984540054
 _ROUNDS = 3000
 _TINY = 1e-300
+_TRACE = 1e-16
+_MOMENT = 1e-12  # days, and relative
 
 
 class CurveStatus(IntEnum):
@@ -217,18 +219,17 @@ def _steps(curve: KaplanMeier, name: str, t: Floats, start: float) -> Floats:
 
 
 def _rounded(data: Spells, grid: float) -> Spells:
-    """Return the spells with ages at multiples of ``grid``, deaths within one."""
-    entry, lower = (np.round(c / grid) * grid for c in (data.entry, data.lower))
-    upper = np.where(
-        data.ended, np.maximum(np.round(data.upper / grid) * grid, lower + grid), np.inf
-    )
-    return replace(data, entry=entry, lower=lower, upper=upper)
+    """Return the spells with intervals widened to multiples of ``grid``."""
+    lower = np.floor(data.lower / grid) * grid
+    entry = np.minimum(np.round(data.entry / grid) * grid, lower)
+    upper = np.where(data.ended, np.ceil(data.upper / grid) * grid, np.inf)
+    return replace(data, entry=entry, lower=lower, upper=np.maximum(upper, lower))
 
 
 def _steps_of(data: Spells) -> _Steps:
     ended, exact = data.ended, data.lower == data.upper
     # A death at exactly t lies in a step too short to matter that ends at t.
-    lower = np.where(exact, np.nextafter(data.lower, -1.0), data.lower)
+    lower = data.lower - np.where(exact, _MOMENT * np.maximum(data.lower, 1.0), 0.0)
     entry = np.minimum(data.entry, lower)
     upper = data.upper[ended]
     edge = np.unique(np.concatenate([np.zeros(1), entry, lower, upper]))
@@ -246,7 +247,12 @@ def _steps_of(data: Spells) -> _Steps:
 
 
 def _alive(hazard: Floats) -> Floats:
-    return np.concatenate(([1.0], np.cumprod(1.0 - hazard)))
+    """Return S at the edges; where all at risk died it stays above 0 by a trace.
+
+    Those who enter later say what happened to them, given that they were there.
+    """
+    stay = np.maximum(1.0 - hazard, _TRACE)
+    return np.concatenate(([1.0], np.cumprod(stay)))
 
 
 def _consistent(steps: _Steps, close: float) -> tuple[Floats, bool]:
