@@ -1,0 +1,61 @@
+"""How the forecasts do on recorded set sources.
+
+``python -m halflife.bench.objects FOLDER`` prints the study as JSON.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from halflife.backtest import adaptive_gain, backtest
+from halflife.models.census import METRICS, Census
+from halflife.sources.objects import load_parquet
+
+DAILY = (1.0, 7.0, 14.0, 30.0)
+HOURLY = (1 / 24, 3 / 24, 6 / 24, 12 / 24)
+CYCLES = 12.0  # usual steps between two syncs in the comparison of the paper
+
+
+def horizons(step: float) -> tuple[float, ...]:
+    """Return the horizons to study: hours where looks come by the minute."""
+    return HOURLY if step < 0.25 else DAILY
+
+
+def run(folder: Path, confidence: float = 0.95) -> list[dict[str, object]]:
+    """Return the rows of the back-test of every source under a folder."""
+    rows: list[dict[str, object]] = []
+    for path in sorted(p.parent for p in folder.glob("*/lifetimes.parquet")):
+        collection = load_parquet(path, path.name)
+        step = Census.of(collection).step
+        rows += backtest(collection, horizons(step), confidence)
+    return rows
+
+
+def gains(folder: Path) -> list[dict[str, object]]:
+    """Return what adapting the autoregression gains on every source."""
+    rows: list[dict[str, object]] = []
+    for path in sorted(p.parent for p in folder.glob("*/lifetimes.parquet")):
+        collection = load_parquet(path, path.name)
+        cycle = CYCLES * Census.of(collection).step
+        for metric in METRICS:
+            gain = adaptive_gain(collection, cycle, metric)
+            rows.append({"source": path.name, "metric": metric, "days": cycle, **gain})
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the study as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m halflife.bench.objects")
+    parser.add_argument("folder", type=Path, help="holds one folder for each source")
+    parser.add_argument("--confidence", type=float, default=0.95)
+    asked = parser.parse_args(arguments)
+    study = {
+        "results": run(asked.folder, asked.confidence),
+        "adaptive": gains(asked.folder),
+    }
+    sys.stdout.write(json.dumps(study, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""How many objects of each age were there, and went, look by look.
+
+The life table behind survival forecasts that know the ages of what we hold: all
+looks at once, so that what was known at any of them is a running sum.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.models.census import Census, covered
+
+BINS = 24
+SHAPES = np.geomspace(0.25, 4.0, 33)
+PRIOR = 5.0  # deaths at the source's mean rate lent to every class of age
+
+Hazard: TypeAlias = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class LifeTable:
+    """Counts by look and by class of age.
+
+    Ages are cut at ``edges``; the last class has no end. The class after it holds
+    objects that were there at the first look of all: nobody knows their age.
+
+    Attributes:
+        edges: Where the classes of known age begin, in days; the first is 0.
+        present: Objects of each class at each look.
+        exposure: Object-days of each class up to each look, running sum.
+        deaths: Deaths in each class seen up to each look, running sum.
+
+    """
+
+    edges: Floats
+    present: Floats
+    exposure: Floats
+    deaths: Floats
+
+    @classmethod
+    def of(cls, census: Census) -> "LifeTable":
+        """Return the life table of a census."""
+        edges, looks = age_edges(census), census.looks.size
+        present, deaths = np.zeros((2, looks, edges.size + 1))
+        unknown = census.start == 0
+        start, stop = census.start[~unknown], census.stop[~unknown]
+        born = census.looks[start]
+        enter = [
+            np.searchsorted(census.looks, born + edge * (1.0 - 1e-9)) for edge in edges
+        ]
+        enter.append(np.full(start.size, looks))
+        for b in range(edges.size):
+            last = np.minimum(enter[b + 1] - 1, stop)
+            present[:, b] = covered(looks, enter[b], last)
+            deaths[:, b] = _ends(looks, stop[(enter[b] <= stop) & (stop == last)])
+        first = np.zeros(int(unknown.sum()), np.intp)
+        present[:, -1] = covered(looks, first, census.stop[unknown])
+        deaths[:, -1] = _ends(looks, census.stop[unknown])
+        lived = _exposure(census.looks, present, deaths)
+        return cls(edges, present, lived, np.cumsum(deaths, axis=0))
+
+    @property
+    def middle(self) -> Floats:
+        """The age that stands for each class of known age."""
+        return np.append((self.edges[:-1] + self.edges[1:]) / 2, 1.1 * self.edges[-1])
+
+
+def life_table_hazard(table: LifeTable) -> tuple[Hazard, Floats]:
+    """Return the hazard summed up to an age, and that of objects of unknown age.
+
+    Deaths / exposure in each class, as known at each look, one row a look; every
+    class is lent a few deaths at the source's mean rate.
+    """
+    mean = _mean_rate(table)
+    rate = (table.deaths + PRIOR) / (table.exposure + PRIOR / mean)
+    width = np.diff(table.edges)
+    begun = np.cumsum(rate[:, : width.size] * width, axis=1)
+    begun = np.concatenate([np.zeros_like(mean), begun], axis=1)
+    row = np.arange(begun.shape[0])[:, None]
+
+    def summed(age: Floats) -> Floats:
+        at = np.searchsorted(table.edges, age, side="right") - 1
+        total: Floats = begun[row, at] + rate[row, at] * (age - table.edges[at])
+        return total
+
+    return summed, rate[:, -1:]
+
+
+def weibull_hazard(table: LifeTable) -> tuple[Hazard, Floats]:
+    """Return the same under a Weibull law, (a t)^k, fitted at each look.
+
+    Deaths in a class of age are Poisson with mean r x exposure x the mean of
+    k t^(k-1) in the class, r = a^k; r has a closed form for every k, and k is the
+    likeliest of a grid. Objects of unknown age have a constant rate of their own.
+    """
+    edges = np.append(table.edges, 1.25 * table.edges[-1])
+    deaths, exposure = table.deaths[:, :-1], table.exposure[:, :-1]
+    count = deaths.sum(axis=1) + 0.5
+    best = np.full(count.size, -np.inf)
+    shape, rate = np.ones(count.size), np.zeros(count.size)
+    for k in SHAPES.tolist():
+        slope = np.diff(edges**k) / np.diff(edges)
+        guess = count / np.maximum(exposure @ slope, 1e-9)
+        likely = deaths @ np.log(slope) + count * np.log(guess)
+        better = likely > best
+        best = np.where(better, likely, best)
+        shape, rate = np.where(better, k, shape), np.where(better, guess, rate)
+    mean = _mean_rate(table)
+    old = (table.deaths[:, -1:] + 0.5) / (table.exposure[:, -1:] + 0.5 / mean)
+
+    def summed(age: Floats) -> Floats:
+        return rate[:, None] * age ** shape[:, None]
+
+    return summed, old
+
+
+def survivors(
+    table: LifeTable, hazard: tuple[Hazard, Floats], ahead: Floats
+) -> tuple[Floats, Floats]:
+    """Return the share of each look's objects alive ``ahead`` days on, and of new ones.
+
+    The second is the mean of S(u) over 0 < u < ahead: the share still there of what
+    arrives at an even pace.
+    """
+    summed, old = hazard
+    age, time = table.middle[None, :], ahead[:, None]
+    rows = np.broadcast_to(age, (ahead.size, age.size))
+    alive = np.exp(summed(rows) - summed(rows + time))
+    alive = np.concatenate([alive, np.exp(-old * time)], axis=1)
+    total = np.maximum(table.present.sum(axis=1), 1e-9)
+    kept = (table.present * alive).sum(axis=1) / total
+    share = (np.arange(12) + 0.5) / 12
+    return kept, np.exp(-summed(share * time)).mean(axis=1)
+
+
+def age_edges(census: Census) -> Floats:
+    """Return where classes of age begin: a step wide, later ever wider."""
+    span = float(np.ptp(census.looks)) if census.looks.size else 0.0
+    most = max(span, 4.0 * census.step)
+    return np.concatenate([[0.0], np.geomspace(census.step, most, BINS - 1)])
+
+
+def _mean_rate(table: LifeTable) -> Floats:
+    """Return deaths / exposure at each look; half a death is lent."""
+    lived = np.maximum(table.exposure.sum(axis=1), 1e-9)
+    present = np.maximum(table.present.sum(axis=1), 1.0) * table.edges[1]
+    deaths = table.deaths.sum(axis=1)
+    rate: Floats = ((deaths + 0.5) / np.maximum(lived, present))[:, None]
+    return rate
+
+
+def _ends(size: int, stop: Ints) -> Floats:
+    """Return how many ended, at the look that missed them first."""
+    return np.bincount(stop + 1, minlength=size + 1)[:size].astype(np.float64)
+
+
+def _exposure(looks: Floats, present: Floats, deaths: Floats) -> Floats:
+    """Return running object-days; who went between two looks was there half of it."""
+    gap = np.diff(looks, prepend=looks[:1])[:, None]
+    before = np.vstack([np.zeros((1, present.shape[1])), present[:-1]])
+    return np.cumsum(gap * (before - 0.5 * deaths), axis=0)

@@ -1,0 +1,196 @@
+"""Rival forecasts of what a copy of a set source loses, made at every look at once.
+
+Each gives, for the copy of each look, the loss expected ``ahead`` days on: -log of
+precision and of recall, two rows. A forecast of a look uses nothing seen later.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.models import decay
+from halflife.models.ages import (
+    Hazard,
+    LifeTable,
+    life_table_hazard,
+    survivors,
+    weibull_hazard,
+)
+from halflife.models.census import METRICS, Census
+
+TRAINING_DAYS, TRAINING_STEPS = 30.0, 400
+MOST = 12.0  # the largest loss that is told apart: e^-12 of a copy is left
+RIVALS = (
+    "exponential", "weibull", "static-ar", "adaptive-ar", "kalman-ar",
+    "last-cycle", "average",
+)  # fmt: skip
+POOL = (
+    "exponential-short", "exponential-long", "exponential", "life-table", "weibull",
+    "kalman-ar",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Experts:
+    """The forecasts of one source."""
+
+    census: Census
+
+    def expected(self, name: str, horizon: float, ahead: Floats) -> Floats:
+        """Return the expected loss of precision and recall of each look's copy.
+
+        ``horizon`` is what was asked for, ``ahead`` the days to the look that tells.
+        """
+        makers: dict[str, Callable[[Floats], Floats]] = {
+            "exponential": partial(self._steady, np.inf),
+            "exponential-short": partial(self._steady, self._window(horizon, 1, 7)),
+            "exponential-long": partial(self._steady, self._window(horizon, 4, 30)),
+            "last-cycle": partial(self._steady, 1.01 * self.census.step),
+            "weibull": partial(self._aged, "weibull"),
+            "life-table": partial(self._aged, "life-table"),
+            "average": self._average,
+            "static-ar": partial(self._rolled, "static"),
+            "adaptive-ar": partial(self._rolled, "adaptive"),
+            "kalman-ar": partial(self._rolled, "kalman"),
+            "chosen-ar": partial(self._rolled, "chosen"),
+        }
+        loss = makers[name](ahead)
+        return np.clip(np.nan_to_num(loss, nan=MOST, posinf=MOST), 1e-9, MOST)
+
+    def _window(self, horizon: float, horizons: float, steps: float) -> float:
+        return max(horizons * horizon, steps * self.census.step)
+
+    def rates(self, window: float) -> tuple[Floats, Floats, Floats]:
+        """Return deaths per object-day, arrivals per day, and deaths counted.
+
+        As known at each look, from the last ``window`` days: a = deaths / exposure
+        and m = arrivals / time (papers/000, s. 3); half an event is lent to both.
+        """
+        looks, turn = self.census.looks, self.census.turnover
+        here = np.arange(looks.size)
+        begin = np.searchsorted(looks, looks - window)
+        begin = np.minimum(begin, np.maximum(here - 1, 0))
+        gone, new, lived, time = (
+            _between(x, begin, here)
+            for x in (turn.gone, turn.new, turn.exposure, turn.gap)
+        )
+        least = np.maximum(self.census.size, 1) * self.census.step
+        rate = (gone + 0.5) / np.maximum(lived, least)
+        return rate, (new + 0.5) / np.maximum(time, self.census.step), gone
+
+    def _steady(self, window: float, ahead: Floats) -> Floats:
+        """Papers/000, s. 3: e^(-a t) kept, m (1 - e^(-a t)) / a new."""
+        rate, arrivals, _ = self.rates(window)
+        fresh = -np.expm1(-rate * ahead) / rate
+        return self._losses(np.exp(-rate * ahead), arrivals * fresh)
+
+    def _aged(self, law: str, ahead: Floats) -> Floats:
+        kept, share = survivors(self._table, self._hazards[law], ahead)
+        return self._losses(kept, self.rates(np.inf)[1] * ahead * share)
+
+    def _losses(self, kept: Floats, new: Floats) -> Floats:
+        """Return -log of precision and recall, with ``kept`` a share, ``new`` a count.
+
+        recall = |L| S / (|L| S + new).
+        """
+        left = np.maximum(kept, np.exp(-MOST))
+        size = np.maximum(self.census.size, 1)
+        return np.stack([-np.log(left), np.log1p(new / (size * left))])
+
+    def _average(self, ahead: Floats) -> Floats:
+        """Let the mean decay per day of all gaps so far go on."""
+        turn, here = self.census.turnover, np.arange(self.census.looks.size)
+        time = np.maximum(_between(turn.gap, 0 * here, here), self.census.step)
+        loss = -np.log(np.maximum(turn.quality, np.exp(-MOST)))
+        return np.stack([_between(x, 0 * here, here) / time * ahead for x in loss])
+
+    def _rolled(self, kind: str, ahead: Floats) -> Floats:
+        return -np.stack([self.paths(m, kind)[0](ahead) for m in METRICS])
+
+    def paths(
+        self, metric: str, kind: str
+    ) -> tuple[Callable[[Floats], Floats], Floats]:
+        """Return what rolls an autoregression forward, and its error variance."""
+        series, lags, _ = self._series[metric]
+        coefficients = self._coefficients(metric, kind)
+        recent = decay.recent_values(series, max([*lags, 1]))
+
+        def rolled(ahead: Floats) -> Floats:
+            return decay.roll(coefficients, lags, recent, ahead / series.step)
+
+        return rolled, decay.error_variance(series, lags, coefficients)
+
+    def coefficients(self, metric: str, kind: str) -> tuple[tuple[int, ...], Floats]:
+        """Return the lags of an autoregression and its coefficients at each look."""
+        return self._series[metric][1], self._coefficients(metric, kind)
+
+    def _coefficients(self, metric: str, kind: str) -> Floats:
+        made = self._made
+        if (metric, kind) not in made:
+            series, lags, trained = self._series[metric]
+            if kind == "static":
+                made[metric, kind] = decay.static(series, lags, trained)
+            elif kind == "adaptive":
+                made[metric, kind] = decay.adapted(series, lags, trained)
+            elif kind == "kalman":
+                made[metric, kind] = decay.filtered(series, lags, trained)
+            else:
+                kinds = ("static", "adaptive", "kalman")
+                rivals = [self._coefficients(metric, k) for k in kinds]
+                made[metric, kind] = decay.chosen(series, lags, rivals)
+        return made[metric, kind]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, str], Floats]:
+        return {}
+
+    @cached_property
+    def _series(self) -> dict[str, tuple[decay.Series, tuple[int, ...], int]]:
+        looks, step = self.census.looks, self.census.step
+        made = {}
+        for metric, quality in zip(METRICS, self.census.turnover.quality, strict=True):
+            series = decay.Series.of(looks, quality, step)
+            trained = trained_values(series, looks)
+            lags = decay.choose_lags(series.decay[:trained], season=season(step))
+            made[metric] = (series, lags, trained)
+        return made
+
+    @cached_property
+    def _table(self) -> LifeTable:
+        return LifeTable.of(self.census)
+
+    @cached_property
+    def _hazards(self) -> dict[str, tuple[Hazard, Floats]]:
+        return {
+            "weibull": weibull_hazard(self._table),
+            "life-table": life_table_hazard(self._table),
+        }
+
+
+def season(step: float) -> int:
+    """Return the steps in a week where a step is a day, in a day where it is less.
+
+    >>> season(1.0), season(1 / 24), season(2.0)
+    (7, 24, 0)
+    """
+    if step < 0.5:
+        return round(1.0 / step)
+    return 7 if step <= 1.5 else 0
+
+
+def trained_values(series: decay.Series, looks: Floats) -> int:
+    """Return how many values belong to the training period: 30 days, 400 steps."""
+    if looks.size == 0:
+        return 0
+    last = int(np.searchsorted(looks, looks[0] + TRAINING_DAYS, side="right")) - 1
+    return min(int(series.place[last]), TRAINING_STEPS)
+
+
+def _between(values: Floats, begin: Ints, end: Ints) -> Floats:
+    """Return sums of values[begin:end]."""
+    total: Floats = np.concatenate([[0.0], np.cumsum(values)])
+    out: Floats = total[end] - total[begin]
+    return out

@@ -1,0 +1,100 @@
+"""Bounds from the models' own assumptions, as the paper has them.
+
+Independent objects, independent gamma arrivals, Gaussian noise: too narrow where
+objects come and go together, which is why they are not the default.
+"""
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+from halflife.models import decay
+from halflife.models.census import METRICS
+from halflife.models.experts import Experts
+
+_SERIES = {"static-ar": "static", "adaptive-ar": "adaptive", "kalman-ar": "kalman",
+           "chosen-ar": "chosen"}  # fmt: skip
+
+
+def paper_interval(share: Floats, size: Floats, confidence: float) -> Floats:
+    """Return p -/+ z sqrt(p (1 - p) / |L|), two rows. Papers/000, s. 3.3.
+
+    >>> paper_interval(np.array([0.5]), np.array([100.0]), 0.95).round(3).ravel()
+    array([0.402, 0.598])
+    """
+    half = _normal(confidence) * np.sqrt(share * (1.0 - share) / np.maximum(size, 1.0))
+    return np.clip(np.stack([share - half, share + half]), 0.0, 1.0)
+
+
+def model_bounds(
+    experts: Experts, name: str, loss: Floats, ahead: Floats, confidence: float
+) -> Floats:
+    """Return bounds of precision and recall of each look: metric x (low, high) x look.
+
+    ``loss`` is what the model named expects ``ahead`` days on.
+    """
+    if name in _SERIES:
+        return np.stack(
+            [
+                _series_bounds(experts, (m, _SERIES[name]), loss[i], ahead, confidence)
+                for i, m in enumerate(METRICS)
+            ]
+        )
+    return _counted_bounds(experts, name, loss, ahead, confidence)
+
+
+def _series_bounds(
+    experts: Experts,
+    which: tuple[str, str],
+    loss: Floats,
+    ahead: Floats,
+    confidence: float,
+) -> Floats:
+    """Return exp of normal bounds on the summed decay, by the delta method."""
+    lags, coefficients = experts.coefficients(*which)
+    noise = experts.paths(*which)[1]
+    steps = ahead / experts.census.step
+    variance = noise * decay.sum_variance(coefficients, lags, steps)
+    half = _normal(confidence) * np.sqrt(variance)
+    return np.exp(-np.clip(np.stack([loss + half, loss - half]), 0.0, 700.0))
+
+
+def _counted_bounds(
+    experts: Experts, name: str, loss: Floats, ahead: Floats, confidence: float
+) -> Floats:
+    """Return normal bounds from binomial deaths, gamma arrivals and fitted rates.
+
+    With K = |L| p kept and M new, var K = |L| p (1 - p) + (|L| p a t)^2 / deaths and
+    var M = M theta + M^2 / arrivals, theta the scale of the gamma law of arrivals;
+    recall K / (K + M) has variance r^2 (1 - r)^2 (var K / K^2 + var M / M^2).
+    """
+    window = 1.01 * experts.census.step if name == "last-cycle" else np.inf
+    rate, arrivals, deaths = experts.rates(window)
+    size = np.maximum(experts.census.size, 1).astype(np.float64)
+    kept, recall = np.exp(-loss)
+    unsure = (rate * ahead) ** 2 / np.maximum(deaths, 1.0)
+    kept_off = (1.0 - kept) / (size * np.maximum(kept, 1e-9)) + unsure
+    new = np.maximum(size * kept * np.expm1(loss[1]), 1e-9)
+    time = np.minimum(
+        window, np.maximum(experts.census.looks - experts.census.looks[0], 1e-9)
+    )
+    new_off = arrival_scale(experts) / new + 1.0 / np.maximum(arrivals * time, 1.0)
+    spread = np.stack(
+        [kept * np.sqrt(kept_off), recall * (1 - recall) * np.sqrt(kept_off + new_off)]
+    )
+    half = _normal(confidence) * spread
+    mean = np.stack([kept, recall])
+    return np.clip(np.stack([mean - half, mean + half], axis=1), 0.0, 1.0)
+
+
+def arrival_scale(experts: Experts) -> Floats:
+    """Return theta = variance / mean of the arrivals of a gap known at each look."""
+    new = experts.census.turnover.new
+    count = np.arange(new.size + 1)
+    first = np.concatenate([[0.0], np.cumsum(new)]) / np.maximum(count, 1)
+    second = np.concatenate([[0.0], np.cumsum(new**2)]) / np.maximum(count, 1)
+    return np.maximum(second - first**2, 0.0) / np.maximum(first, 1e-9)
+
+
+def _normal(confidence: float) -> float:
+    return float(special.ndtri(0.5 + confidence / 2.0))

@@ -1,0 +1,372 @@
+"""How good a copy of a set source is later on: precision, recall, what went and came.
+
+The default forecast is a weighted mean of several models and of the same models
+corrected by what they missed so far; how much each counts, the corrections and the
+bounds come from past forecasts at the same horizon, told by looks already made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.lives import Collection, Lives
+from halflife.models.census import METRICS, PRECISION, RECALL, Census, Outcome
+from halflife.models.conformal import (
+    DISPERSION,
+    Calibrated,
+    Scored,
+    dispersion,
+)
+from halflife.models.experts import MOST, POOL, Experts
+
+DEFAULT = "pooled"
+LOOKS = 1500  # how far back a forecast looks
+SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
+AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
+FIRST = 14  # looks before the first forecast that is scored
+CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
+YEAR = 365.0
+
+
+class Band(NamedTuple):
+    """A mean with its bounds, one entry a moment."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class SetForecast:
+    """What is left of a copy, and what it lacks, at several moments.
+
+    Attributes:
+        at: The moments, in days.
+        size: Objects in the copy.
+        precision: The share of them that is still there.
+        recall: The share of what is there that the copy has.
+        gone: Objects of the copy that are no longer there.
+        new: Objects there that the copy lacks.
+        confidence: How often the truth is meant to lie within the bounds.
+        status: ``ok``, or why there is little to go by.
+
+    """
+
+    at: Floats
+    size: int
+    precision: Band
+    recall: Band
+    gone: Band
+    new: Band
+    confidence: float
+    status: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """The forecasts of one source, made at every look, horizon by horizon."""
+
+    census: Census
+
+    @cached_property
+    def experts(self) -> Experts:
+        """The models that forecast."""
+        return Experts(self.census)
+
+    @cached_property
+    def _horizons(self) -> dict[float, "Horizon"]:
+        return {}
+
+    def at(self, days: float) -> "Horizon":
+        """Return the forecasts ``days`` ahead."""
+        return self._horizons.setdefault(days, Horizon(self, days))
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """All forecasts of a source at one horizon, from every look."""
+
+    study: Study
+    days: float
+
+    @property
+    def experts(self) -> Experts:
+        """The models that forecast."""
+        return self.study.experts
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What became of the copy of every look."""
+        return self.study.census.outcome(self.days)
+
+    @property
+    def cycle(self) -> float:
+        """The looks that go into one horizon, at least 1."""
+        return max(1.0, self.days / self.study.census.step)
+
+    @property
+    def first(self) -> int:
+        """The first look whose forecast is scored: there must be a past to learn."""
+        return min(FIRST, self.study.census.looks.size // 2)
+
+    def scored(self, metric: int, guess: Floats) -> Scored:
+        """Return a forecast beside what came true."""
+        size = np.maximum(self.study.census.size, 1).astype(np.float64)
+        outcome = self.outcome
+        return Scored(
+            guess, outcome.loss[metric], size, outcome.later, self.cycle, self.first
+        )
+
+    @cached_property
+    def pooled(self) -> Floats:
+        """The default forecast of the loss of precision and recall, two rows."""
+        ahead = self.outcome.ahead
+        raw = np.stack([self.experts.expected(n, self.days, ahead) for n in POOL])
+        return np.stack([self._mixed(m, raw[:, m]) for m in range(len(METRICS))])
+
+    def _mixed(self, metric: int, raw: Floats) -> Floats:
+        ready = self.scored(metric, raw[0])
+        guesses = np.concatenate([raw, corrected(raw, ready)])
+        mixed: Floats = (weights(guesses, ready) * guesses).sum(axis=0)
+        return mixed
+
+    @cached_property
+    def spread(self) -> Floats:
+        """The over-dispersion c of the default forecast at each look, two rows.
+
+        Before there are outcomes at this horizon, that of a quarter of it stands in.
+        The error of a sum of four quarters has c^2 / 4 if they err independently and
+        c^2 if they err alike; half way, c^2 / 2.
+        """
+        if self.days <= 2.0 * self.study.census.step:
+            prior = np.full_like(self.pooled, DISPERSION**2)
+        else:
+            prior = AVERAGED * self.study.at(self.days / 4.0).spread ** 2
+        return np.stack(
+            [
+                dispersion(self.scored(m, guess), prior[m])
+                for m, guess in enumerate(self.pooled)
+            ]
+        )
+
+    def calibrated(self, metric: int, confidence: float) -> Calibrated:
+        """Return the default forecast with what makes bounds of it."""
+        scored = self.scored(metric, self.pooled[metric])
+        return Calibrated(scored, self.spread[metric], confidence)
+
+
+def corrected(raw: Floats, ready: Scored) -> Floats:
+    """Return forecasts times what came true / what was forecast, of the past.
+
+    Several cycles of being exactly right are added to both.
+    """
+    lent = CORRECTED * (ready.cycle + 1.0) * raw
+    found = _running(ready.found[ready.order])[ready.told]
+    guess = _running(raw[:, ready.order])[:, ready.told]
+    ratio = np.clip((found + lent) / (guess + lent), 0.2, 5.0)
+    return np.minimum(raw * ratio, MOST)
+
+
+def weights(guesses: Floats, ready: Scored) -> Floats:
+    """Return how much each forecast counts at each look: (past mean error)^-p.
+
+    Errors are of the quality itself, e^-loss. p = 8 n / (n + 10) with n past
+    cycles: equal weights at first, nearly the best one alone in the end.
+    """
+    order = ready.order
+    wrong = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
+    mean = _running(wrong)[:, ready.told] / np.maximum(ready.told, 1)
+    mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
+    power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
+    share = (mean / mean.min(axis=0)) ** -power
+    out: Floats = share / share.sum(axis=0)
+    return out
+
+
+def forecast(
+    collection: Collection,
+    now: float,
+    ahead: Sequence[float],
+    confidence: float = 0.95,
+    *,
+    wanted: Bools | None = None,
+) -> SetForecast:
+    """Return what the copy of the last look by ``now`` is worth ``ahead`` days on.
+
+    Only what was known at ``now`` is used. ``wanted`` picks some of the spells of the
+    collection. With no look at all, or nothing held, there is nothing to be wrong:
+    quality 1, bounds 0 and 1.
+    """
+    known = _recent((collection if wanted is None else collection.select(wanted)), now)
+    at = now + np.asarray(ahead, np.float64)
+    census = Census.of(known)
+    if census.looks.size == 0:
+        return _ignorant(at, 0, confidence, "no look yet")
+    days = np.maximum(at - census.looks[-1], 0.0)
+    if census.looks.size == 1 or census.size[-1] == 0:
+        why = "one look only" if census.size[-1] else "nothing held"
+        return _ignorant(at, int(census.size[-1]), confidence, why)
+    study = Study(census)
+    losses = np.stack([_loss(study, float(d), confidence) for d in days], axis=-1)
+    return _told(losses, at, census, confidence)
+
+
+def _loss(study: Study, days: float, confidence: float) -> Floats:
+    """Return mean, least and most loss of precision and recall, days after the look.
+
+    Horizons shorter than a step, or longer than a third of the history, have no
+    past: there the nearest horizon that has one tells the correction and the bounds.
+    """
+    census = study.census
+    if days <= 0:
+        return np.zeros((len(METRICS), 3))
+    told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
+    horizon = study.at(told)
+    last, out = census.looks.size - 1, []
+    for metric in range(len(METRICS)):
+        ready = horizon.calibrated(metric, confidence)
+        guess = float(ready.scored.guess[last])
+        if told != days:
+            guess *= _further(study.experts, metric, told, days)
+        low, high = ready.bounds(last, guess, float(census.size[last]))
+        out.append([guess, min(low, guess), max(high, guess)])
+    return np.array(out)
+
+
+def _further(experts: Experts, metric: int, told: float, days: float) -> float:
+    """Return by how much the models think the loss differs at another horizon."""
+    last = experts.census.looks.size - 1
+
+    def mean(at: float) -> float:
+        ahead = np.full(last + 1, at)
+        return float(
+            np.mean([experts.expected(n, told, ahead)[metric, last] for n in POOL])
+        )
+
+    return mean(days) / mean(told)
+
+
+def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetForecast:
+    """Return the forecast behind losses: metric x (mean, least, most) x moment."""
+    size = int(census.size[-1])
+    order = np.argsort(at, kind="stable")
+    losses[PRECISION][:, order] = np.maximum.accumulate(
+        losses[PRECISION][:, order], axis=1
+    )
+    precision, recall = (_band(losses[m], size) for m in (PRECISION, RECALL))
+    kept = size * precision.mean
+    new = Band(*(kept * np.expm1(losses[RECALL])))
+    gone = Band(
+        *(size * (1.0 - np.stack([precision.mean, precision.high, precision.low])))
+    )
+    cycles = np.ptp(census.looks) / census.step
+    status = "ok" if cycles >= 20 else "short history: wide bounds"
+    return SetForecast(at, size, precision, recall, gone, new, confidence, status)
+
+
+def _band(loss: Floats, size: Floats | int) -> Band:
+    """Return the quality behind mean, least and most loss.
+
+    Less than half an object kept is none.
+    """
+    mean, high, low = np.exp(-loss)
+    return Band(mean, np.where(low * size <= 0.5, 0.0, low), high)
+
+
+def quality_bounds(ready: Calibrated, looks: Ints) -> Band:
+    """Return the default forecast of a quality made at past looks, with bounds."""
+    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
+    ends = [ready.bounds(*x) for x in zip(looks.tolist(), guess, size, strict=True)]
+    least, most = np.array(ends).reshape(-1, 2).T
+    loss = np.stack([guess, np.minimum(least, guess), np.maximum(most, guess)])
+    return _band(loss, size)
+
+
+def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
+    zero, one = np.zeros(at.size), np.ones(at.size)
+    quality = Band(one, zero, one)
+    gone = Band(zero, zero, size * one)
+    return SetForecast(at, size, quality, quality, gone, gone, confidence, why)
+
+
+def when(
+    collection: Collection,
+    now: float,
+    metric: str,
+    level: float,
+    confidence: float = 0.95,
+) -> float | None:
+    """Return the days from ``now`` until ``metric`` may fall below ``level``.
+
+    The lower bound is one-sided: below it with chance 1 - confidence. It is traced
+    on a grid of moments, finer near now, and taken as a line between them. None if
+    it holds for a year.
+    """
+    census = Census.of(_recent(collection, now))
+    if census.looks.size < 2 or census.size[-1] == 0:
+        return None
+    study, passed = Study(census), now - float(census.looks[-1])
+    sided, before = max(2.0 * confidence - 1.0, 0.01), (0.0, 1.0)
+    for days in [0.0, *np.geomspace(census.step / 4.0, max(YEAR, census.step), 40)]:
+        loss = _loss(study, passed + float(days), sided)[METRICS.index(metric)]
+        low = min(before[1], float(np.exp(-loss[2])))
+        if low < level:
+            share = (before[1] - level) / (before[1] - low)
+            return max(0.0, before[0] + share * (float(days) - before[0]))
+        before = (float(days), low)
+    return None
+
+
+def versions(collection: Collection) -> Collection:
+    """Return the collection of versions: an update ends one object and starts another.
+
+    Its precision is the share of copies still there unchanged: freshness.
+    """
+    lives, looks = collection.lives, collection.looks
+    order = np.lexsort((collection.changed_at, collection.changed))
+    row = np.concatenate([np.arange(len(lives)), collection.changed[order]])
+    since = np.concatenate([lives.first_seen, collection.changed_at[order]])
+    order = np.lexsort((since, row))
+    row, since = row[order], since[order]
+    same = np.append(row[1:] == row[:-1], False) if row.size else np.zeros(0, bool)
+    following = np.append(since[1:], np.inf)[: row.size]
+    before = (
+        looks[np.maximum(np.searchsorted(looks, following) - 1, 0)]
+        if looks.size
+        else since
+    )
+    parts = Lives(
+        keys=tuple(map(str, range(row.size))),
+        absent_before=np.where(
+            np.append(True, ~same[:-1]), lives.absent_before[row], since
+        ),
+        first_seen=since,
+        last_seen=np.where(same, before, lives.last_seen[row]),
+        gone_by=np.where(same, following, lives.gone_by[row]),
+        attributes={},
+    )
+    nothing = np.empty(0)
+    return replace(
+        collection, lives=parts, changed=nothing.astype(np.intp), changed_at=nothing
+    )
+
+
+def _recent(collection: Collection, now: float) -> Collection:
+    """Return what was known at ``now`` of the latest looks."""
+    known = collection.until(now)
+    if known.looks.size <= LOOKS:
+        return known
+    begin = known.looks[-LOOKS]
+    return replace(
+        known.select(known.lives.last_seen >= begin), looks=known.looks[-LOOKS:]
+    )
+
+
+def _running(values: Floats) -> Floats:
+    """Return sums of the first 0, 1, .. values along the last axis."""
+    zero = np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)
