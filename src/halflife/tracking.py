@@ -393,6 +393,18 @@ class Tracker:
         stayed = there.total() - sum(there[value] for value in out)
         return tuple(out) if others and stayed >= others / 2 else ()
 
+    def losses(self, listing: Listing) -> tuple[int, int, float]:
+        """Return how many objects are held, how many of them it lacks, and the gap.
+
+        Groups that it did not see are left out of the count; the gap is the time
+        since the last complete look, in days.
+        """
+        out = set(self.outages(listing))
+        held = [k for k, r in self.held.items() if self._group_of(r) not in out]
+        gone = sum(key not in listing.records for key in held)
+        gap = listing.at - self._looks[-1] if self._looks else 0.0
+        return len(held), gone, gap
+
     def accept(self, group: str) -> int:
         """Believe that a group that is not seen has gone; return its objects.
 
