@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow")
+
+from pyarrow import parquet
 
 from halflife.models.arrival import arrivals, fit_arrivals
 from halflife.models.lifetime import (
