@@ -127,9 +127,10 @@ def test_sums_over_steps_have_the_same_law_so_merged_looks_tell_the_same(law):
     assert merged.scale == pytest.approx(single.scale, rel=0.15)
 
 
-def test_days_without_arrivals_do_not_break_the_gamma():
+@pytest.mark.parametrize("law", ["gamma", "gamma-density"])
+def test_days_without_arrivals_do_not_break_the_gamma(law):
     count = np.where(DAYS % 3 == 0, 5, 0)
-    model = fit_arrivals(DAYS, DAYS + 1, count, laws=("gamma",), weekdays=False)
+    model = fit_arrivals(DAYS, DAYS + 1, count, laws=(law,), weekdays=False)
     assert model.status is ArrivalStatus.OK
     assert np.isfinite(numbers_of(model)).all()
     assert model.rate == pytest.approx(count.mean(), rel=0.15)

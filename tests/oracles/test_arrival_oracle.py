@@ -73,6 +73,17 @@ def test_the_gamma_of_large_counts_agrees_with_scipy():
     assert ours.log_likelihood == pytest.approx(density, rel=1e-8)
 
 
+def test_the_gamma_by_density_agrees_with_scipy(counts):
+    count = counts + 1.0
+    law = ("gamma-density",)
+    ours = fit_arrivals(DAYS, DAYS + 1, count, laws=law, weekdays=False)
+    shape, _, scale = stats.gamma.fit(count, floc=0)
+    assert ours.shape == pytest.approx(shape, rel=1e-6)
+    assert ours.scale == pytest.approx(scale, rel=1e-6)
+    density = stats.gamma.logpdf(count, shape, scale=scale).sum()
+    assert ours.log_likelihood == pytest.approx(density, rel=1e-10)
+
+
 def test_the_rounded_gamma_is_the_likeliest_one(counts):
     ours = fit_arrivals(DAYS, DAYS + 1, counts, laws=("gamma",), weekdays=False)
 

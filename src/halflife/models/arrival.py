@@ -211,7 +211,8 @@ def fit_arrivals(
         decay: Deaths per object and day. Who came and went between two looks was
             never seen; with the decay known, an interval of g days counts as
             (1 - exp(-decay g)) / decay days.
-        laws: The distributions to choose from.
+        laws: The distributions to choose from. "gamma-density" alone is the paper's
+            fit, by the density of the Gamma; its AIC compares with no other's.
         weekdays: Whether rates differ by the day of the week; ``None`` lets AIC say.
 
     >>> day = np.arange(70.0)

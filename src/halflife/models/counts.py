@@ -1,7 +1,9 @@
 """Probabilities of counts under three laws, with the slopes that a fit needs.
 
 A count of mean m has variance m (Poisson), m (1 + d) (negative binomial, size m / d)
-or m d (Gamma of shape m / d and scale d, rounded to whole numbers).
+or m d (Gamma of shape m / d and scale d, rounded to whole numbers). "gamma-density"
+is the same Gamma with its density in place of probabilities, and P(X <= 1/2) for a
+count of 0, where the density says nothing; its likelihood compares with no other.
 """
 
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import numpy as np
 from halflife import special
 from halflife.arrays import Floats
 
-Law: TypeAlias = Literal["poisson", "negative-binomial", "gamma"]
+Law: TypeAlias = Literal["poisson", "negative-binomial", "gamma", "gamma-density"]
 LAWS: tuple[Law, ...] = ("poisson", "negative-binomial", "gamma")
 
 _Function: TypeAlias = Callable[[Floats, Floats, float], Floats]
@@ -37,7 +39,7 @@ def cumulative(law: Law, count: Floats, mean: Floats, d: float) -> Floats:
 
 def variance_per_mean(law: Law, d: float) -> float:
     """Return the variance of a count over its mean."""
-    return {"poisson": 1.0, "negative-binomial": 1.0 + d, "gamma": d}[law]
+    return {"poisson": 1.0, "negative-binomial": 1.0 + d}.get(law, d)
 
 
 def slopes(law: Law, count: Floats, mean: Floats, d: float) -> list[Floats]:
@@ -88,11 +90,23 @@ def _log_gamma(count: Floats, mean: Floats, d: float) -> Floats:
     for side, some in ((special.gammaincc, tail), (special.gammainc, ~tail)):
         mass[some] = side(shape[some], high[some]) - side(shape[some], low[some])
     mass = np.abs(mass)
-    x = np.maximum(count, 0.25) / d
-    density = special.xlogy(shape - 1, x) - x - special.gammaln(shape) - np.log(d)
     tiny = mass < _UNDERFLOW
+    density = _density(count, shape, d)
     found: Floats = np.where(tiny, density, np.log(np.where(tiny, 1.0, mass)))
     return found
+
+
+def _log_gamma_density(count: Floats, mean: Floats, d: float) -> Floats:
+    none = count < 0.5
+    found = _density(count, mean / d, d)
+    found[none] = _log_gamma(count[none], mean[none], d)
+    return found
+
+
+def _density(count: Floats, shape: Floats, d: float) -> Floats:
+    x = np.maximum(count, 0.25) / d
+    log: Floats = special.xlogy(shape - 1, x) - x - special.gammaln(shape) - np.log(d)
+    return log
 
 
 def _up_to_poisson(count: Floats, mean: Floats, _: float) -> Floats:
@@ -114,9 +128,11 @@ _LOG: dict[Law, _Function] = {
     "poisson": _log_poisson,
     "negative-binomial": _log_negative_binomial,
     "gamma": _log_gamma,
+    "gamma-density": _log_gamma_density,
 }
 _CUMULATIVE: dict[Law, _Function] = {
     "poisson": _up_to_poisson,
     "negative-binomial": _up_to_negative_binomial,
     "gamma": _up_to_gamma,
+    "gamma-density": _up_to_gamma,
 }
