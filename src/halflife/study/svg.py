@@ -21,7 +21,7 @@ from halflife.study.marks import Band, Bars, Line, Mark, Points
 WIDTH, HEIGHT = 640.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 12.0, 46.0
 LEGEND_LINE = 19.0
-CHARACTER = 6.4  # px; the width of an average letter at 12 px
+CHARACTER = 6.7  # px; the width of an average letter at 12 px
 FAR = 1e5  # px; nothing is drawn farther off than this
 
 # Okabe and Ito's colours, which people with colour-blindness can tell apart, and
@@ -179,7 +179,7 @@ def _rows(entries: Sequence[Mark]) -> Iterator[list[tuple[float, Mark]]]:
     row: list[tuple[float, Mark]] = []
     at = LEFT
     for mark in entries:
-        wide = 34 + CHARACTER * len(mark.name) + 14
+        wide = 32 + CHARACTER * len(mark.name) + 18
         if row and at + wide > WIDTH - RIGHT:
             yield row
             row, at = [], LEFT

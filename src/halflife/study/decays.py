@@ -1,0 +1,247 @@
+"""Decay of copies: by source, by category, by the date the copy was made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.lives import Collection
+from halflife.models.census import METRICS
+from halflife.models.setquality import Study
+from halflife.study import axes, empirical
+from halflife.study.empirical import BAND, Decay
+from halflife.study.figures import Column, Figure, Table, drawing, short, stacked
+from halflife.study.marks import Band, Line, Mark
+from halflife.study.svg import Chart
+from halflife.study.telling import day, share, stretch
+
+MEANING = {
+    "precision": "share of the copy that is still there",
+    "recall": "share of the source that the copy has",
+}
+KNOTS = 9  # lags at which forecasts are made
+
+
+@dataclass(frozen=True)
+class Fan:
+    """A forecast of one metric at several lags: mean, low, high."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+# What is forecast, from what was known by a moment, for so much later.
+Cast: TypeAlias = Callable[[Collection, float, Floats], dict[str, Fan]]
+
+
+def by_source(collection: Collection, known: Study) -> Figure:
+    """Show how copies of the source aged, and how the forecast said they would."""
+    lag = empirical.lags(collection)
+    seen = empirical.decay(collection, empirical.references(collection, lag), lag)
+    meant = _meant(known, seen)
+    charts = tuple(
+        drawing(
+            Chart(
+                f"{metric.capitalize()}: {MEANING[metric]}",
+                _about(seen, metric),
+                axes.spans("time since the copy was made", float(lag[-1])),
+                axes.percent(metric),
+                (
+                    Band(lag, *_band(seen, metric), "8 of 10 copies", tone),
+                    Line(lag, meant[metric], "forecast, mean", 6, dash=1),
+                    Line(lag, seen.mean(metric), "seen, mean", tone),
+                ),
+            )
+        )
+        for tone, metric in enumerate(METRICS)
+    )
+    return Figure(
+        "decay",
+        "How fast a copy decays",
+        _said(seen),
+        charts,
+        _table(seen, meant),
+    )
+
+
+def _meant(known: Study, seen: Decay) -> dict[str, Floats]:
+    """Return the mean of what was forecast for the same copies, at each lag.
+
+    Forecasts are made at some of the lags; in between the logarithm is a line.
+    """
+    rows = knots(seen.lag)
+    copies = np.searchsorted(known.census.looks, seen.made)
+    logs = np.zeros((2, rows.size))
+    for k, lag in enumerate(seen.lag[rows].tolist()):
+        if lag > 0:
+            quality = np.exp(-known.at(lag).pooled[:, copies]).mean(axis=1)
+            logs[:, k] = np.log(np.maximum(quality, 1e-6))
+    return {
+        metric: np.exp(np.interp(seen.lag, seen.lag[rows], logs[m]))
+        for m, metric in enumerate(METRICS)
+    }
+
+
+def knots(lag: Floats) -> Ints:
+    """Return the rows of some lags, closer together at first."""
+    share = np.linspace(0.0, 1.0, KNOTS) ** 1.5
+    return np.unique((share * (lag.size - 1)).round().astype(np.intp))
+
+
+def by_category(collection: Collection, name: str) -> Figure:
+    """Show how copies of the largest categories of an attribute aged."""
+    lag = empirical.lags(collection)
+    made = empirical.references(collection, lag)
+    found = {"all": empirical.decay(collection, made, lag)}
+    for value, rows in empirical.categories(collection, name):
+        found[value] = empirical.decay(collection.select(rows), made, lag)
+    charts = tuple(
+        drawing(
+            Chart(
+                f"{metric.capitalize()} by {name}",
+                "; ".join(f"{k}: {_at_end(v, metric)}" for k, v in found.items()),
+                axes.spans("time since the copy was made", float(lag[-1])),
+                axes.percent(f"{metric}, mean"),
+                tuple(
+                    Line(lag, d.mean(metric), short(k), *_style(i))
+                    for i, (k, d) in enumerate(found.items())
+                ),
+            )
+        )
+        for metric in METRICS
+    )
+    tables = [{name: [k] * lag.size, **_table(d, {})} for k, d in found.items()]
+    return Figure(
+        "decay-by-category",
+        f"How fast a copy decays, by {name}",
+        (_extremes(found),),
+        charts,
+        stacked(tables),
+    )
+
+
+def by_date(collection: Collection, cast: Cast) -> Figure:
+    """Show how copies made at three dates aged, and what was forecast then."""
+    lag = empirical.lags(collection)
+    full = empirical.references(collection, lag, 1000)
+    rows = np.unique((np.array([0.3, 0.65, 1.0]) * (full.size - 1)).round().astype(int))
+    seen = empirical.decay(collection, full[rows], lag)
+    fans = [cast(collection, float(at), lag) for at in seen.made]
+    names = [day(at) for at in seen.made.tolist()]
+    charts = tuple(
+        drawing(
+            Chart(
+                f"{metric.capitalize()} of copies made at {len(names)} dates",
+                f"{MEANING[metric]}; lines are what was seen, dashes what had been "
+                f"forecast, with its interval. Copies of {', '.join(names)}.",
+                axes.spans("time since the copy was made", float(lag[-1])),
+                axes.percent(metric),
+                tuple(_dated(seen, fans, names, metric)),
+            )
+        )
+        for metric in METRICS
+    )
+    table: dict[str, Column] = {
+        "made": [name for name in names for _ in lag],
+        "lag_days": np.tile(lag, len(names)),
+    }
+    for metric in METRICS:
+        table[metric] = seen.of(metric).ravel()
+        for part in ("mean", "low", "high"):
+            values = [getattr(fan[metric], part) for fan in fans]
+            table[f"{metric}_forecast_{part}"] = np.concatenate([*values, np.zeros(0)])
+    said = (
+        "Each forecast uses only what had been seen by the day the copy was made.",
+        "The shaded area is meant to hold the truth 95 times of 100.",
+    )
+    return Figure(
+        "decay-by-date", "Copies made at different dates", said, charts, table
+    )
+
+
+def _dated(
+    seen: Decay, fans: list[dict[str, Fan]], names: list[str], metric: str
+) -> list[Mark]:
+    marks: list[Mark] = []
+    for k, (fan, name) in enumerate(zip(fans, names, strict=True)):
+        marks += [
+            Band(seen.lag, fan[metric].low, fan[metric].high, "", k),
+            Line(seen.lag, seen.of(metric)[k], f"{name}: seen", k),
+            Line(seen.lag, fan[metric].mean, "forecast", k, dash=1),
+        ]
+    return marks
+
+
+def _style(i: int) -> tuple[int, int]:
+    """Return tone and dash of a category; all together is neutral and dashed."""
+    return (6, 1) if i == 0 else (i - 1, 0)
+
+
+def _band(seen: Decay, metric: str) -> tuple[Floats, Floats]:
+    low, high = (seen.quantile(metric, q) for q in BAND)
+    return low, high
+
+
+def _table(seen: Decay, meant: dict[str, Floats]) -> Table:
+    table: dict[str, Floats] = {"lag_days": seen.lag}
+    for metric in METRICS:
+        low, high = _band(seen, metric)
+        table[f"{metric}_mean"] = seen.mean(metric)
+        table[f"{metric}_p10"], table[f"{metric}_p90"] = low, high
+        if metric in meant:
+            table[f"{metric}_forecast"] = meant[metric]
+    return table
+
+
+def _last(seen: Decay, metric: str) -> tuple[float, float]:
+    """Return the last lag that was seen, and the mean there."""
+    mean = seen.mean(metric)
+    known = np.flatnonzero(np.isfinite(mean))
+    k = int(known[-1]) if known.size else 0
+    return float(seen.lag[k]), float(mean[k])
+
+
+def _at_end(seen: Decay, metric: str) -> str:
+    lag, mean = _last(seen, metric)
+    return f"{share(mean)} after {stretch(lag)}"
+
+
+def _about(seen: Decay, metric: str) -> str:
+    return (
+        f"Mean {metric} of {seen.made.size} copies by age, with the band that holds 8 "
+        f"of 10 of them and the mean forecast. It is {_at_end(seen, metric)}."
+    )
+
+
+def _said(seen: Decay) -> tuple[str, ...]:
+    lines = []
+    for metric in METRICS:
+        mean = seen.mean(metric)
+        low = np.flatnonzero(mean < 0.5)
+        half = (
+            f"falls below one half after {stretch(float(seen.lag[low[0]]))}"
+            if low.size
+            else f"is {_at_end(seen, metric)}"
+        )
+        lines.append(f"{metric.capitalize()} ({MEANING[metric]}) {half}.")
+    lines.append(
+        f"Means over {seen.made.size} copies made between {day(seen.made[0])} and "
+        f"{day(seen.made[-1])}."
+    )
+    return tuple(lines)
+
+
+def _extremes(found: dict[str, Decay]) -> str:
+    ends = {k: _last(d, "precision")[1] for k, d in found.items() if k != "all"}
+    ends = {k: v for k, v in ends.items() if np.isfinite(v)}
+    if len(ends) < 2:
+        return "No two categories have enough copies to be compared."
+    slow, fast = max(ends, key=ends.__getitem__), min(ends, key=ends.__getitem__)
+    lag = _last(found[slow], "precision")[0]
+    return (
+        f"After {stretch(lag)} a copy of “{short(slow)}” still has {share(ends[slow])} "
+        f"of what it held, one of “{short(fast)}” {share(ends[fast])}."
+    )

@@ -1,0 +1,101 @@
+"""What a study is made of: pictures with words and the numbers behind them."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.lives import Values
+from halflife.study import svg
+
+Column: TypeAlias = Sequence[object] | Values
+Table: TypeAlias = Mapping[str, Column]
+# The title of a picture, and what draws it, given how its ids are to begin.
+Drawing: TypeAlias = tuple[str, Callable[[str], str]]
+WIDEST = 34  # letters of a name in a legend
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One thing the study shows.
+
+    Attributes:
+        name: What its file and its anchor are called.
+        title: What it shows, in a line.
+        said: What it says about this source, in plain sentences.
+        charts: The pictures.
+        table: The numbers of the pictures, by column.
+        shown: A small table to stand on the page itself.
+
+    """
+
+    name: str
+    title: str
+    said: tuple[str, ...]
+    charts: tuple[Drawing, ...]
+    table: Table
+    shown: Table = field(default_factory=dict)
+
+
+def drawing(chart: svg.Chart) -> Drawing:
+    """Return a chart as a drawing."""
+    return chart.title, lambda name: svg.chart(chart, name)
+
+
+def short(name: str, most: int = WIDEST) -> str:
+    """Return a name that fits a legend: its beginning and its end.
+
+    >>> short("a very long category name that says a lot", 16)
+    'a very…ays a lot'
+    """
+    name = " ".join(name.split())
+    if len(name) <= most:
+        return name
+    head = (most - 1) * 2 // 5
+    return f"{name[:head].rstrip()}…{name[head + 1 - most :].lstrip()}"
+
+
+def cell(value: object) -> str:
+    """Return a value as it stands in a table: short numbers, nothing for none.
+
+    >>> cell(0.123456789), cell(float("nan")), cell(3), cell(None), cell("a")
+    ('0.123457', '', '3', '', 'a')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    return str(value)
+
+
+def as_csv(table: Table) -> str:
+    r"""Return a table as CSV; text that a spreadsheet would take for a formula is not.
+
+    >>> as_csv({"name": ["=1+1", "b"], "n": [1, 0.5]})
+    "name,n\r\n'=1+1,1\r\nb,0.5\r\n"
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(table)
+    for row in zip(*table.values(), strict=True):
+        writer.writerow([_harmless(value) for value in row])
+    return out.getvalue()
+
+
+def _harmless(value: object) -> str:
+    said = cell(value)
+    risky = isinstance(value, str) and said[:1] in tuple("=+-@\t\r")
+    return f"'{said}" if risky else said
+
+
+def stacked(tables: Sequence[Table]) -> Table:
+    """Return tables of the same columns one under the other."""
+    if not tables:
+        return {}
+    return {
+        name: [value for table in tables for value in table[name]] for name in tables[0]
+    }

@@ -1,0 +1,107 @@
+"""How long objects stay: the curve that was seen against two that were fitted."""
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.lives import Collection
+from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
+from halflife.models.spells import Spells, spells
+from halflife.models.survival_curves import CurveStatus, KaplanMeier
+from halflife.study import axes
+from halflife.study.figures import Column, Figure, drawing
+from halflife.study.marks import Band, Line
+from halflife.study.svg import Chart
+from halflife.study.telling import many, share, stretch
+
+POINTS = 400
+TITLE = "How long objects stay"
+
+
+def lasting(collection: Collection) -> Figure:
+    """Show the survival of objects, as seen and as two laws fitted to it say."""
+    data = spells(collection.lives)
+    seen = KaplanMeier().fit(data)
+    if seen.status_ is not CurveStatus.OK:
+        none = "No object that came while we looked has gone: there is no curve yet."
+        return Figure("survival", TITLE, (none,), (), {})
+    aged = data.take(data.aged)
+    plain, bent = ExponentialLifetime().fit(aged), WeibullLifetime().fit(aged)
+    age = _ages(seen, aged)
+    alive, (low, high) = seen.survival(age), seen.band(age)
+    chart = Chart(
+        "Share of objects still there, by age",
+        f"Kaplan-Meier curve with its 95 % band: {share(float(alive[-1]))} are still "
+        f"there after {stretch(float(age[-1]))}; beside it fitted curves.",
+        axes.spans("age", float(age[-1])),
+        axes.percent("still there"),
+        (
+            Band(age, low, high, "95 % band", 6, steps=True),
+            Line(age, plain.survival(age), "exponential", 1, dash=1),
+            Line(age, bent.survival(age), "Weibull", 2, dash=3),
+            Line(age, alive, "seen (Kaplan-Meier)", 0, steps=True),
+        ),
+    )
+    table: dict[str, Column] = {
+        "age_days": age,
+        "kaplan_meier": alive,
+        "low": low,
+        "high": high,
+        "exponential": plain.survival(age),
+        "weibull": bent.survival(age),
+    }
+    return Figure(
+        "survival",
+        TITLE,
+        _told(seen, bent, aged),
+        (drawing(chart),),
+        table,
+        _compared(plain, bent),
+    )
+
+
+def _ages(seen: KaplanMeier, data: Spells) -> Floats:
+    """Return ages to draw: until few are left at risk, each death if not too many."""
+    enough = seen.time_[seen.at_risk_ >= max(5.0, 0.002 * len(data))]
+    far = float(enough[-1] if enough.size else seen.time_[-1])
+    ages = np.concatenate(([0.0], seen.time_[seen.time_ <= far]))
+    return ages if ages.size <= POINTS else np.linspace(0.0, far, POINTS)
+
+
+def _told(seen: KaplanMeier, bent: WeibullLifetime, data: Spells) -> tuple[str, ...]:
+    half = np.flatnonzero(seen.survival_ <= 0.5)
+    when = (
+        f"Half of all objects go within {stretch(float(seen.time_[half[0]]))}."
+        if half.size
+        else "More than half of all objects outlast what was seen."
+    )
+    low, high = (
+        bent.shape_ + side * 1.96 * float(np.sqrt(bent.covariance_[1, 1]))
+        for side in (-1, 1)
+    )
+    kind = (
+        "new ones go soonest, and old ones last"
+        if high < 1
+        else "they wear out: old ones go soonest"
+        if low > 1
+        else "their age hardly matters"
+    )
+    count = f"{many(len(data))} objects that came while we looked"
+    return (
+        when,
+        f"Weibull shape {bent.shape_:.2f} [{low:.2f}, {high:.2f}]: {kind}.",
+        f"From {count}, {many(data.deaths)} of which have gone.",
+    )
+
+
+def _compared(plain: ExponentialLifetime, bent: WeibullLifetime) -> dict[str, Column]:
+    best = min(plain.aic_, bent.aic_)
+    models = (plain, bent)
+    return {
+        "law": ["exponential", "Weibull"],
+        "rate per day": [m.rate_ for m in models],
+        "shape": [m.shape_ for m in models],
+        "mean life (days)": [m.mean() for m in models],
+        "log-likelihood": [m.log_likelihood_ for m in models],
+        "AIC above best": [m.aic_ - best for m in models],
+        "fit": [m.status_.name.lower().replace("_", " ") for m in models],
+    }

@@ -1,0 +1,148 @@
+"""A whole study: one page, and a table beside it for each of its figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife import __version__
+from halflife.arrays import Floats
+from halflife.errors import UsageError
+from halflife.lives import Collection
+from halflife.models.census import Census
+from halflife.models.setquality import Study, forecast, when
+from halflife.study import decays, empirical, flows, judged, lifespans
+from halflife.study.decays import Fan
+from halflife.study.figures import Figure, as_csv
+from halflife.study.page import Page, html
+from halflife.study.telling import day, many, stretch
+
+Advance: TypeAlias = Callable[[int, str], None]
+STEPS = 7
+CONFIDENCE = 0.95
+LEVEL = 0.9  # of precision and recall, in the headline
+PAGE = "index.html"
+
+
+def study(
+    collection: Collection,
+    out: Path,
+    *,
+    by: str | None = None,
+    advance: Advance = lambda _done, _said: None,
+) -> list[tuple[Path, str]]:
+    """Write the study of a set source into a folder; return its files, the page first.
+
+    ``by`` is the attribute whose categories are compared; without one, that whose
+    categories live most unlike each other. Raise ``UsageError`` if there is nothing
+    to study.
+    """
+    if collection.looks.size < 3 or not len(collection.lives):
+        raise UsageError(f"{collection.name}: three looks at something make a study")
+    figures = _figures(collection, _attribute(collection, by), advance)
+    page = Page(
+        f"{collection.name}: how it changes",
+        _lead(collection),
+        _facts(collection),
+        figures,
+        _notes(),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    files = [(PAGE, page.title, html(page))]
+    files += [(f"{f.name}.csv", f.title, as_csv(f.table)) for f in figures if f.table]
+    for name, _, body in files:
+        (out / name).write_text(body, encoding="utf-8", errors="replace", newline="")
+    return [(out / name, title) for name, title, _ in files]
+
+
+def _attribute(collection: Collection, by: str | None) -> str | None:
+    known = collection.lives.attributes
+    if by is not None and by not in known:
+        names = ", ".join(known) or "none"
+        raise UsageError(f"--by: objects have no attribute {by!r}; they have {names}")
+    return by or empirical.attribute(collection)
+
+
+def cast(collection: Collection, now: float, ahead: Floats) -> dict[str, Fan]:
+    """Return what is forecast from what was known at ``now``.
+
+    Forecasts are made at some of the moments, closer together at first; in between
+    the logarithm of the quality is taken as a line.
+    """
+    rows = decays.knots(ahead)
+    found = forecast(collection.until(now), now, ahead[rows].tolist(), CONFIDENCE)
+
+    def between(values: Floats) -> Floats:
+        logs = np.log(np.maximum(values, 1e-6))
+        return np.exp(np.interp(ahead, ahead[rows], logs))
+
+    return {
+        metric: Fan(*(between(part) for part in band))
+        for metric, band in (("precision", found.precision), ("recall", found.recall))
+    }
+
+
+def _figures(collection: Collection, by: str | None, advance: Advance) -> list[Figure]:
+    known = Study(Census.of(collection))
+    steps: list[tuple[str, Callable[[], Figure]]] = [
+        ("decay", lambda: decays.by_source(collection, known)),
+        ("dates", lambda: decays.by_date(collection, cast)),
+        ("arrivals", lambda: flows.arriving(collection)),
+        ("lifetimes", lambda: lifespans.lasting(collection)),
+        ("groups", lambda: flows.parted(collection, np.random.default_rng(0))),
+        ("forecasts", lambda: judged.figure(collection, known, CONFIDENCE)),
+    ]
+    if by is not None:
+        steps.insert(1, ("categories", lambda: decays.by_category(collection, by)))
+    found = []
+    for said, make in steps:
+        found.append(make())
+        advance(1, said)
+    return found
+
+
+def _lead(collection: Collection) -> str:
+    looks, lives = collection.looks, collection.lives
+    objects = int(lives.object.max(initial=-1)) + 1
+    gap = stretch(empirical.unit(collection))
+    return (
+        f"{many(objects)} objects, seen in {many(looks.size)} looks at the whole "
+        f"source from {day(looks[0])} to {day(looks[-1])}, usually {gap} apart. What "
+        "follows is how fast a copy of it goes out of date, why, and how well that can "
+        "be foretold."
+    )
+
+
+def _facts(collection: Collection) -> list[tuple[str, str, str]]:
+    looks, lives = collection.looks, collection.lives
+    now, days = float(looks[-1]), float(looks[-1] - looks[0])
+    came = int((~lives.truncated).sum())
+    facts = [
+        ("Objects now", many(collection.held(now).size), f"at {day(now)}"),
+        ("Came", f"{came / days:.3g} a day", f"{many(came)} in all"),
+        (
+            "Went",
+            f"{lives.ended.sum() / days:.3g} a day",
+            f"{many(lives.ended.sum())} in all",
+        ),
+        ("Changed", f"{collection.changed.size / days:.3g} a day", "new versions seen"),
+    ]
+    for metric in ("precision", "recall"):
+        wait = when(collection, now, metric, LEVEL, CONFIDENCE)
+        said = "no sync needed" if wait is None else f"within {stretch(wait)}"
+        facts.append((f"Sync to keep {metric} ≥ 90 %", said, "at 95 % confidence"))
+    return facts
+
+
+def _notes() -> list[str]:
+    return [
+        f"{line}."
+        for line in (
+            "Precision is the share of the copy that the source still has",
+            "Recall is the share of the source that the copy has",
+            "An object came after the last look without it, and went before the first",
+            "Who was there at the first look did not come, who was at the last not go",
+            f"Made by halflife {__version__}; this page asks no machine for anything",
+        )
+    ]
