@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from halflife.errors import NotFitted
+from halflife.models.ascent import climb
 from halflife.models.lifetime import (
     ExponentialLifetime,
     LifeStatus,
@@ -99,6 +100,16 @@ def test_a_window_sees_the_present_rate():
     recent = ExponentialLifetime().fit(spells(lives, looks, window=60.0))
     assert recent.rate_ == pytest.approx(0.1, rel=0.1)
     assert ExponentialLifetime().fit(lives).rate_ < 0.05
+
+
+@pytest.mark.parametrize("shape", [0.7, 1.5])
+def test_a_window_does_not_bias_the_weibull(shape):
+    found = []
+    for seed in range(10):
+        looks, lives = world(seed, shape=shape, gaps=(1, 5), rate=20.0)
+        found.append(WeibullLifetime().fit(spells(lives, looks, window=90.0)))
+    assert np.mean([f.shape_ for f in found]) == pytest.approx(shape, rel=0.03)
+    assert np.mean([f.rate_ for f in found]) == pytest.approx(1 / 60, rel=0.05)
 
 
 def test_equal_rows_are_added_up_and_tell_the_same():
@@ -296,6 +307,19 @@ def test_deaths_all_at_one_age_give_a_shape_that_is_shrunk():
     assert found.status_ is LifeStatus.SHRUNK
     assert 1 < found.shape_ < 20
     assert found.quantile(np.array([0.5]))[0] == pytest.approx(7, rel=0.2)
+
+
+def test_a_search_that_does_not_settle_ends_in_an_exponential(monkeypatch):
+    def lost(function, start, low, high):
+        found = climb(function, start, low, high)
+        return found._replace(converged=bool(low[1] == high[1]))
+
+    monkeypatch.setattr("halflife.models.lifetime.climb", lost)
+    _, lives = world(8, shape=1.5)
+    found = WeibullLifetime().fit(lives)
+    assert found.status_ is LifeStatus.SIMPLER
+    assert found.shape_ == 1.0
+    assert found.rate_ == ExponentialLifetime().fit(lives).rate_
 
 
 def test_spells_of_unknown_age_alone_give_an_exponential():

@@ -1,15 +1,8 @@
 """How long objects stay: exponential and Weibull lifetimes seen through looks.
 
-A spell entered observation at age e and ended at an age in (l, u]. With the
-cumulative hazard H(t) = (a t)**k its log-likelihood is
-
-    H(e) - H(l) + ln(1 - exp(H(l) - H(u)))    if it ended between two looks,
-    H(e) - H(l) + ln h(l)                     if it ended at exactly l,
-    H(e) - H(l)                               if it was still there.
-
 "Quality-aware repositories", s. 3.2, which takes 1 / mean life for the rate and so
-counts neither censoring nor looks; Klein and Moeschberger, "Survival Analysis",
-2003, s. 3.5.
+counts neither censoring nor the time between looks. The likelihood that does is in
+``halflife.models.weibull``.
 """
 
 from dataclasses import replace
@@ -22,8 +15,9 @@ from halflife import special
 from halflife.arrays import Floats
 from halflife.errors import NotFitted
 from halflife.lives import Lives
-from halflife.models.ascent import Peak, Slopes, climb
+from halflife.models.ascent import Peak, climb
 from halflife.models.spells import Spells, spells
+from halflife.models.weibull import Likelihood
 
 __all__ = ["ExponentialLifetime", "LifeStatus", "WeibullLifetime", "choose"]
 
@@ -31,9 +25,6 @@ _HALF = 0.5  # a death, or a survivor, that we pretend to have seen where none w
 _NORMAL_95 = 1.959963984540054
 _WIDE = 30.0  # how far ln(rate) may go from ln(deaths / exposure)
 _SHAPES = (0.05, 20.0)
-_POINTS = 4  # births over which a likelihood is averaged
-_CHUNK = 2048  # rows at a time, so that they stay in the cache
-_STEEPEST = 600.0  # largest ln H, so that squares stay finite
 
 
 class LifeStatus(IntEnum):
@@ -49,6 +40,7 @@ class LifeStatus(IntEnum):
     FEW_DEATHS         too few ages at death to tell a shape: exponential, shape 1
     SHRUNK             likelihood rises without end in the shape: the mode under a
                        normal prior of ln(shape), mean 0 and variance 1 / deaths
+    SIMPLER            the search for a shape did not settle: exponential, shape 1
     """
 
     OK = 0
@@ -57,6 +49,7 @@ class LifeStatus(IntEnum):
     FASTER_THAN_LOOKS = 3
     FEW_DEATHS = 4
     SHRUNK = 5
+    SIMPLER = 6
 
 
 class _Found(NamedTuple):
@@ -120,15 +113,15 @@ class WeibullLifetime:
         aged = data.take(data.aged) if not data.aged.all() else data
         plain = self._exponential(aged)
         if plain.status is not LifeStatus.OK or not _tells_shape(plain.used):
-            return _few(self._exponential(data))
+            return _simpler(self._exponential(data), LifeStatus.FEW_DEATHS)
         used, scale, start = _without_instants(aged), plain.scale, plain.peak.at
         low, high = _box(start[0], *np.log(_SHAPES))
         for shrink, status in ((0.0, LifeStatus.OK), (used.deaths, LifeStatus.SHRUNK)):
-            likelihood = _Likelihood(used, scale, *self._prior(scale), shrink)
+            likelihood = Likelihood(used, scale, *self._prior(scale), shrink)
             peak = climb(likelihood, start, low, high)
             if peak.converged and not peak.bound.any():
                 return _Found(peak, status, used, scale)
-        return _few(self._exponential(data))
+        return _simpler(self._exponential(data), LifeStatus.SIMPLER)
 
     def _exponential(self, data: Spells) -> _Found:
         """Return the best fit with shape 1, for which the birth does not matter."""
@@ -139,7 +132,7 @@ class WeibullLifetime:
         seen = max(deaths, _HALF)
         scale = (exposure + more_days or 1.0) / seen
         extra_deaths, extra_days = self._prior(scale)
-        likelihood = _Likelihood(
+        likelihood = Likelihood(
             data, scale, extra_deaths + more_deaths, extra_days + more_days / scale, 0.0
         )
         low, high = _box(0.0, 0.0, 0.0)
@@ -152,7 +145,7 @@ class WeibullLifetime:
     def _learn(self, found: _Found) -> Self:
         peak, used = found.peak, found.used
         both = np.exp(peak.at) / np.array([found.scale, 1.0])
-        plain = _Likelihood(used, found.scale, 0.0, 0.0, 0.0)
+        plain = Likelihood(used, found.scale, 0.0, 0.0, 0.0)
         exact = float(used.weight[used.upper == used.lower].sum())
         self.rate_, self.shape_ = float(both[0]), float(both[1])
         self.covariance_ = peak.covariance * np.outer(both, both)
@@ -280,112 +273,6 @@ def choose(lives: Lives | Spells) -> WeibullLifetime:
     return ExponentialLifetime().fit(data)
 
 
-class _Likelihood:
-    """Log-likelihood of (ln a, ln k), its gradient and Hessian, in scaled time.
-
-    Priors: ``deaths`` in ``days`` (scaled) seen besides, and ``shrink``, the inverse
-    variance of ln k about 0.
-    """
-
-    def __init__(
-        self, data: Spells, scale: float, deaths: float, days: float, shrink: float
-    ) -> None:
-        parts = range(0, len(data), _CHUNK)
-        self.parts = [_Part(data.take(np.s_[i : i + _CHUNK]), scale) for i in parts]
-        self.prior = deaths, days, shrink
-
-    def __call__(self, at: Floats) -> Slopes:
-        deaths, days, shrink = self.prior
-        terms = np.sum([part(at) for part in self.parts], axis=0) + np.zeros(6)
-        terms -= days * _cumulative(np.zeros(1), at)[:, 0]
-        terms += deaths * _log_hazard(np.zeros(1), at)[:, 0]
-        terms -= shrink * np.array([at[1] ** 2 / 2, 0.0, at[1], 0.0, 0.0, 1.0])
-        value, a, k, aa, ak, kk = terms.tolist()
-        return value, np.array([a, k]), np.array([[aa, ak], [ak, kk]])
-
-
-class _Part:
-    """The share of some rows in the log-likelihood.
-
-    A birth that may have been sooner or later is averaged over: ln of the mean of
-    S(l) - S(u) over all births, less that of S(e). By Gauss and Legendre's points.
-    """
-
-    def __init__(self, data: Spells, scale: float) -> None:
-        sure = not data.spread.any()
-        point, share = np.polynomial.legendre.leggauss(1 if sure else _POINTS)
-        self.share = share[:, None] / 2
-        off = point[:, None] * data.spread
-        with np.errstate(divide="ignore"):  # ln 0 is understood
-            self.entry, self.lower, self.upper = (
-                np.log(np.maximum(t + off, 0.0) / scale)
-                for t in (data.entry, data.lower, data.upper)
-            )
-        self.between = data.ended & (data.upper > data.lower)
-        self.exact = data.ended & ~self.between
-        self.weight = data.weight
-
-    def __call__(self, at: Floats) -> Floats:
-        alive = -_cumulative(self.lower, at)
-        alive[..., self.between] += self._gone(at, alive[..., self.between])
-        if self.exact.any():
-            alive[..., self.exact] += _log_hazard(self.lower[:, self.exact], at)
-        met = _mean(-_cumulative(self.entry, at), self.share)
-        found: Floats = (_mean(alive, self.share) - met) @ self.weight
-        return found
-
-    def _gone(self, at: Floats, alive: Floats) -> Floats:
-        """Return ln(1 - exp(-D)) with D = H(u) - H(l), and its slopes."""
-        d, a, k, aa, ak, kk = _cumulative(self.upper[:, self.between], at) + alive
-        d = np.maximum(d, 1e-300)
-        with np.errstate(under="ignore"):
-            first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))
-        second = -first * (1.0 + first)
-        return np.array(
-            [
-                np.log(-np.expm1(-d)),
-                first * a,
-                first * k,
-                first * aa + second * a * a,
-                first * ak + second * a * k,
-                first * kk + second * k * k,
-            ]
-        )
-
-
-def _mean(log: Floats, share: Floats) -> Floats:
-    """Return ln of the weighted mean of exp(log), and its slopes; points go by row."""
-    if len(share) == 1:
-        return log[:, 0]
-    top = log[0].max(axis=0)
-    with np.errstate(under="ignore"):
-        part = share * np.exp(log[0] - top)
-        total = part.sum(axis=0)
-        part /= total
-        a, k, aa, ak, kk = np.einsum("spn,pn->sn", log[1:], part)
-        aa += np.einsum("pn,pn->n", part, log[1] ** 2) - a * a
-        ak += np.einsum("pn,pn->n", part, log[1] * log[2]) - a * k
-        kk += np.einsum("pn,pn->n", part, log[2] ** 2) - k * k
-    return np.array([top + np.log(total), a, k, aa, ak, kk])
-
-
-def _cumulative(log_t: Floats, at: Floats) -> Floats:
-    """Return H = exp(k (ln a + ln t)) and its slopes in (ln a, ln k), one a row."""
-    k = float(np.exp(at[1]))
-    q = np.minimum(k * (at[0] + np.maximum(log_t, -1e6)), _STEEPEST)
-    with np.errstate(under="ignore"):
-        h = np.exp(q)
-        return np.array([h, k * h, q * h, k * k * h, k * (1 + q) * h, q * (1 + q) * h])
-
-
-def _log_hazard(log_t: Floats, at: Floats) -> Floats:
-    """Return ln h = ln k + k (ln a + ln t) - ln t and its slopes, one a row."""
-    k = float(np.exp(at[1]))
-    q = k * (at[0] + log_t)
-    one = np.ones(q.shape)
-    return np.array([at[1] + q - log_t, k * one, 1 + q, 0 * one, k * one, q])
-
-
 def _box(centre: float, low: float, high: float) -> tuple[Floats, Floats]:
     return np.array([centre - _WIDE, low]), np.array([centre + _WIDE, high])
 
@@ -432,6 +319,6 @@ def _tells_shape(data: Spells) -> bool:
     return bool(data.lower[ended].max() >= data.upper[ended].min())
 
 
-def _few(found: _Found) -> _Found:
-    known = found.status is not LifeStatus.OK
-    return found if known else found._replace(status=LifeStatus.FEW_DEATHS)
+def _simpler(found: _Found, why: LifeStatus) -> _Found:
+    """Return an exponential fit that stands in for a Weibull one, and why it does."""
+    return found._replace(status=found.status or why)
