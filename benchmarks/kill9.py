@@ -23,6 +23,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -80,6 +81,8 @@ class HalflifeJob:
 
     def __init__(self, folder: Path, address: str) -> None:
         self.folder, self.config = folder, folder / "halflife.toml"
+        if self.config.exists():
+            return
         self.config.write_text(CONFIG.format(budget=BUDGET, concurrency=CONCURRENCY))
         urls = folder / "urls.txt"
         urls.write_text("".join(f"{address}/page/{i}\n" for i in range(PAGES)))
@@ -171,11 +174,13 @@ def measure(make: Make, kills: int, seed: int, delay: float) -> dict[str, object
     rng = random.Random(seed)
     rows = []
     with site(PAGES, delay) as address, tempfile.TemporaryDirectory() as top:
-        whole, seconds = _undisturbed(make, Path(top), address)
+        blank = Path(top) / "blank"
+        blank.mkdir()
+        make(blank, address)
+        whole, seconds = _undisturbed(make, blank, address)
         for number in range(kills):
             folder = Path(top) / f"trial{number}"
-            folder.mkdir()
-            job = make(folder, address)
+            job = make(shutil.copytree(blank, folder), address)
             forget(address)
             instant = rng.randrange(PAGES), rng.uniform(0.0, 0.02)
             kept, code = trial(job, address, *instant)
@@ -196,11 +201,9 @@ def measure(make: Make, kills: int, seed: int, delay: float) -> dict[str, object
 
 
 def _undisturbed(
-    make: Make, top: Path, address: str
+    make: Make, blank: Path, address: str
 ) -> tuple[dict[str, object], float]:
-    folder = top / "whole"
-    folder.mkdir()
-    job = make(folder, address)
+    job = make(shutil.copytree(blank, blank.parent / "whole"), address)
     began = time.monotonic()
     process = job.start()
     _, errors = process.communicate(timeout=300)
@@ -233,19 +236,20 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    result = {
+    jobs: dict[str, tuple[Make, int]] = {"halflife": (HalflifeJob, options.kills)}
+    if options.scrapy:
+        if not shutil.which(options.scrapy):
+            sys.exit(f"{options.scrapy}: no such program; name a Python with Scrapy")
+        rival = partial(ScrapyJob, python=options.scrapy)
+        jobs["scrapy"] = (rival, options.scrapy_kills)
+    result: dict[str, object] = {
         "pages": PAGES,
         "concurrency": CONCURRENCY,
         "budget": BUDGET,
-        "halflife": measure(HalflifeJob, options.kills, options.seed, options.delay),
     }
-    if options.scrapy:
-        result["scrapy"] = measure(
-            lambda folder, address: ScrapyJob(folder, address, options.scrapy),
-            options.scrapy_kills,
-            options.seed,
-            options.delay,
-        )
+    for name, (make, kills) in jobs.items():
+        result[name] = measure(make, kills, options.seed, options.delay)
+        print(f"{name}: {json.dumps(result[name])}", file=sys.stderr)
     print(json.dumps(result, indent=2))
 
 
