@@ -20,7 +20,8 @@ import numpy as np
 from halflife import special
 from halflife.arrays import Bools, Floats, Ints
 
-LENT, FREEDOM = 4.0, 4.0  # lent scores, in cycles, and their degrees of freedom
+LENT, LENT_MIDDLE = 4.0, 20.0  # scores lent for the bounds and the middle, in cycles
+FREEDOM = 4.0  # of the lent scores
 DISPERSION, CYCLES = 0.5, 5.0  # c before any evidence, and the cycles it is worth
 PACE = 0.02  # how fast the share of misses is led, per cycle
 CYCLES_KEPT, SCORES_KEPT = 20.0, 100  # how far back scores count
@@ -80,7 +81,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.told]
-    return np.sqrt(np.clip(squared, 1e-4, 9.0))
+    return np.sqrt(np.clip(squared, 1e-4, 4.0))
 
 
 @dataclass(frozen=True)
@@ -154,16 +155,21 @@ class Calibrated:
         high = (total - below - lent * tail) / total
         return np.asarray(2.0 * np.minimum(low, high))
 
-    def bounds(self, look: int, guess: float, size: float) -> tuple[float, float]:
-        """Return the least and the most loss to expect of a forecast made at a look."""
-        tail = self.misses[look] / 2.0
+    def bounds(self, look: int, guess: float, size: float) -> Floats:
+        """Return the least, the middle and the most loss to expect at a look.
+
+        The middle is the median of the same mixture with more scores lent: a steady
+        bias is taken out of the forecast, a passing one hardly.
+        """
+        tail, cycle = float(self.misses[look]) / 2.0, self.scored.cycle
         end = int(self.scored.told[look])
         past = self.scores[max(0, end - self._kept) : end]
-        low, high = mixed_quantiles(past, LENT * self.scored.cycle, tail)
+        low, high = mixed_quantiles(past, LENT * cycle, tail)
+        below, above = mixed_quantiles(past, LENT_MIDDLE * cycle, 0.4)
+        middle = float(np.clip((below + above) / 2.0, low, high))
         c = np.array([self.spread[look]])
-        middle = steady(np.array([size * guess]), c)
-        ends = unsteady(middle + np.array([low, high]), c) / size
-        return float(ends[0]), float(ends[1])
+        centre = steady(np.array([size * guess]), c)
+        return unsteady(centre + np.array([low, middle, high]), c) / size
 
 
 def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, float]:
@@ -173,7 +179,7 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
 
     >>> low, high = mixed_quantiles(np.zeros(0), 4.0, 0.025)
     >>> round(low, 1), round(high, 1)
-    (-2.8, 2.8)
+    (-2.9, 2.9)
     """
     points = special.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
     values = np.concatenate([past, points])

@@ -70,7 +70,7 @@ def fit_ar(decay: Floats, lags: tuple[int, ...]) -> tuple[Floats, float]:
     n, p = y.size, len(lags) + 2
     if n <= p + 1:
         return np.array([_mean(decay), *([0.0] * len(lags))]), np.inf
-    coefficients: Floats = np.linalg.lstsq(rows, y, rcond=None)[0]
+    coefficients = np.linalg.lstsq(rows, y, rcond=None)[0].astype(np.float64)
     rest = float(np.mean((y - rows @ coefficients) ** 2))
     aicc = n * np.log(max(rest, 1e-30)) + 2 * p + 2 * p * (p + 1) / (n - p - 1)
     return coefficients, float(aicc)
@@ -261,7 +261,8 @@ def one_step(series: Series, lags: tuple[int, ...], coefficients: Floats) -> Flo
     """Return the error of each value's forecast from the look before it."""
     look = np.searchsorted(series.place, np.arange(series.decay.size), side="right") - 1
     rows = lagged(series.decay, lags)[:-1]
-    return series.decay - np.minimum(0.0, (rows * coefficients[look]).sum(axis=1))
+    expected: Floats = np.minimum(0.0, (rows * coefficients[look]).sum(axis=1))
+    return series.decay - expected
 
 
 def error_variance(

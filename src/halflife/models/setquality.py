@@ -33,7 +33,11 @@ YEAR = 365.0
 
 
 class Band(NamedTuple):
-    """A mean with its bounds, one entry a moment."""
+    """A forecast with its bounds, one entry a moment.
+
+    ``mean`` is what errs least on average in absolute terms: the middle of what is
+    to be expected.
+    """
 
     mean: Floats
     low: Floats
@@ -216,7 +220,7 @@ def forecast(
 
 
 def _loss(study: Study, days: float, confidence: float) -> Floats:
-    """Return mean, least and most loss of precision and recall, days after the look.
+    """Return least, middle and most loss of precision and recall, days on.
 
     Horizons shorter than a step, or longer than a third of the history, have no
     past: there the nearest horizon that has one tells the correction and the bounds.
@@ -232,8 +236,7 @@ def _loss(study: Study, days: float, confidence: float) -> Floats:
         guess = float(ready.scored.guess[last])
         if told != days:
             guess *= _further(study.experts, metric, told, days)
-        low, high = ready.bounds(last, guess, float(census.size[last]))
-        out.append([guess, min(low, guess), max(high, guess)])
+        out.append(ready.bounds(last, guess, float(census.size[last])))
     return np.array(out)
 
 
@@ -251,7 +254,7 @@ def _further(experts: Experts, metric: int, told: float, days: float) -> float:
 
 
 def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetForecast:
-    """Return the forecast behind losses: metric x (mean, least, most) x moment."""
+    """Return the forecast behind losses: metric x (least, middle, most) x moment."""
     size = int(census.size[-1])
     order = np.argsort(at, kind="stable")
     losses[PRECISION][:, order] = np.maximum.accumulate(
@@ -259,7 +262,8 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
     )
     precision, recall = (_band(losses[m], size) for m in (PRECISION, RECALL))
     kept = size * precision.mean
-    new = Band(*(kept * np.expm1(losses[RECALL])))
+    fewest, middle, most = kept * np.expm1(losses[RECALL])
+    new = Band(middle, fewest, most)
     gone = Band(
         *(size * (1.0 - np.stack([precision.mean, precision.high, precision.low])))
     )
@@ -269,11 +273,11 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
 
 
 def _band(loss: Floats, size: Floats | int) -> Band:
-    """Return the quality behind mean, least and most loss.
+    """Return the quality behind least, middle and most loss.
 
     Less than half an object kept is none.
     """
-    mean, high, low = np.exp(-loss)
+    high, mean, low = np.exp(-loss)
     return Band(mean, np.where(low * size <= 0.5, 0.0, low), high)
 
 
@@ -281,9 +285,7 @@ def quality_bounds(ready: Calibrated, looks: Ints) -> Band:
     """Return the default forecast of a quality made at past looks, with bounds."""
     guess, size = ready.scored.guess[looks], ready.scored.size[looks]
     ends = [ready.bounds(*x) for x in zip(looks.tolist(), guess, size, strict=True)]
-    least, most = np.array(ends).reshape(-1, 2).T
-    loss = np.stack([guess, np.minimum(least, guess), np.maximum(most, guess)])
-    return _band(loss, size)
+    return _band(np.array(ends).reshape(-1, 3).T, size)
 
 
 def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
