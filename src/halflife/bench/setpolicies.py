@@ -1,0 +1,295 @@
+"""What schedules and groups buy on recorded set sources.
+
+``python -m halflife.bench.setpolicies FOLDER [NAME ...]`` prints one row of JSON
+each; FOLDER holds one folder of Parquet files for each source.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.filters import missing, numbers
+from halflife.grouping.partition import Partition, Terms, partition
+from halflife.grouping.risk import at_risk, cells
+from halflife.lives import Collection, Values
+from halflife.metrics.intervals import Interval, mean_interval
+from halflife.policies.threshold import (
+    FARTHEST,
+    Fixed,
+    PacedThreshold,
+    Priced,
+    Schedule,
+    Threshold,
+    pace,
+    worth,
+)
+from halflife.setreplay import Score, SetReplay, recall_difference, rho_ratio, thin
+from halflife.sources.objects import load_parquet
+
+LEARNED = 0.6  # the share of a history that schedules and groups learn from
+EARLIER, LATER = 1000, 200  # looks to learn from and to be tried on, at most
+CONFIDENCES = (0.5, 0.8, 0.95)
+MEMORY = 45.0  # looks that a pace is learned from
+
+Row = dict[str, object]
+
+
+def stretch(source: Collection) -> tuple[Collection, float]:
+    """Return the part of a history to be used, and when learning ends in it."""
+    at = int(LEARNED * (source.looks.size - 1))
+    looks = source.looks[max(at - EARLIER, 0) : at + 1 + LATER]
+    return thin(source, looks), float(source.looks[at])
+
+
+def schedules(source: Collection, target: float = 0.9) -> list[Row]:
+    """Return a row for each schedule: quality, syncs, and how often it fell short.
+
+    ``static`` is what the forecast says when learning ends, kept for good;
+    ``threshold`` asks it anew after each sync; ``paced`` does so by two rates;
+    ``priced`` spends where it lowers mean loss most, at the price at which the
+    paced threshold stood when learning ended; ``fixed in hindsight`` is the longest
+    interval with recall below the target for at most 5 % of the time.
+    """
+    part, begin = stretch(source)
+    replay = SetReplay(part, begin, target)
+    memory = MEMORY * _usual_gap(part)
+    known = part.until(begin)
+    rivals: dict[str, Schedule] = {"every look": Fixed(0.0)}
+    for sure in CONFIDENCES:
+        asked = Threshold(target, confidence=sure)
+        paced = PacedThreshold(target, confidence=sure, window=memory)
+        rivals[f"static {sure}"] = Fixed(asked.holds(known))
+        rivals[f"threshold {sure}"] = asked
+        rivals[f"paced {sure}"] = paced
+        days = np.array([min(paced.holds(known), FARTHEST)])
+        price = float(worth(pace(known, memory), days, "recall")[0])
+        rivals[f"priced {sure}"] = Priced(price, window=memory)
+    scores = {name: replay.score(rival) for name, rival in rivals.items()}
+    best, scores["fixed in hindsight"] = replay.longest_fixed()
+    rows = [_told(part, name, score) for name, score in scores.items()]
+    rows[-1]["days"] = best.days
+    return rows + _compared(part, scores)
+
+
+def _told(source: Collection, name: str, score: Score) -> Row:
+    return {
+        "figure": "schedule",
+        "source": source.name,
+        "schedule": name,
+        "recall": score.recall,
+        "precision": score.precision,
+        "below": score.below,
+        "missed": score.missed,
+        "syncs": score.syncs,
+        "looks": int(score.days.size),
+        "rho": score.rho,
+    }
+
+
+def _compared(source: Collection, scores: Mapping[str, Score]) -> list[Row]:
+    """Return the pairs of Table 2, and the threshold against its rivals."""
+    pairs = [
+        *((f"threshold {c}", f"static {c}") for c in CONFIDENCES),
+        *((f"priced {c}", f"paced {c}") for c in CONFIDENCES),
+        *((f"threshold {c}", "fixed in hindsight") for c in CONFIDENCES),
+        ("threshold 0.95", "every look"),
+    ]
+    return [
+        {
+            "figure": "pair",
+            "source": source.name,
+            "one": one,
+            "other": other,
+            "rho": rho_ratio(scores[one], scores[other])._asdict(),
+            "recall": recall_difference(scores[one], scores[other])._asdict(),
+            "syncs": scores[one].syncs - scores[other].syncs,
+        }
+        for one, other in pairs
+    ]
+
+
+def attributes(source: Collection) -> list[str]:
+    """Return the attributes worth grouping by: few values, or numbers.
+
+    Text with a value of its own for more than one in four lives is a name or a
+    description, and a column with a single value parts nothing.
+    """
+    return [n for n, v in sorted(source.lives.attributes.items()) if _parts(v)]
+
+
+def _parts(column: Values) -> bool:
+    there = column[~missing(column)]
+    different = len(set(there.tolist()))
+    number = column.dtype.kind != "b" and not np.isnan(numbers(there)).any()
+    return different > 1 and (number or different <= len(column) / 4)
+
+
+def groups(source: Collection, seed: int = 0) -> list[Row]:
+    """Return what groups learned from the first part of a history buy in the rest.
+
+    ``gain`` is log-likelihood per end over one rate for all, in nats: how much
+    better the rates foresaw which objects went. ``precision_error`` is the mean error
+    of the precision forecast seven looks ahead, over all and by category.
+    """
+    begin = float(source.looks[int(LEARNED * (source.looks.size - 1))])
+    past, names = source.until(begin), attributes(source)
+    rivals = {
+        "one": Terms(most=1),
+        "default": Terms(),
+        "not lasting": Terms(lasting=False),
+        "no bursts": Terms(lasting=False, bursts=False),
+    }
+    rows = []
+    for name, terms in rivals.items():
+        rng = np.random.default_rng(seed)
+        found = partition(past.lives, names, rng, terms=terms)
+        row: Row = {
+            "figure": "groups",
+            "source": source.name,
+            "terms": name,
+            "groups": len(found),
+            "rates": [round(float(r), 4) for r in found.rates],
+            "cuts": [_short(s.rule) for s in found.splits],
+            "gain": carried(source, found, begin)._asdict(),
+        }
+        rows.append(row | _errors(source, found, begin, names))
+    return rows
+
+
+def carried(
+    source: Collection, found: Partition, begin: float, blocks: int = 10
+) -> Interval:
+    """Return what a partition gains per later end, by stretches of later time.
+
+    sum of d log(r_g / r) - (r_g - r) E over groups, r_g and r learned before.
+    """
+    label = found.assign(source.lives.attributes)
+    edges = np.linspace(begin, float(source.looks[-1]), blocks + 1)
+    deaths, time = cells(at_risk(source.lives), label, len(found), edges)
+    rate, one = _rates(found)
+    ratio, more = np.log(rate / one)[:, None], (rate - one)[:, None]
+    gain = (deaths * ratio - more * time).sum(axis=0)
+    return mean_interval(gain / max(float(deaths.sum()) / blocks, 1.0))
+
+
+def _rates(found: Partition) -> tuple[Floats, float]:
+    """Return the rate of each group and of all, none of them 0."""
+    ends = np.array([g.deaths + 0.5 for g in found.groups])
+    time = np.array([max(g.time, 1e-9) for g in found.groups])
+    return ends / time, float(ends.sum() / time.sum())
+
+
+def _errors(
+    source: Collection, found: Partition, begin: float, names: Sequence[str]
+) -> Row:
+    """Return mean absolute errors of precision forecasts, grouped and not."""
+    lives, looks = source.lives, source.looks
+    ahead = 7.0 * _usual_gap(source)
+    label = found.assign(lives.attributes)
+    rate, one = _rates(found)
+    first = int(np.searchsorted(looks, begin))
+    wrong: dict[str, list[float]] = {"all": [], "by_category": []}
+    for at in np.unique(np.linspace(first, looks.size - 1, 41).astype(int)).tolist():
+        later = int(np.searchsorted(looks, looks[at] + ahead - 1e-9))
+        if later >= looks.size:
+            break
+        held = lives.present(float(looks[at]))
+        lasted = held & (lives.last_seen >= looks[later])
+        days = float(looks[later] - looks[at])
+        guess = np.exp(-rate[label] * days) - lasted
+        plain = np.exp(-one * days) - lasted
+        for kind, subsets in (
+            ("all", [held]),
+            ("by_category", _subsets(lives.attributes, names, held)),
+        ):
+            wrong[kind].extend(
+                float(abs(guess[s].mean()) - abs(plain[s].mean())) for s in subsets
+            )
+            wrong.setdefault(f"{kind}_one", []).extend(
+                float(abs(plain[s].mean())) for s in subsets
+            )
+    return {
+        f"precision_error_{name}": float(np.mean(values)) if values else None
+        for name, values in wrong.items()
+    }
+
+
+def _subsets(
+    columns: Mapping[str, Values], names: Sequence[str], held: Bools
+) -> Iterator[Bools]:
+    """Yield the categories of which at least twenty objects are held."""
+    for name in names:
+        column = columns[name]
+        if column.dtype.kind != "O":
+            continue
+        texts = np.where(held, column.astype(str), "")
+        found, counts = np.unique(texts[held], return_counts=True)
+        for value in found[counts >= 20].tolist():
+            yield held & (texts == value)
+
+
+def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:
+    """Return rows for schedules by group beside one for the whole source."""
+    part, begin = stretch(source)
+    known, memory = part.until(begin), MEMORY * _usual_gap(part)
+    rng = np.random.default_rng(0)
+    found = partition(known.lives, attributes(part), rng, terms=Terms(most=4))
+    label: Ints = found.assign(part.lives.attributes)
+    whole = SetReplay(part, begin, target)
+    apart = SetReplay(part, begin, target, group=label)
+    paced = PacedThreshold(target, window=memory)
+    days = np.array([paced.holds(known)])
+    price = float(worth(pace(known, memory), days, "recall")[0])
+    rows, scores = [], {}
+    rivals: dict[str, Schedule] = {
+        "paced": paced,
+        "priced": Priced(price, window=memory),
+    }
+    for name, rival in rivals.items():
+        scores[name] = whole.score(rival)
+        scores[f"{name} by group"] = apart.score([rival] * len(found))
+        pair = scores[f"{name} by group"], scores[name]
+        rows.append(
+            {
+                "figure": "groups pair",
+                "source": part.name,
+                "schedule": name,
+                "groups": len(found),
+                "rho": rho_ratio(*pair)._asdict(),
+                "recall": recall_difference(*pair)._asdict(),
+            }
+        )
+    return [_told(part, name, score) for name, score in scores.items()] + rows
+
+
+def rows(folder: Path, names: Sequence[str] = ()) -> Iterator[Row]:
+    """Yield every row for the sources of a folder, or for those named."""
+    found = sorted(p.parent.name for p in folder.glob("*/lifetimes.parquet"))
+    for name in names or found:
+        source = load_parquet(folder / name, name)
+        yield from schedules(source)
+        yield from groups(source)
+        yield from grouped_schedules(source)
+
+
+def _usual_gap(source: Collection) -> float:
+    return float(np.median(np.diff(source.looks)))
+
+
+def _short(rule: str, most: int = 100) -> str:
+    return rule if len(rule) <= most else f"{rule[: most - 3]}..."
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the rows of a folder."""
+    for row in rows(Path(arguments[0]), arguments[1:]):
+        sys.stdout.write(json.dumps(row) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

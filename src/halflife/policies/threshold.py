@@ -1,0 +1,268 @@
+"""When to sync a whole set source again.
+
+A schedule is asked right after a sync. It sees the source through the looks we
+chose to make and says by when the next is due.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+from halflife.lives import Collection
+from halflife.models.setquality import when
+
+Measure: TypeAlias = Literal["recall", "precision"]
+FARTHEST = 365.0  # days; no schedule waits longer
+_STEPS = 400
+
+
+class Schedule(Protocol):
+    """Anything that says when a set source is due."""
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to sync again, given what the looks showed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Sync every so many days."""
+
+    days: float
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to sync again."""
+        return _last(known) + self.days
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Sync just before the lower bound of the default forecast falls below a level.
+
+    Papers/000, s. 6.2. The forecast (``models.setquality``) is made anew after each
+    sync, so the schedule adapts; with ``Fixed`` of what it says once, it is static.
+
+    Attributes:
+        level: The quality to keep.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+
+    """
+
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to sync again."""
+        return _last(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+        now = _last(known)
+        days = when(known, now, self.measure, self.level, self.confidence)
+        return FARTHEST if days is None else days
+
+
+@dataclass(frozen=True, slots=True)
+class PacedThreshold:
+    """The same by two rates: ends per object and arrivals, of the last days.
+
+    Cheaper by far than the default forecast, and the paper's model of s. 3 with
+    bounds widened by how bursty the source was.
+
+    Attributes:
+        level: The quality to keep.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+        window: How far back to learn from, in days.
+
+    """
+
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+    window: float = 45.0
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to sync again."""
+        return _last(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+        paced = pace(known, self.window)
+        ahead = _ahead(paced)
+        low = lower(paced, ahead, self.measure, self.confidence)
+        below = np.flatnonzero(low < self.level)
+        return float(ahead[max(below[0] - 1, 0)]) if below.size else FARTHEST
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Sync when what it buys reaches its price.
+
+    A sync t days after the last buys U(t) = t D(t) - integral of D over 0..t with
+    D(t) = 1 - expected recall, in days of a wholly wrong copy (docs/allocation.md).
+    Of all schedules with as many syncs it loses the least on average; it promises
+    no level.
+
+    Attributes:
+        price: The days of a wrong copy that a sync is worth.
+        measure: Whose loss.
+        window: How far back to learn from, in days.
+
+    """
+
+    price: float
+    measure: Measure = "recall"
+    window: float = 45.0
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to sync again."""
+        paced = pace(known, self.window)
+        ahead = _ahead(paced)
+        enough = np.flatnonzero(worth(paced, ahead, self.measure) >= self.price)
+        return _last(known) + (float(ahead[enough[0]]) if enough.size else FARTHEST)
+
+
+class Pace(NamedTuple):
+    """How fast a set changes; rates per day.
+
+    Attributes:
+        size: Objects held at the last look.
+        gone: Ends per object.
+        come: Arrivals.
+        ends: How many ends the rates were learned from.
+        arrivals: How many arrivals.
+        gone_spread: Variance of ends over binomial, at least 1.
+        come_spread: Variance of arrivals over Poisson, at least 1.
+
+    """
+
+    size: float
+    gone: float
+    come: float
+    ends: float
+    arrivals: float
+    gone_spread: float
+    come_spread: float
+
+
+def pace(known: Collection, window: float = 45.0) -> Pace:
+    """Return how fast the source changed between the looks of the last days.
+
+    Over a gap g that k of n objects outlasted, ``gone`` is -ln(k/n)/g, weighted by
+    n g. An object that comes and goes within a gap is not seen, so the arrivals of
+    a gap are those seen times x / (1 - exp(-x)), x = gone g.
+    """
+    size, ends, news, gap = _gaps(known, window)
+    held = float(size[-1]) if size.size else 0.0
+    size = size[:-1]
+    if gap.size == 0:
+        return Pace(held, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    kept = np.maximum(size - ends, 0.0) + 0.5
+    decay = float((size * np.log((size + 0.5) / kept)).sum())
+    gone = max(decay, 0.0) / max(float(size @ gap), 1e-9)
+    x = gone * gap
+    seen = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(x, 1e-9), 1.0)
+    come = float(news.sum() / (seen * gap).sum())
+    died = -np.expm1(-x)
+    return Pace(
+        held,
+        gone,
+        come,
+        float(ends.sum()),
+        float(news.sum()),
+        _spread(ends, size * died, size * died * (1.0 - died)),
+        _spread(news, come * seen * gap, come * seen * gap),
+    )
+
+
+def _gaps(known: Collection, window: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return sizes at the last looks; ends, arrivals and days between them."""
+    looks, lives = known.looks, known.lives
+    first = np.searchsorted(looks, lives.first_seen)
+    gone = np.searchsorted(looks, lives.gone_by)
+    news = np.bincount(first, minlength=looks.size + 1)[: looks.size]
+    ends = np.bincount(gone, minlength=looks.size + 1)[: looks.size]
+    size = np.cumsum(news - ends).astype(np.float64)
+    begin = int(np.searchsorted(looks, _last(known) - window - 1e-9))
+    begin = max(min(begin, looks.size - 2), 0)
+    later = slice(begin + 1, None)
+    gap = np.diff(looks[begin:])
+    return size[begin:], ends[later].astype(float), news[later].astype(float), gap
+
+
+def _spread(seen: Floats, mean: Floats, variance: Floats) -> float:
+    there = variance > 1e-9
+    count = int(there.sum())
+    if count < 3:
+        return 1.0
+    squares = (seen - mean)[there] ** 2
+    # in proportion to what is expected, so that quiet gaps do not rule
+    spread = squares.sum() / variance[there].sum() * count / (count - 1)
+    return max(float(spread), 1.0)
+
+
+def expected(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
+    """Return the expected quality so many days after the last look.
+
+    precision = exp(-a t), recall = n exp(-a t) / (n exp(-a t) + m (1-exp(-a t))/a)
+    with n objects, ends a and arrivals m. Papers/000, s. 3.3. Of nothing: 1.
+    """
+    kept, new = _kept_and_new(paced, ahead)
+    if measure == "precision":
+        return np.exp(-paced.gone * ahead)
+    there = kept + new
+    return np.divide(kept, there, out=np.ones_like(there), where=there > 0)
+
+
+def lower(paced: Pace, ahead: Floats, measure: Measure, confidence: float) -> Floats:
+    """Return the one-sided lower bound of the quality, by the delta method.
+
+    The variances are those of the objects that last (binomial) and of those that
+    come (Poisson), widened by how bursty each was, and of the two rates.
+    """
+    z = float(special.ndtri(confidence))
+    kept, new = _kept_and_new(paced, ahead)
+    lasting = np.exp(-paced.gone * ahead)
+    rate = paced.gone_spread * (paced.gone * ahead) ** 2 / max(paced.ends, 1.0)
+    of_kept = paced.gone_spread * kept * (1.0 - lasting) + kept**2 * rate
+    mean = expected(paced, ahead, measure)
+    if measure == "precision":
+        variance = of_kept / max(paced.size, 1.0) ** 2
+    else:
+        of_new = paced.come_spread * (new + new**2 / max(paced.arrivals, 1.0))
+        total = np.maximum(kept + new, 1e-9)
+        variance = (new**2 * of_kept + kept**2 * of_new) / total**4
+    low: Floats = np.clip(mean - z * np.sqrt(variance), 0.0, 1.0)
+    return low
+
+
+def worth(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
+    """Return U(t) = t D(t) - integral of D, D = 1 - expected quality; days."""
+    times = np.concatenate([[0.0], ahead])
+    loss = np.concatenate([[0.0], 1.0 - expected(paced, ahead, measure)])
+    steps = np.diff(times) * (loss[1:] + loss[:-1]) / 2.0
+    found: Floats = ahead * loss[1:] - np.cumsum(steps)
+    return found
+
+
+def _kept_and_new(paced: Pace, ahead: Floats) -> tuple[Floats, Floats]:
+    x = paced.gone * ahead
+    share = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(x, 1e-9), 1.0)
+    return paced.size * np.exp(-x), paced.come * ahead * share
+
+
+def _ahead(paced: Pace) -> Floats:
+    """Return moments from very soon to very late for such a pace, in days."""
+    turnover = paced.gone + paced.come / max(paced.size, 1.0)
+    quick = min(1e-3 / max(turnover, 1e-6), FARTHEST / 10.0)
+    return np.geomspace(quick, FARTHEST, _STEPS)
+
+
+def _last(known: Collection) -> float:
+    return float(known.looks[-1]) if known.looks.size else 0.0
