@@ -89,7 +89,7 @@ def test_the_shape_is_as_known_if_counted_as_there(name):
     ("name", "days"),
     [("crypto_jobs", 30.0), ("toyota_inventory", 30.0), ("pge_outages", 0.25)],
 )
-def test_the_weibull_foresees_precision_better_than_the_exponential(name, days):
+def test_the_weibull_describes_precision_better_than_the_exponential(name, days):
     known(name)
     past = source(name)
     start = past.looks[:: max(1, past.looks.size // 50)]

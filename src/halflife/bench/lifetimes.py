@@ -43,6 +43,29 @@ def run(items: int = 50_000, seed: int = 0) -> dict[str, float]:
     }
 
 
+def foreseen(source: Collection, days: float, samples: int = 60) -> dict[str, float]:
+    """Return the precision of copies ``days`` old in the second half of a history.
+
+    Beside the mean over copies, what fits to the first half expected: exponential, and
+    Weibull for objects of any age. Copies for which there is no look about ``days``
+    later (within 15 %) are left out.
+    """
+    middle = float(source.looks[source.looks.size // 2])
+    past, looks = source.until(middle), source.looks
+    start = looks[looks >= middle][:: max(1, looks.size // 2 // samples)]
+    end = looks[np.minimum(np.searchsorted(looks, start + days), looks.size - 1)]
+    near = np.abs(end - start - days) < 0.15 * days
+    pairs = zip(start[near].tolist(), end[near].tolist(), strict=True)
+    truth = [source.quality(a, b)[0] for a, b in pairs]
+    t = np.array([days])
+    return {
+        "copies": len(truth),
+        "precision": float(np.mean(truth)) if truth else 1.0,
+        "exponential": float(ExponentialLifetime().fit(past.lives).survival(t)[0]),
+        "weibull": float(WeibullLifetime().fit(past.lives).of_unknown_age(t)[0]),
+    }
+
+
 def made_up(items: int, shape: float, seed: int) -> Collection:
     """Return a source in equilibrium of which about ``items`` lives are seen."""
     rng = np.random.default_rng(seed)
