@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format experiments lock clean
+.PHONY: help setup demo test check format experiments experiments-objects lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -50,6 +50,12 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	$(BIN)/python benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 
 experiments: $(BENCH)/.ready
+
+experiments-objects: setup  ## forecasts and policies on every recorded set source in DATA=DIR
+	@test -d "$(DATA)" || { echo "give a folder of recorded set sources: make $@ DATA=DIR"; exit 2; }
+	@mkdir -p out
+	$(BIN)/python -m halflife.bench.objects "$(DATA)" > out/objects.json
+	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)

@@ -12,6 +12,7 @@ from halflife.cli import (
     adding,
     asking,
     exits,
+    objects,
     settings,
     show,
     showing,
@@ -22,7 +23,16 @@ from halflife.cli.app import VERBS, app
 from halflife.errors import HalflifeError
 
 # Importing a module of verbs adds them to the app.
-__all__ = ["adding", "asking", "main", "settings", "showing", "studies", "syncing"]
+__all__ = [
+    "adding",
+    "asking",
+    "main",
+    "objects",
+    "settings",
+    "showing",
+    "studies",
+    "syncing",
+]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +65,7 @@ def _run(words: list[str]) -> int:
 
 def _place(command: CommandInfo) -> int:
     """Return where a verb stands in the help."""
-    return VERBS.index(getattr(command.callback, "__name__", ""))
+    return VERBS.index(command.name or getattr(command.callback, "__name__", ""))
 
 
 def _one_line(error: object) -> str:

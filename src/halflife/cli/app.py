@@ -10,6 +10,7 @@ from halflife import __version__
 VERBS = (
     "demo", "init", "add", "sync", "run",
     "status", "plan", "explain", "forecast", "get",
+    "import", "since", "when", "backtest", "study",
     "policies", "replay", "bench",
 )  # fmt: skip
 

@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import (
+    Confidence,
+    ConfigPath,
+    Json,
+    Since,
+    Sources,
+    Where,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from halflife.config import Config, SourceConfig
 
@@ -99,27 +107,54 @@ def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> Non
 
 
 @app.command()
-def forecast(
+def forecast(  # noqa: PLR0913  (each is an option)
     sources: Sources = None,
     *,
     at: Annotated[
-        str | None, typer.Option(metavar="+6h", help="Only at this time from now.")
+        list[str] | None,
+        typer.Option(metavar="+6h", help="Only at this time from then on; repeatable."),
     ] = None,
     days: Annotated[float, typer.Option(min=0.01, max=3650, help="How far.")] = 7.0,
     target: Annotated[
         float | None, typer.Option(min=0, max=1, help="Freshness to keep up.")
     ] = None,
+    since: Since = None,
+    where: Where = None,
+    confidence: Confidence = 0.95,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how fresh the copy will be if nothing more is fetched."""
+    """Say how good the copy will be if nothing more is fetched."""
+    from halflife.cli import answers, sets, words
+
+    ahead = sorted({words.days("--at", word) for word in at or () if word})
+    found = sets.meant(sources or (), config)
+    if found is None:
+        sets.only_for_sets(since, where, confidence)
+        moments = [0.0, *ahead] if ahead else answers.moments(days)
+        _of_pages(sources, config, moments, target=target, json=json)
+        return
+    sets.only_for_pages(target)
+    sure = words.share("--confidence", confidence)
+    asked = sets.Asked.of(found, since, where)
+    rows = sets.forecast_rows(asked, ahead or answers.moments(days)[1:], sure)
+    sets.tell_forecast(asked, rows, sure, json=json)
+
+
+def _of_pages(
+    sources: list[str] | None,
+    config: "Path | None",
+    ahead: "Sequence[float]",
+    *,
+    target: float | None,
+    json: bool,
+) -> None:
+    """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
-    from halflife.cli.words import days as stretch
     from halflife.config import Config
     from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
-    ahead = [0.0, stretch("--at", at)] if at else answers.moments(days)
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, settings.named(sources or ()))
     rows, below = answers.forecast_rows(seen.view, ahead, target)

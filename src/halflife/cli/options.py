@@ -21,3 +21,18 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(metavar="[SOURCE]...", help="Only these sources [default: all]."),
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="DATE",
+        help="As of then; nothing seen later is used [default: the last look].",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="FILTER", help="""Only such objects: 'make = "BMW"'."""),
+]
+Confidence = Annotated[
+    float, typer.Option(help="How often the truth lies within the bounds.")
+]

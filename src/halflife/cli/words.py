@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import UTC, datetime
 
 from halflife.errors import UsageError
 
@@ -29,6 +30,18 @@ def positive(option: str, word: str) -> float:
     return number
 
 
+def spans(option: str, text: str) -> list[float]:
+    """Return stretches of time that commas separate, in days; raise ``UsageError``.
+
+    >>> spans("--horizons", "6h,7d")
+    [0.25, 7.0]
+    """
+    found = [days(option, word) for word in listed(text)]
+    if not found or min(found) <= 0:
+        raise UsageError(f"{option}: name at least one, each longer than 0: 1d,7d")
+    return found
+
+
 def days(option: str, word: str) -> float:
     """Return a stretch of time such as ``+6h``, ``30m`` or ``2`` (days) in days.
 
@@ -39,3 +52,25 @@ def days(option: str, word: str) -> float:
     if not found:
         raise UsageError(f"{option}: {word!r} is not a time; write +6h, 30m, 2d or 1w")
     return float(found[1]) * _UNIT_DAYS[found[2] or "d"]
+
+
+def moment(option: str, word: str) -> float:
+    """Return a date, or a date and time, in days since the epoch; UTC unless said.
+
+    >>> moment("--from", "2024-01-01"), moment("--from", "2024-01-01T18:00:00+06:00")
+    (19723.0, 19723.5)
+    """
+    try:
+        found = datetime.fromisoformat(word.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option}: {word!r} is not a date; write 2024-01-31 or 2024-01-31T18:00"
+        ) from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() / 86400
+
+
+def share(option: str, number: float) -> float:
+    """Return a number between 0 and 1, both left out; raise ``UsageError``."""
+    if not 0 < number < 1:
+        raise UsageError(f"{option}: {number:g} is not between 0 and 1")
+    return number

@@ -21,6 +21,7 @@ MEANING = {
     "precision": "share of the copy that is still there",
     "recall": "share of the source that the copy has",
 }
+START = 0.2  # share of the copies, at the beginning, with too little history
 KNOTS = 9  # lags at which forecasts are made
 
 
@@ -40,7 +41,7 @@ Cast: TypeAlias = Callable[[Collection, float, Floats], dict[str, Fan]]
 def by_source(collection: Collection, known: Study) -> Figure:
     """Show how copies of the source aged, and how the forecast said they would."""
     lag = empirical.lags(collection)
-    seen = empirical.decay(collection, empirical.references(collection, lag), lag)
+    seen = empirical.decay(collection, _after_start(collection, lag), lag)
     meant = _meant(known, seen)
     charts = tuple(
         drawing(
@@ -65,6 +66,13 @@ def by_source(collection: Collection, known: Study) -> Figure:
         charts,
         _table(seen, meant),
     )
+
+
+def _after_start(collection: Collection, lag: Floats) -> Floats:
+    """Return looks whose copies can be followed, and forecast from some history."""
+    made = empirical.references(collection, lag)
+    late = made[made >= made[0] + START * (made[-1] - made[0])] if made.size else made
+    return late if late.size else made
 
 
 def _meant(known: Study, seen: Decay) -> dict[str, Floats]:
@@ -134,15 +142,16 @@ def by_date(collection: Collection, cast: Cast) -> Figure:
     charts = tuple(
         drawing(
             Chart(
-                f"{metric.capitalize()} of copies made at {len(names)} dates",
-                f"{MEANING[metric]}; lines are what was seen, dashes what had been "
-                f"forecast, with its interval. Copies of {', '.join(names)}.",
+                f"Copy of {name}",
+                "Lines are what was seen, dashes what had been forecast, with its "
+                 "interval. "
+                + "; ".join(f"{m} {_at_end(seen.row(k), m)}" for m in METRICS),
                 axes.spans("time since the copy was made", float(lag[-1])),
-                axes.percent(metric),
-                tuple(_dated(seen, fans, names, metric)),
+                axes.percent("share"),
+                tuple(_dated(seen.row(k), fans[k])),
             )
         )
-        for metric in METRICS
+        for k, name in enumerate(names)
     )
     table: dict[str, Column] = {
         "made": [name for name in names for _ in lag],
@@ -162,15 +171,13 @@ def by_date(collection: Collection, cast: Cast) -> Figure:
     )
 
 
-def _dated(
-    seen: Decay, fans: list[dict[str, Fan]], names: list[str], metric: str
-) -> list[Mark]:
+def _dated(seen: Decay, fan: dict[str, Fan]) -> list[Mark]:
     marks: list[Mark] = []
-    for k, (fan, name) in enumerate(zip(fans, names, strict=True)):
+    for tone, m in enumerate(METRICS):
         marks += [
-            Band(seen.lag, fan[metric].low, fan[metric].high, "", k),
-            Line(seen.lag, seen.of(metric)[k], f"{name}: seen", k),
-            Line(seen.lag, fan[metric].mean, "forecast", k, dash=1),
+            Band(seen.lag, fan[m].low, fan[m].high, "", tone),
+            Line(seen.lag, seen.mean(m), f"{m}, seen", tone),
+            Line(seen.lag, fan[m].mean, "forecast", tone, dash=1),
         ]
     return marks
 

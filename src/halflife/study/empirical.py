@@ -39,6 +39,11 @@ class Decay:
         """Return ``precision`` or ``recall``."""
         return self.precision if metric == "precision" else self.recall
 
+    def row(self, k: int) -> "Decay":
+        """Return one copy alone."""
+        one = slice(k, k + 1)
+        return Decay(self.made[one], self.lag, self.precision[one], self.recall[one])
+
     def mean(self, metric: str) -> Floats:
         """Return the mean over copies at each lag; nan where there is none."""
         values = self.of(metric)

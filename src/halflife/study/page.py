@@ -111,14 +111,13 @@ def _contents(figures: Iterable[Figure]) -> Iterator[str]:
 
 def _section(figure: Figure) -> Iterator[str]:
     yield f'<section id="{figure.name}">\n<h2>{text(figure.title)}</h2>'
-    yield from (f"<p>{text(line)}</p>" for line in figure.said)
-    if figure.charts:
-        yield '<div class="charts">'
-        for k, (title, draw) in enumerate(figure.charts):
-            yield f"<figure><figcaption>{text(title)}</figcaption>"
-            yield f"{draw(f'{figure.name}-{k + 1}')}</figure>"
-        yield "</div>"
+    yield f"<p>{text(' '.join(figure.said))}</p>"
+    yield '<div class="charts">'
+    for k, (title, draw) in enumerate(figure.charts):
+        yield f"<figure><figcaption>{text(title)}</figcaption>"
+        yield f"{draw(f'{figure.name}-{k + 1}')}</figure>"
     yield from _table(figure.shown)
+    yield "</div>"
     if figure.table:
         file = f"{figure.name}.csv"
         yield f'<p class="data">Numbers: <a href="{file}">{file}</a></p>'

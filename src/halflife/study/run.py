@@ -130,8 +130,9 @@ def _facts(collection: Collection) -> list[tuple[str, str, str]]:
     ]
     for metric in ("precision", "recall"):
         wait = when(collection, now, metric, LEVEL, CONFIDENCE)
-        said = "no sync needed" if wait is None else f"within {stretch(wait)}"
-        facts.append((f"Sync to keep {metric} ≥ 90 %", said, "at 95 % confidence"))
+        said = "never" if wait is None else f"in {stretch(wait)}"
+        remark = f"to keep {metric} ≥ 90 %, at 95 % confidence"
+        facts.append(("Sync", said, remark))
     return facts
 
 

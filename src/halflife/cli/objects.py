@@ -1,0 +1,175 @@
+"""Verbs about set sources: import, since, when, backtest, study."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import Confidence, ConfigPath, Json, Since, Where
+
+if TYPE_CHECKING:
+    from halflife.lives import Collection
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A set source.")]
+
+
+@app.command("import")
+def import_(  # noqa: PLR0913  (each is an option)
+    form: Annotated[
+        str, typer.Argument(metavar="FORM", help="parquet, git or snapshots.")
+    ],
+    place: Annotated[Path, typer.Argument(metavar="PLACE", help="A folder.")],
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help="git: the file within the repository."),
+    ] = None,
+    *,
+    name: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="What to call the source.")
+    ],
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="git, snapshots: what tells objects apart."),
+    ] = None,
+    records: Annotated[
+        str | None,
+        typer.Option(metavar="WHERE", help="git, snapshots: where the records are."),
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Read the history of a set source into the store, in place of what it had."""
+    from halflife.cli import importing, sets, show
+
+    settings = sets.settings(config, aloud=True)
+    importing.check_name(name)
+    found = importing.read(importing.Wish(form, place, path, key, records, name))
+    importing.save(settings, found)
+    row = sets.summary(found)
+    if json:
+        show.emit({"store": str(settings.store_path), **row, "results": [row]})
+    else:
+        show.table([show.flat(row)])
+        show.say(f"next: halflife forecast {name} --at 7d")
+
+
+@app.command()
+def since(  # noqa: PLR0913  (each is an option)
+    name: Name,
+    *,
+    since: Since = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="DATE", help="[default: now]")
+    ] = None,
+    where: Where = None,
+    confidence: Confidence = 0.95,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how many objects have gone and come since a copy was made."""
+    from halflife.cli import sets, show, words
+    from halflife.errors import UsageError
+    from halflife.live import wiring
+
+    asked = sets.ask(name, config, since, where)
+    end = words.moment("--to", until) if until else wiring.clock()
+    if end < asked.now:
+        raise UsageError(f"--to: {show.date(end)} is before {show.date(asked.now)}")
+    sure = words.share("--confidence", confidence)
+    (row,) = sets.forecast_rows(asked, [end - asked.now], sure)
+    if json:
+        show.emit({**asked.head, "confidence": sure, **row, "results": [row]})
+        return
+    gone, new = sets.counted(row["gone"]), sets.counted(row["new"])
+    show.say(
+        f"{name}, copied {show.date(asked.copied)}: of {asked.head['held']} objects "
+        f"{gone} have gone by {row['at']}, and {new} are new"
+    )
+
+
+@app.command()
+def when(  # noqa: PLR0913  (each is an option)
+    name: Name,
+    *,
+    precision: Annotated[
+        float | None, typer.Option(metavar="Q", help="Keep precision at least so.")
+    ] = None,
+    recall: Annotated[
+        float | None, typer.Option(metavar="Q", help="Keep recall at least so.")
+    ] = None,
+    confidence: Confidence = 0.95,
+    since: Since = None,
+    where: Where = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how soon to sync, so that a copy stays as good as asked for."""
+    from halflife.cli import sets, show, words
+
+    metric, level = sets.target(precision, recall)
+    sure = words.share("--confidence", confidence)
+    asked = sets.ask(name, config, since, where)
+    row = sets.when_row(asked, metric, level, sure)
+    if json:
+        show.emit({**asked.head, **row, "results": [row]})
+    else:
+        show.say(sets.verdict(asked, metric, level, row))
+
+
+@app.command()
+def backtest(  # noqa: PLR0913  (each is an option)
+    name: Name,
+    *,
+    horizons: Annotated[
+        str, typer.Option(metavar="1d,7d,...", help="How far ahead.")
+    ] = "1d,7d,14d,30d",
+    confidence: Confidence = 0.95,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DATE", help="Use nothing seen later."),
+    ] = None,
+    where: Where = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how well past forecasts of this source would have come true."""
+    from halflife.cli import sets, show, words
+
+    ahead = words.spans("--horizons", horizons)
+    sure = words.share("--confidence", confidence)
+    asked = sets.ask(name, config, since, where)
+    rows = sets.backtest_rows(asked, ahead, sure)
+    if json:
+        show.emit({**asked.head, "confidence": sure, "results": rows})
+    else:
+        show.table([show.flat(row) for row in rows])
+
+
+@app.command()
+def study(
+    name: Name,
+    *,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where to put the page and its tables.")
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="ATTRIBUTE", help="Categories [default: the most unlike]"),
+    ] = None,
+    where: Where = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Draw what a set source did and what was forecast, on one page with tables."""
+    from halflife.cli import sets, show
+    from halflife.study import run
+
+    known: Collection = sets.picked(sets.known(sets.settings(config), name), where)
+    with show.progress("studying", run.STEPS, quiet=json) as advance:
+        made = run.study(known, out, by=by, advance=advance)
+    rows = [{"file": str(path), "about": about} for path, about in made]
+    if json:
+        show.emit({"source": name, "page": rows[0]["file"], "results": rows})
+    else:
+        show.table(rows)

@@ -1,0 +1,255 @@
+"""What verbs say of set sources, as plain values."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from halflife.cli import show, words
+from halflife.config import Config
+from halflife.errors import UsageError
+from halflife.live import wiring
+from halflife.lives import Collection
+
+METRICS = ("precision", "recall", "gone", "new")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which set source is asked about, and as of when.
+
+    Attributes:
+        collection: What was known of it by then, of the wanted objects alone.
+        now: When the question is asked, in days.
+
+    """
+
+    collection: Collection
+    now: float
+
+    @classmethod
+    def of(cls, known: Collection, since: str | None, where: str | None) -> Self:
+        """Return what was known at a date; raise ``UsageError`` if that is nothing."""
+        looks = known.looks
+        if not looks.size:
+            raise UsageError(f"{known.name} was never looked at; import or sync it")
+        now = words.moment("--from", since) if since else float(looks[-1])
+        if now < looks[0]:
+            raise UsageError(
+                f"--from: {known.name} was not looked at before {since}; "
+                f"the first look was at {show.date(looks[0])}"
+            )
+        return cls(picked(known, where).until(now), now)
+
+    @property
+    def copied(self) -> float:
+        """The look at which the copy was made, in days."""
+        return float(self.collection.looks[-1])
+
+    @property
+    def head(self) -> dict[str, object]:
+        """What every answer begins with."""
+        return {
+            "source": self.collection.name,
+            "from": show.date(self.now),
+            "copied": show.date(self.copied),
+            "held": int(self.collection.held(self.copied).size),
+        }
+
+
+def picked(known: Collection, where: str | None) -> Collection:
+    """Return the wanted objects of a set source alone; raise ``UsageError``."""
+    if where is None:
+        return known
+    from halflife import filters
+
+    wanted = filters.parse(where)(known.lives.attributes)
+    if not wanted.any():
+        raise UsageError(f"--where: no object of {known.name} is such: {where}")
+    return known.select(wanted)
+
+
+def settings(given: Path | None, *, aloud: bool = False) -> Config:
+    """Return the settings, or those of an empty file if there is none here."""
+    path = Config.find(given)
+    if given is None and not path.exists() and path == Path(path.name):
+        if aloud:
+            show.note(f"there is no {path} here; using halflife.db in this folder")
+        return Config(path=path)
+    return Config.load(path)
+
+
+def known(config: Config, name: str) -> Collection:
+    """Return what the store holds of a set source; raise ``UsageError``."""
+    with wiring.reading(config) as store:
+        names = store.collections()
+        if name in names:
+            return store.collection(name)
+    if not names:
+        raise UsageError(
+            f"no set source is named {name!r}: {config.store_path.name} holds none; "
+            "see `halflife import --help`"
+        )
+    raise UsageError(
+        f"no set source is named {name!r} in {config.store_path.name}; "
+        f"it has {', '.join(names)}"
+    )
+
+
+def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
+    """Return what the store knew of a set source at a date; raise ``UsageError``."""
+    return Asked.of(known(settings(config), name), since, where)
+
+
+def summary(collection: Collection) -> dict[str, object]:
+    """Return what a history holds, in numbers."""
+    looks, lives = collection.looks, collection.lives
+    return {
+        "source": collection.name,
+        "looks": int(looks.size),
+        "objects": int(lives.object.max(initial=-1)) + 1,
+        "spells": len(lives),
+        "gone": int(lives.ended.sum()),
+        "updates": int(collection.changed.size),
+        "first_look": show.date(looks[0]) if looks.size else None,
+        "last_look": show.date(looks[-1]) if looks.size else None,
+    }
+
+
+def meant(names: Sequence[str], given: Path | None) -> Collection | None:
+    """Return the set source that is meant; None if pages are. Raise ``UsageError``."""
+    if not names:
+        return None
+    config = settings(given)
+    if not config.store_path.exists():
+        return None
+    with wiring.reading(config) as store:
+        sets = store.collections()
+        if len(names) == 1 and names[0] in sets:
+            return store.collection(names[0])
+    wrong = set(names) - {source.name for source in config.source}
+    if wrong & set(sets):
+        raise UsageError("a set source is forecast alone; name no other beside it")
+    return known(config, min(wrong)) if wrong and sets else None
+
+
+def only_for_sets(since: str | None, where: str | None, confidence: float) -> None:
+    """Raise ``UsageError`` if options of set sources were given for pages."""
+    given = {"--from": since, "--where": where}
+    given["--confidence"] = None if confidence == 0.95 else str(confidence)
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option}: only the forecast of a set source takes this")
+
+
+def only_for_pages(target: float | None) -> None:
+    """Raise ``UsageError`` if an option of pages was given for a set source."""
+    if target is not None:
+        raise UsageError("--target: is for pages; ask `halflife when NAME --recall Q`")
+
+
+def tell_forecast(
+    asked: Asked, rows: list[dict[str, object]], confidence: float, *, json: bool
+) -> None:
+    """Print a forecast."""
+    if json:
+        head = {**asked.head, "confidence": confidence}
+        show.emit({**head, **only(rows), "results": rows})
+        return
+    for row in rows:
+        row.update({metric: counted(row[metric]) for metric in ("gone", "new")})
+        del row["days"]
+        status = row.pop("status")
+    show.table([show.flat(row) for row in rows])
+    if status != "ok":
+        show.note(f"mind: {status}")
+
+
+def forecast_rows(
+    asked: Asked, ahead: Sequence[float], confidence: float
+) -> list[dict[str, object]]:
+    """Return what a copy made then is worth so much later, a row for each time."""
+    from halflife.models.setquality import forecast
+
+    cast = forecast(asked.collection, asked.now, ahead, confidence)
+    rows = []
+    for i, wait in enumerate(ahead):
+        row: dict[str, object] = {
+            "in": show.span(wait) if wait > 0 else "now",
+            "days": wait,
+            "at": show.date(asked.now + wait),
+        }
+        for metric in METRICS:
+            value = getattr(cast, metric)
+            row[metric] = show.figure(value.mean[i], value.low[i], value.high[i])
+        row["status"] = cast.status
+        rows.append(row)
+    return rows
+
+
+def counted(figure: object) -> str:
+    """Return a number of objects with its bounds, as people write it.
+
+    >>> counted({"mean": 12.3, "low": 7.8, "high": 20.1})
+    '12 [8, 20]'
+    """
+    assert isinstance(figure, Mapping)
+    mean, low, high = (round(figure[part]) for part in ("mean", "low", "high"))
+    return f"{mean} [{low}, {high}]"
+
+
+def only(rows: Sequence[dict[str, object]]) -> dict[str, object]:
+    """Return the one row there is, to stand at the top of an answer too."""
+    return dict(rows[0]) if len(rows) == 1 else {}
+
+
+def target(precision: float | None, recall: float | None) -> tuple[str, float]:
+    """Return which metric to keep, and at least how high; raise ``UsageError``."""
+    given = [("precision", precision), ("recall", recall)]
+    wanted = [(metric, level) for metric, level in given if level is not None]
+    if len(wanted) != 1:
+        raise UsageError("say what to keep: either --precision Q or --recall Q")
+    ((metric, level),) = wanted
+    return metric, words.share(f"--{metric}", level)
+
+
+def when_row(
+    asked: Asked, metric: str, level: float, confidence: float
+) -> dict[str, object]:
+    """Return how soon the lower bound of a metric falls below a level."""
+    from halflife.models.setquality import when
+
+    wait = when(asked.collection, asked.now, metric, level, confidence)
+    days = math.inf if wait is None else wait
+    return {
+        "metric": metric,
+        "level": level,
+        "confidence": confidence,
+        "days": days,
+        "date": show.date(asked.now + days),
+    }
+
+
+def verdict(asked: Asked, metric: str, level: float, row: dict[str, object]) -> str:
+    """Say how soon to sync."""
+    days = float(str(row["days"]))
+    sure = f"at {row['confidence']:.0%} confidence"
+    copy = f"{asked.collection.name}, copied {show.date(asked.copied)}"
+    if math.isinf(days):
+        return f"{copy}: {metric} stays at {level:g} or above, as far as can be seen"
+    if days <= 0:
+        return f"{copy}: {metric} may fall below {level:g} at once, {sure}"
+    return (
+        f"{copy}: sync within {show.span(days)}, by {row['date']}, "
+        f"to keep {metric} at {level:g} or above {sure}"
+    )
+
+
+def backtest_rows(
+    asked: Asked, horizons: Sequence[float], confidence: float
+) -> list[dict[str, object]]:
+    """Return how each model's forecasts fared, by metric and horizon."""
+    from halflife.backtest import backtest
+
+    return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
