@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from halflife.backtest import adaptive_gain, backtest
+from halflife.backtest import adaptive_gain, backtest, compare
 from halflife.models.census import METRICS, Census
 from halflife.sources.objects import load_parquet
 
@@ -32,6 +32,15 @@ def run(folder: Path, confidence: float = 0.95) -> list[dict[str, object]]:
     return rows
 
 
+def rivals(folder: Path) -> list[dict[str, object]]:
+    """Return by how much the default errs more than each rival on every source."""
+    rows: list[dict[str, object]] = []
+    for path in sorted(p.parent for p in folder.glob("*/lifetimes.parquet")):
+        collection = load_parquet(path, path.name)
+        rows += compare(collection, horizons(Census.of(collection).step))
+    return rows
+
+
 def gains(folder: Path) -> list[dict[str, object]]:
     """Return what adapting the autoregression gains on every source."""
     rows: list[dict[str, object]] = []
@@ -52,6 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     study = {
         "results": run(asked.folder, asked.confidence),
+        "rivals": rivals(asked.folder),
         "adaptive": gains(asked.folder),
     }
     sys.stdout.write(json.dumps(study, indent=1) + "\n")

@@ -221,7 +221,8 @@ def filtered(
     unit = _scale(series.decay[:trained])
     path = kalman(series.decay / unit, lags, np.array(drifts))
     path[:, 0] *= unit
-    return np.array([settle(c) for c in path[series.place]])
+    held = [settle(c) for c in path[series.place]]
+    return np.array(held).reshape(-1, 1 + len(lags))
 
 
 def kalman(decay: Floats, lags: tuple[int, ...], drifts: Floats) -> Floats:

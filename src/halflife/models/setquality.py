@@ -30,6 +30,7 @@ AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
 FIRST = 14  # looks before the first forecast that is scored
 CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
 YEAR = 365.0
+HALVINGS = 4
 
 
 class Band(NamedTuple):
@@ -304,23 +305,31 @@ def when(
 ) -> float | None:
     """Return the days from ``now`` until ``metric`` may fall below ``level``.
 
-    The lower bound is one-sided: below it with chance 1 - confidence. It is traced
-    on a grid of moments, finer near now, and taken as a line between them. None if
-    it holds for a year.
+    The lower bound is one-sided: below it with chance 1 - confidence. The time ahead
+    is doubled until the bound is below, then halved in between, and at last the
+    bound is taken as a line. None if it holds for a year.
     """
     census = Census.of(_recent(collection, now))
     if census.looks.size < 2 or census.size[-1] == 0:
         return None
     study, passed = Study(census), now - float(census.looks[-1])
-    sided, before = max(2.0 * confidence - 1.0, 0.01), (0.0, 1.0)
-    for days in [0.0, *np.geomspace(census.step / 4.0, max(YEAR, census.step), 40)]:
-        loss = _loss(study, passed + float(days), sided)[METRICS.index(metric)]
-        low = min(before[1], float(np.exp(-loss[2])))
-        if low < level:
-            share = (before[1] - level) / (before[1] - low)
-            return max(0.0, before[0] + share * (float(days) - before[0]))
-        before = (float(days), low)
-    return None
+    row, sided = METRICS.index(metric), max(2.0 * confidence - 1.0, 0.01)
+
+    def low(days: float) -> float:
+        return float(np.exp(-_loss(study, passed + days, sided)[row, -1]))
+
+    fine, late = (0.0, low(0.0)), (0.0, low(0.0))
+    while late[1] >= level:
+        if late[0] >= YEAR:
+            return None
+        fine, days = late, max(2.0 * late[0], census.step / 4.0)
+        late = (days, low(days))
+    for _ in range(HALVINGS if late[0] > fine[0] else 0):
+        middle = (fine[0] + late[0]) / 2.0
+        there = (middle, low(middle))
+        fine, late = (there, late) if there[1] >= level else (fine, there)
+    share = (fine[1] - level) / (fine[1] - late[1]) if fine[1] > late[1] else 0.0
+    return max(0.0, fine[0] + share * (late[0] - fine[0]))
 
 
 def versions(collection: Collection) -> Collection:
