@@ -82,6 +82,8 @@ Cidr = Annotated[str, AfterValidator(_cidr)]
 Line = Annotated[str, AfterValidator(_one_line)]
 Text: TypeAlias = Literal["visible", "main", "raw"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
+Kind: TypeAlias = Literal["pages", "listing"]
+Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html"]
 
 
 class _Table(BaseModel):
@@ -128,10 +130,36 @@ class FromEnv(_Table):
     env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
-class SourceConfig(_Table):
-    """Pages that belong together, and how to ask for them."""
+class ListingConfig(_Table):
+    """Where a listing is, how its records are read, and when to believe it."""
+
+    urls: tuple[Url, ...] = Field(default=(), strict=False)
+    page_url: Url | None = None
+    format: Format = ""
+    records: str = ""
+    key: str = ""
+    fields: dict[str, str] = Field(default_factory=dict)
+    next: str = ""
+    max_pages: int = Field(default=100, ge=1, le=10_000)
+    complete: bool = True
+    group: str = ""
+    confirm_hours: float = Field(default=1.0, ge=0, le=8760, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _pages_can_be_found(self) -> Self:
+        if self.page_url is not None and "{n}" not in self.page_url:
+            raise ValueError("page_url must hold {n}, the number of the page")
+        if self.page_url is not None and (self.urls or self.next):
+            raise ValueError("give page_url, or url and next; not both")
+        return self
+
+
+class SourceConfig(ListingConfig):
+    """Pages or objects that belong together, and how to ask for them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)
+    kind: Kind = "pages"
+    url: Url | None = None
     pages: tuple[Url, ...] = Field(default=(), strict=False)
     maps: tuple[Url, ...] = Field(default=(), strict=False)
     weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
@@ -140,6 +168,28 @@ class SourceConfig(_Table):
     text: Text = "visible"
     keep: bool = True
     headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="after")
+    def _keys_are_of_its_kind(self) -> Self:
+        if self.kind == "listing":
+            wrong = {"pages", "maps", "text", "keep"} & self.model_fields_set
+            if not self.addresses:
+                raise ValueError("a listing needs url, urls or page_url")
+        else:
+            listing = {*ListingConfig.model_fields, "url"}
+            wrong = listing & self.model_fields_set
+        if wrong:
+            raise ValueError(
+                f"{min(wrong)} has no meaning for a source of kind {self.kind!r}"
+            )
+        return self
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every address that the settings name; of numbered pages the first."""
+        first = (self.page_url.replace("{n}", "1"),) if self.page_url else ()
+        given = (self.url,) if self.url else ()
+        return (*self.pages, *self.maps, *given, *self.urls, *first)
 
     @model_validator(mode="after")
     def _headers_are_sendable(self) -> Self:

@@ -10,6 +10,7 @@ HalflifeError
     AlreadyRunning    another process holds the lease on a source
     LeaseLost         our lease was taken over; what we meant to write is void
     BudgetSpent       no request is left to spend
+    HeldForDecision   an answer would remove too much; somebody has to decide
     SourceError       a remote source did not answer as it should
         Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
         Unreachable   it did not answer, or not in full; worth trying later
@@ -54,6 +55,10 @@ class LeaseLost(HalflifeError):
 
 class BudgetSpent(HalflifeError):
     """No request is left to spend."""
+
+
+class HeldForDecision(HalflifeError):
+    """An answer lacks more than is credible; it waits until somebody decides."""
 
 
 class SourceError(HalflifeError):

@@ -309,8 +309,8 @@ class Tracker:
 
     @property
     def last(self) -> float:
-        """The last look of any kind; ``-inf`` if there was none."""
-        return self._snapshots[-1].at if self._snapshots else -NEVER
+        """The last look that counts, complete or not; ``-inf`` if there was none."""
+        return next((s.at for s in reversed(self._snapshots) if s.valid), -NEVER)
 
     @property
     def held(self) -> dict[str, Attributes]:
@@ -340,7 +340,6 @@ class Tracker:
 
     def reject(self, at: float, why: str, n: int = 0) -> None:
         """Take note of a snapshot that is broken, and so not a look."""
-        self._in_order(at)
         self._snapshots.append(Snapshot(at, n, valid=False, complete=False, note=why))
 
     def take(self, listing: Listing) -> Change:

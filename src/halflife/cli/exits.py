@@ -5,6 +5,7 @@ from halflife.errors import (
     BudgetSpent,
     ConfigError,
     HalflifeError,
+    HeldForDecision,
     UsageError,
 )
 
@@ -24,6 +25,7 @@ _OF_ERROR: tuple[tuple[type[HalflifeError], int], ...] = (
     (UsageError, USAGE),
     (BudgetSpent, SPENT),
     (AlreadyRunning, RUNNING),
+    (HeldForDecision, HELD),
 )
 
 

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
     from halflife.config import Config, SourceConfig
     from halflife.live.keeping import Keeper, Outcome
+    from halflife.live.listings import Looked
     from halflife.live.signals import Stop
 
 
 @app.command()
-def sync(
+def sync(  # noqa: PLR0913  (each is an option)
     sources: Sources = None,
     *,
     max_requests: Annotated[
@@ -25,32 +26,144 @@ def sync(
     everything: Annotated[
         bool, typer.Option("--all", help="Look at every page once, as the budget goes.")
     ] = False,
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Believe the answer that this run put aside; SOURCE=GROUP: believe "
+            "that a group which is not seen any more has gone.",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
     """Spend what has come in on the looks that buy most."""
-    import asyncio
-
-    from halflife.cli import asking, exits, show
+    from halflife.cli import asking
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
+    if accept is not None:
+        _accept(settings, accept, json=json)
+        return
     chosen = settings.named(sources or ())
     if dry_run:
         asking.show_plan(settings, chosen, most=max_requests, json=json)
         return
-    work = _sync(settings, chosen, max_requests, everything=everything, quiet=json)
-    outcome, stop = asyncio.run(work)
+    _sync_all(settings, chosen, max_requests, everything=everything, json=json)
+
+
+def _sync_all(
+    config: "Config",
+    chosen: "Sequence[SourceConfig]",
+    most: int | None,
+    *,
+    everything: bool,
+    json: bool,
+) -> None:
+    """Sync pages, then set sources; say what came of it."""
+    import asyncio
+
+    from halflife.live.keeping import Outcome
+
+    sets = [s for s in chosen if s.kind == "listing"]
+    pages = [s for s in chosen if s.kind != "listing"]
+    outcome: Outcome | None = Outcome()
+    code = 0
+    if pages or not sets:
+        work = _sync(config, pages, most, everything=everything, quiet=json)
+        outcome, stop = asyncio.run(work)
+        code = stop.code
+    looked: Sequence[Looked] = []
+    left = None if most is None or outcome is None else most - outcome.requests
+    if sets and not code and left != 0:
+        looked, stop = asyncio.run(_look(config, sets, left))
+        code = stop.code
+    _tell(outcome if pages or not sets else None, looked, json=json)
+    _end(code, outcome, looked)
+
+
+async def _look(
+    config: "Config", sets: "Sequence[SourceConfig]", most: int | None
+) -> "tuple[list[Looked], Stop]":
+    """Look at set sources, one after the other, as far as the budget goes."""
+    from halflife.errors import BudgetSpent
+    from halflife.live import listings, wiring
+    from halflife.live.signals import Stop, until_stopped
+
+    stop = Stop()
+    looked: list[Looked] = []
+    with wiring.writing(config) as store, stop.heard():
+        for source in sets:
+            left = None if most is None else most - sum(x.requests for x in looked)
+            if stop.asked.is_set() or left == 0:
+                break
+            work = listings.sync(config, store, source, most=left)
+            try:
+                found = await until_stopped(work, stop, lambda: None)
+            except BudgetSpent:
+                if not looked:
+                    raise
+                break
+            looked += [found] if found is not None else []
+    return looked, stop
+
+
+def _tell(outcome: "Outcome | None", looked: "Sequence[Looked]", *, json: bool) -> None:
+    from halflife.cli import show
+    from halflife.live.keeping import Outcome
+
+    if json:
+        answer = _answer(outcome or Outcome())
+        if looked:
+            answer["listings"] = [one.row() for one in looked]
+        show.emit(answer)
+        return
     if outcome is not None:
-        show.emit(_answer(outcome)) if json else show.say(_words(outcome))
-        for name in outcome.silent:
-            trouble = show.plain(outcome.sources[name].trouble)
-            show.note(f"halflife: source {name} did not answer: {trouble}")
-    if stop.code:
-        raise typer.Exit(stop.code)
-    if outcome is not None and outcome.silent:
+        show.say(_words(outcome))
+    for one in looked:
+        show.say(show.plain(one.words()))
+
+
+def _end(code: int, outcome: "Outcome | None", looked: "Sequence[Looked]") -> None:
+    """End with the code that says what happened."""
+    from halflife.cli import exits, show
+    from halflife.live import listings
+
+    silent = outcome.silent if outcome is not None else []
+    for name in silent:
+        trouble = show.plain(outcome.sources[name].trouble) if outcome else ""
+        show.note(f"halflife: source {name} did not answer: {trouble}")
+    failed = [one for one in looked if one.trouble]
+    for one in failed:
+        trouble = show.plain(one.trouble)
+        show.note(f"halflife: source {one.source} did not answer in full: {trouble}")
+    if code:
+        raise typer.Exit(code)
+    if any(one.held for one in looked):
+        raise listings.held_error(looked)
+    if silent or failed:
         raise typer.Exit(exits.SOME_FAILED)
+
+
+def _accept(config: "Config", what: str, *, json: bool) -> None:
+    """Believe what was put aside, or that a group has gone."""
+    from halflife.cli import show
+    from halflife.errors import UsageError
+    from halflife.live import listings, wiring
+
+    name, equals, group = what.partition("=")
+    if not equals and not what.isdecimal():
+        raise UsageError(f"--accept: {what!r} is neither a run nor SOURCE=GROUP")
+    with wiring.writing(config) as store:
+        if equals:
+            n = listings.accept_group(config, store, name, group)
+            answer: dict[str, object] = {"source": name, "group": group, "missing": n}
+            said = f"{name}: {n} objects of {group} count as missing"
+        else:
+            looked = listings.accept(config, store, int(what))
+            answer, said = looked.row(), looked.words()
+    show.emit(answer) if json else show.say(show.plain(said))
 
 
 async def _sync(
@@ -103,10 +216,11 @@ def run(
 
     from halflife.cli import asking, show
     from halflife.config import Config
+    from halflife.errors import UsageError
 
     settings = Config.load(Config.find(config))
+    chosen = settings.named(sources or ())
     if dry_run:
-        chosen = settings.named(sources or ())
         asking.show_plan(settings, chosen, most=None, json=json)
         return
 
@@ -115,7 +229,10 @@ def run(
             _words(outcome)
         )
 
-    code = asyncio.run(_run(settings, settings.named(sources or ()), told))
+    pages = [source for source in chosen if source.kind != "listing"]
+    if chosen and not pages:
+        raise UsageError("run keeps pages; look at a listing with `halflife sync`")
+    code = asyncio.run(_run(settings, pages, told))
     raise typer.Exit(code)
 
 

@@ -33,7 +33,7 @@ def access(source: SourceConfig) -> Access:
     public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
     credentials = None
     if private:
-        homes = {origin(parse_url(url)) for url in (*source.pages, *source.maps)}
+        homes = {origin(parse_url(url)) for url in source.addresses}
         if len(homes) != 1:
             raise ConfigError(
                 f"source {source.name}: a secret header goes to one host only, and its "

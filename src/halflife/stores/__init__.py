@@ -138,7 +138,7 @@ class Store(Protocol):
     ) -> None:
         """Add to what is kept of a set source, or replace it; all or nothing.
 
-        An answer that waited for a decision about it has then been overtaken.
+        An answer that waited for a decision is overtaken by any look that counts.
         """
         ...
 

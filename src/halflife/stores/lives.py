@@ -108,6 +108,11 @@ def merged(old: Register, new: Register) -> Register:
     )
 
 
+def overtakes(register: Register) -> bool:
+    """Say whether there is a look that counts among what is new."""
+    return any(snapshot.valid for snapshot in register.snapshots)
+
+
 def names(db: sqlite3.Connection) -> list[str]:
     """Return the set sources of which something is kept."""
     query = (
@@ -176,12 +181,13 @@ def save(
 ) -> None:
     """Add to what is kept of a set source, or put it in place of all that was.
 
-    An answer that waited for a decision has then been overtaken.
+    An answer that waited for a decision is overtaken by any look that counts.
     """
     source = source_id(db, name)
     if anew:
         forget(db, source)
-    db.execute("DELETE FROM staged WHERE source = ?", (source,))
+    if overtakes(register):
+        db.execute("DELETE FROM staged WHERE source = ?", (source,))
     db.execute("DELETE FROM unobserved WHERE source = ?", (source,))
     db.executemany(
         "REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -268,7 +268,8 @@ class MemoryStore:
         self._fence(run)
         old = Register() if anew else self._sets.get(name, Register())
         new = lives.merged(old, register)
-        self._staged.pop(name, None)
+        if anew or lives.overtakes(register):
+            self._staged.pop(name, None)
         self._sets.pop(name, None)
         if new.snapshots:
             self._sets[name] = new

@@ -225,7 +225,7 @@ class SqliteStore:
     ) -> None:
         """Add to what is kept of a set source, or replace it; all or nothing.
 
-        An answer that waited for a decision about it has then been overtaken.
+        An answer that waited for a decision is overtaken by any look that counts.
         """
         lives.covered(run, name)
         with self._writing_as(run) as db:

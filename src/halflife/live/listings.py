@@ -1,0 +1,254 @@
+"""Keeping set sources: look, doubt, and write down or ask."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import HeldForDecision, UsageError
+from halflife.live import network, wiring
+from halflife.live.spending import Wallet, WindowPurse, spent
+from halflife.loop import LEASE, Clock
+from halflife.models.guard import DeleteGuard, Verdict
+from halflife.sources.listing import ListingSettings, look
+from halflife.sources.records import Reader
+from halflife.stores import Run, Store
+from halflife.stores.lives import Staged
+from halflife.tracking import Change, Listing, Register, Tracker
+
+HOURS = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at a set source came to.
+
+    Attributes:
+        source: The set source.
+        run: The run that looked.
+        requests: Requests sent.
+        listed: Objects listed.
+        change: What that changed.
+        trouble: What went wrong; empty if nothing did.
+        held: Why the answer waits for a decision; empty if it does not.
+
+    """
+
+    source: str
+    run: int
+    requests: int = 0
+    listed: int = 0
+    change: Change = field(default_factory=Change)
+    trouble: str = ""
+    held: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        change = self.change
+        row: dict[str, object] = {
+            "source": self.source,
+            "run": self.run,
+            "requests": self.requests,
+            "listed": self.listed,
+            "arrived": change.arrived,
+            "updated": change.updated,
+            "missing": change.missing,
+            "gone": change.gone,
+        }
+        return {
+            **row,
+            "unobserved": list(change.unobserved),
+            "trouble": self.trouble,
+            "held": self.held,
+        }
+
+    def words(self) -> str:
+        """Return the same in a line."""
+        if self.held:
+            return f"{self.source}: held: {self.held}"
+        if self.trouble and not self.listed:
+            return f"{self.source}: {self.trouble}"
+        change = self.change
+        said = (
+            f"{self.source}: {self.listed} objects: {change.arrived} new, "
+            f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
+        )
+        if change.unobserved:
+            said += f"; not seen: {', '.join(change.unobserved)}"
+        return f"{said}; incomplete: {self.trouble}" if self.trouble else said
+
+
+def are_sets(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that list objects."""
+    return [source for source in sources if source.kind == "listing"]
+
+
+def settings(source: SourceConfig) -> ListingSettings:
+    """Return how a listing is asked and read."""
+    reader = Reader(
+        source.key, source.format, source.records, source.fields, source.next
+    )
+    return ListingSettings(
+        reader=reader,
+        urls=(*((source.url,) if source.url else ()), *source.urls),
+        page_url=source.page_url or "",
+        access=network.access(source),
+        max_pages=source.max_pages,
+        complete=source.complete,
+    )
+
+
+def tracker(store: Store, source: SourceConfig) -> Tracker:
+    """Return what is known of a set source, ready to take the next look."""
+    known = store.collections()
+    register = store.register(source.name) if source.name in known else Register()
+    return Tracker(register, group=source.group, confirm=source.confirm_hours / HOURS)
+
+
+def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
+    """Return what the guard holds against a listing; None if it is credible."""
+    held, gone, gap = tracked.losses(listing)
+    if not listing.complete or not held:
+        return None
+    guard = DeleteGuard().fit(*tracked.register().cycles())
+    verdict = guard.judge(held, gone, gap)
+    return None if verdict.credible else verdict
+
+
+async def sync(
+    config: Config,
+    store: Store,
+    source: SourceConfig,
+    *,
+    most: int | None = None,
+    clock: Clock = wiring.clock,
+) -> Looked:
+    """Look at a set source once, as far as the budget goes.
+
+    An answer that lacks more than is credible is put aside: nothing is removed,
+    and ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
+    """
+    how = settings(source)
+    wallet = Wallet(store, config.budget)
+    room = wallet.room(clock())
+    if not room:
+        raise spent(config.budget)
+    run = store.begin([source.name], clock(), lease=LEASE)
+    try:
+        purse = WindowPurse(wallet, run, min(room, most or room), clock=clock)
+        try:
+            async with (
+                _lease_kept(store, run, clock),
+                network.gate(config, store, clock) as gate,
+            ):
+                listing, trouble = await look(gate, how, purse)
+        finally:
+            purse.close()
+        if listing is None:
+            _note_failure(store, run, source, trouble, clock())
+            return Looked(source.name, run.id, purse.spent, trouble=trouble)
+        return _write(store, run, source, listing, purse.spent, trouble)
+    finally:
+        store.finish(run, clock())
+
+
+@asynccontextmanager
+async def _lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None]:
+    """Hold on to the source, however long its pages take."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE * 86400.0 / 3.0)
+            store.renew(run, clock(), lease=LEASE)
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _note_failure(
+    store: Store, run: Run, source: SourceConfig, why: str, now: float
+) -> None:
+    tracked = tracker(store, source)
+    tracked.reject(now, why)
+    store.save_register(run, source.name, tracked.news())
+
+
+def _write(
+    store: Store,
+    run: Run,
+    source: SourceConfig,
+    listing: Listing,
+    requests: int,
+    trouble: str,
+) -> Looked:
+    """Write down what was listed, or put it aside if it is not credible."""
+    tracked = tracker(store, source)
+    name, listed = source.name, len(listing.records)
+    against = doubt(tracked, listing)
+    if against is not None:
+        store.stage(run, name, listing, against.why)
+        return Looked(name, run.id, requests, listed, held=against.why)
+    change = tracked.take(listing)
+    store.save_register(run, name, tracked.news())
+    return Looked(name, run.id, requests, listed, change, trouble)
+
+
+def held_error(looked: Iterable[Looked]) -> HeldForDecision:
+    """Return the error that says what waits and how to decide."""
+    waiting = [one for one in looked if one.held]
+    said = "; ".join(f"{one.source}: {one.held}" for one in waiting)
+    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    return HeldForDecision(
+        f"nothing was removed, somebody has to decide: {said}; if that is true run "
+        f"{runs}, else sync again later"
+    )
+
+
+def accept(
+    config: Config, store: Store, run: int, clock: Clock = wiring.clock
+) -> Looked:
+    """Believe the answer that a run put aside; raise ``UsageError`` if it did not.
+
+    It then counts as a look like any other: what it lacks has gone when the next
+    complete look lacks it too.
+    """
+    waiting = _waiting(store, run)
+    source = config.named([waiting.source])[0]
+    mine = store.begin([source.name], clock(), lease=LEASE)
+    try:
+        waiting = _waiting(store, run)  # nobody else can settle it from here on
+        tracked = tracker(store, source)
+        change = tracked.take(waiting.listing)
+        store.save_register(mine, source.name, tracked.news())
+    finally:
+        store.finish(mine, clock())
+    return Looked(source.name, run, 0, len(waiting.listing.records), change)
+
+
+def accept_group(
+    config: Config, store: Store, name: str, group: str, clock: Clock = wiring.clock
+) -> int:
+    """Believe that a group that is not seen has gone; return how many objects."""
+    source = config.named([name])[0]
+    mine = store.begin([name], clock(), lease=LEASE)
+    try:
+        tracked = tracker(store, source)
+        found = tracked.accept(group)
+        store.save_register(mine, name, tracked.news())
+    finally:
+        store.finish(mine, clock())
+    return found
+
+
+def _waiting(store: Store, run: int) -> Staged:
+    staged = store.staged()
+    for waiting in staged:
+        if waiting.run == run:
+            return waiting
+    known = ", ".join(f"{w.run} ({w.source})" for w in staged) or "none"
+    raise UsageError(f"run {run} left nothing to decide; waiting: {known}")

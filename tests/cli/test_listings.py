@@ -1,0 +1,69 @@
+import json
+
+import pytest
+
+
+@pytest.fixture
+def jobs(here, server):
+    """Settings that keep a listing of a server; returns how to set what it lists."""
+    (here / "halflife.toml").write_text(
+        "[fetch]\ndelay = 0.0\n"
+        '[[source]]\nname = "jobs"\nkind = "listing"\nallow = ["127.0.0.0/8"]\n'
+        f'url = "{server.url}/jobs.json"\nformat = "json"\nkey = "id"\n'
+        "confirm_hours = 0.0\n"
+    )
+
+    def lists(n):
+        body = json.dumps([{"id": i, "pay": 10} for i in range(n)]).encode()
+        server.pages["/jobs.json"] = ("application/json", body)
+
+    return lists
+
+
+def test_a_sync_looks_at_listings(jobs, asked, told):
+    jobs(30)
+    code, answer = asked("sync")
+    assert code == 0
+    (row,) = answer["listings"]
+    assert (row["source"], row["listed"], row["arrived"]) == ("jobs", 30, 30)
+    assert row["requests"] == 2
+    jobs(29)
+    code, out, _ = told("sync")
+    assert code == 0
+    assert out == "jobs: 29 objects: 0 new, 0 updated, 1 missing, 0 gone\n"
+
+
+def test_an_emptied_listing_is_held_and_can_be_accepted(jobs, asked, told):
+    jobs(30)
+    told("sync")
+    jobs(0)
+    code, out, err = told("sync")
+    assert code == 5
+    assert "30 of 30 objects are missing" in out
+    assert "nothing was removed" in err
+    run = err.partition("--accept ")[2].partition("`")[0]
+    code, answer = asked("sync", "--accept", run)
+    assert code == 0
+    assert answer["missing"] == 30
+    assert asked("sync")[1]["listings"][0]["gone"] == 30
+
+
+def test_accepting_what_does_not_wait_is_a_slip(jobs, told):
+    for what, said in (("7", "left nothing to decide"), ("x", "neither a run nor")):
+        code, _, err = told("sync", "--accept", what)
+        assert code == 2
+        assert said in err
+    assert told("sync", "--accept", "jobs=acme")[0] == 2
+
+
+def test_a_listing_that_does_not_answer_is_told(jobs, told):
+    code, out, err = told("sync")
+    assert code == 4
+    assert "it answered 404" in out
+    assert "source jobs did not answer in full" in err
+
+
+def test_run_keeps_pages_and_says_so(jobs, told):
+    code, _, err = told("run")
+    assert code == 2
+    assert "halflife sync" in err

@@ -1,0 +1,150 @@
+"""Listings over real HTTP on loopback."""
+
+import asyncio
+import json
+
+import pytest
+
+from faults.evil import Evil, response
+from halflife.errors import BudgetSpent
+from halflife.sources.listing import ListingSettings, look
+from halflife.sources.records import Reader
+from web_parts import HOME, Coins, make_gate
+
+
+def page(keys, following=None):
+    jobs = [{"id": key} for key in keys]
+    body = json.dumps({"jobs": jobs, "next": following})
+    return response(body, Content_Type="application/json")
+
+
+def looked(pages, *, coins=None, reader=None, **settings):
+    """Serve pages, look at them, return listing, trouble and what was asked for."""
+
+    async def scene():
+        async with Evil() as evil:
+            evil.pages |= pages
+            given = {
+                "urls": (evil.url("/jobs"),),
+                **{
+                    name: value.replace("BASE", evil.url(""))
+                    if isinstance(value, str)
+                    else value
+                    for name, value in settings.items()
+                },
+            }
+            how = ListingSettings(
+                reader or Reader("id", "json", "jobs", next="next"),
+                access=HOME,
+                **given,
+            )
+            async with make_gate() as gate:
+                listing, trouble = await look(gate, how, coins or Coins())
+            return listing, trouble, [hit.path for hit in evil.hits]
+
+    return asyncio.run(scene())
+
+
+def test_all_pages_are_one_look():
+    listing, trouble, asked = looked(
+        {
+            "/jobs": page("ab", "/jobs/2"),
+            "/jobs/2": page("bc", "/jobs/3"),
+            "/jobs/3": page("d"),
+        }
+    )
+    assert list(listing.records) == ["a", "b", "c", "d"]
+    assert (listing.complete, trouble) == (True, "")
+    assert asked == ["/jobs", "/jobs/2", "/jobs/3"]
+
+
+def test_a_page_that_fails_leaves_the_listing_incomplete():
+    listing, trouble, _ = looked(
+        {"/jobs": page("ab", "/jobs/2"), "/jobs/2": response("", status=500)}
+    )
+    assert list(listing.records) == ["a", "b"]
+    assert not listing.complete
+    assert "it answered 500" in trouble == listing.note
+
+
+def test_without_the_first_page_there_is_no_listing():
+    listing, trouble, _ = looked({"/jobs": response("oops")})
+    assert listing is None
+    assert "not json" in trouble
+
+
+def test_an_empty_purse_stops_a_walk_and_an_empty_one_begins_none():
+    pages = {"/jobs": page("ab", "/jobs/2"), "/jobs/2": page("c")}
+    coins = Coins(1)
+    listing, trouble, asked = looked(pages, coins=coins)
+    assert list(listing.records) == ["a", "b"]
+    assert not listing.complete
+    assert "empty" in trouble
+    assert (coins.paid, len(asked)) == (1, 1)
+    with pytest.raises(BudgetSpent):
+        looked(pages, coins=Coins(0))
+
+
+def test_pages_that_lead_in_a_circle_end():
+    listing, trouble, asked = looked(
+        {"/jobs": page("a", "/jobs/2"), "/jobs/2": page("b", "/jobs")}
+    )
+    assert (list(listing.records), trouble) == (["a", "b"], "")
+    assert len(asked) == 2
+
+
+def test_no_more_pages_are_read_than_allowed():
+    pages = {"/jobs": page("a", "/jobs/2"), "/jobs/2": page("b", "/jobs/3")}
+    listing, trouble, asked = looked(pages, max_pages=2)
+    assert (list(listing.records), len(asked)) == (["a", "b"], 2)
+    assert not listing.complete
+    assert trouble == "it has more than 2 pages"
+
+
+@pytest.mark.parametrize(
+    "link", ["https://elsewhere.example/2", "file:///etc/passwd", "http://[::"]
+)
+def test_the_next_page_must_lie_on_the_same_host(link):
+    listing, trouble, asked = looked({"/jobs": page("a", link)})
+    assert not listing.complete
+    assert "its next page" in trouble
+    assert len(asked) == 1
+
+
+def test_numbered_pages_end_with_the_first_that_has_nothing_new():
+    pages = {f"/list/{n}": page(keys) for n, keys in enumerate(["ab", "bc", "c"], 1)}
+    settings = {"urls": (), "page_url": "BASE/list/{n}"}
+    listing, trouble, asked = looked(pages, **settings)
+    assert (list(listing.records), trouble) == (["a", "b", "c"], "")
+    assert asked == ["/list/1", "/list/2", "/list/3"]
+    assert listing.complete
+
+
+def test_a_source_that_shows_only_a_part_is_never_complete():
+    listing, _, _ = looked({"/jobs": page("a")}, complete=False)
+    assert not listing.complete
+
+
+def test_too_many_bad_records_leave_the_listing_incomplete():
+    listing, trouble, _ = looked({"/jobs": page(["a", None])})
+    assert not listing.complete
+    assert "1 bad records" in listing.note
+    assert trouble == ""
+
+
+def test_html_pages_lead_on_by_their_links():
+    first = response('<p id=1>a<p id=2>b<a class=next href="/jobs2">next</a>')
+    second = response("<p id=3>c")
+
+    async def scene():
+        async with Evil() as evil:
+            evil.pages |= {"/jobs": first, "/jobs2": second}
+            reader = Reader("@id", "html", "p", {"name": ""}, "a.next")
+            how = ListingSettings(reader, (evil.url("/jobs"),), access=HOME)
+            async with make_gate() as gate:
+                return await look(gate, how, Coins())
+
+    listing, trouble = asyncio.run(scene())
+    assert listing.records["2"] == {"name": "b next"}
+    assert list(listing.records) == ["1", "2", "3"]
+    assert trouble == ""
