@@ -144,7 +144,7 @@ def by_date(collection: Collection, cast: Cast) -> Figure:
             Chart(
                 f"Copy of {name}",
                 "Lines are what was seen, dashes what had been forecast, with its "
-                 "interval. "
+                "interval. "
                 + "; ".join(f"{m} {_at_end(seen.row(k), m)}" for m in METRICS),
                 axes.spans("time since the copy was made", float(lag[-1])),
                 axes.percent("share"),
@@ -242,13 +242,20 @@ def _said(seen: Decay) -> tuple[str, ...]:
 
 
 def _extremes(found: dict[str, Decay]) -> str:
-    ends = {k: _last(d, "precision")[1] for k, d in found.items() if k != "all"}
-    ends = {k: v for k, v in ends.items() if np.isfinite(v)}
-    if len(ends) < 2:
-        return "No two categories have enough copies to be compared."
-    slow, fast = max(ends, key=ends.__getitem__), min(ends, key=ends.__getitem__)
-    lag = _last(found[slow], "precision")[0]
-    return (
-        f"After {stretch(lag)} a copy of “{short(slow)}” still has {share(ends[slow])} "
-        f"of what it held, one of “{short(fast)}” {share(ends[fast])}."
-    )
+    """Say which categories differ most where half of all is left, or at the end."""
+    for metric in METRICS:
+        every = found["all"].mean(metric)
+        middle = int(np.argmin(np.where(np.isfinite(every), abs(every - 0.5), np.inf)))
+        level = {k: d.mean(metric)[middle] for k, d in found.items() if k != "all"}
+        level = {k: float(v) for k, v in level.items() if np.isfinite(v)}
+        if len(level) < 2:
+            return "No two categories have enough copies to be compared."
+        slow, fast = (
+            max(level, key=level.__getitem__),
+            min(level, key=level.__getitem__),
+        )
+        if share(level[slow]) != share(level[fast]):
+            after = stretch(float(found["all"].lag[middle]))
+            each = (f"{share(level[k])} for “{short(k)}”" for k in (slow, fast))
+            return f"After {after} {metric} is {' and '.join(each)}."
+    return "Copies of all of them decay alike."

@@ -8,7 +8,7 @@ import numpy as np
 from halflife.arrays import Floats, Ints
 from halflife.grouping.partition import Partition, Tree, partition
 from halflife.lives import Collection
-from halflife.models.arrival import ArrivalModel, fit_arrivals
+from halflife.models.arrival import ArrivalModel, ArrivalStatus, fit_arrivals
 from halflife.models.counts import LAWS, Law, cumulative
 from halflife.study import axes, empirical, svg, trees
 from halflife.study.figures import Column, Figure, drawing
@@ -28,10 +28,11 @@ LABELS: dict[Law, str] = {
 def arriving(collection: Collection) -> Figure:
     """Show how many objects came in a step of time, and three laws fitted to that."""
     counts, step = empirical.arrivals(collection)
-    if counts.size < 3:
-        few = "There are too few looks, evenly spaced, to tell how objects arrive."
-        return Figure("arrivals", "How objects arrive", (few,), (), {})
     laws = {law: _fitted(counts, step, law) for law in LAWS}
+    if any(model.status is not ArrivalStatus.OK for model in laws.values()):
+        few = f"{many(counts.sum())} came in {counts.size} steps of {stretch(step)}: "
+        few += "too little to tell how they arrive."
+        return Figure("arrivals", "How objects arrive", (few,), (), {})
     edges = _edges(counts)
     seen = np.histogram(counts, edges - 0.5)[0] / counts.size
     meant = {law: _shares(model, edges, step) for law, model in laws.items()}
@@ -139,7 +140,8 @@ def parted(collection: Collection, rng: np.random.Generator) -> Figure:
         "Rate at which objects go, by group",
         lambda name: trees.tree(title, about, lines, name),
     )
-    return Figure("groups", title, said, (picture,), table)
+    charts = (picture,) if len(found) > 1 else ()
+    return Figure("groups", title, said, charts, table)
 
 
 def _usable(collection: Collection, name: str) -> bool:

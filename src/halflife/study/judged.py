@@ -17,6 +17,7 @@ from halflife.study.svg import Chart
 from halflife.study.telling import day, share, stretch
 
 DENSE, SPARSE = 120, 60  # forecasts that are drawn
+HIGHEST = 0.9  # where a scale of quality begins at most
 HORIZONS = (0.03, 0.1, 0.25, 0.5)  # as shares of how far copies are followed
 
 
@@ -139,14 +140,16 @@ def _in_time(every: Judged, tone: int) -> Chart:
         "Forecast with its interval, and what was seen: within it "
         f"{np.count_nonzero(every.held)} of {every.made.size} times.",
         axes.calendar("date", float(at[0]), float(at[-1])),
-        axes.percent(judged.metric, float(lowest.min(initial=1.0)), 1.0),
+        axes.percent(judged.metric, float(lowest.min(initial=HIGHEST)), 1.0),
         marks,
     )
 
 
 def _scatter(found: list[Judged]) -> Chart:
     some = [j.some(SPARSE) for j in found]
-    low = float(np.concatenate([v for j in some for v in (j.mean, j.seen)]).min())
+    low = float(
+        np.concatenate([v for j in some for v in (j.mean, j.seen)]).min(initial=HIGHEST)
+    )
     ends = np.array([0.0, 1.0])
     marks: list[Mark] = [Line(ends, ends, "as forecast", 6, dash=2)]
     for tone, j in enumerate(some):

@@ -31,13 +31,15 @@ dl.facts dd{margin:0;font-size:22px;font-variant-numeric:tabular-nums}
 dl.facts dd small{display:block;font-size:13px;color:var(--soft)}
 section{border-top:1px solid var(--edge);padding:26px 0 14px}
 .charts{display:flex;flex-wrap:wrap;gap:12px 20px;margin:10px 0}
-.charts figure{margin:0;flex:1 1 420px;max-width:660px;min-width:0}
+.charts figure{margin:0;flex:1 1 440px;max-width:660px;min-width:min(100%,300px)}
 .charts figure:only-child{max-width:none}
+.charts .scroll{flex:1 1 300px;min-width:0}
 figcaption{font-weight:600;font-size:14px;margin:0 0 4px;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;
 margin:8px 0 12px}
-th,td{padding:4px 14px 4px 0;text-align:left;border-bottom:1px solid var(--edge)}
+th,td{padding:4px 14px 4px 0;text-align:left;white-space:nowrap;
+border-bottom:1px solid var(--edge)}
 th{color:var(--soft);font-weight:600}
 td.n,th.n{text-align:right}
 .data{font-size:14px;color:var(--soft)}
@@ -116,8 +118,10 @@ def _section(figure: Figure) -> Iterator[str]:
     for k, (title, draw) in enumerate(figure.charts):
         yield f"<figure><figcaption>{text(title)}</figcaption>"
         yield f"{draw(f'{figure.name}-{k + 1}')}</figure>"
-    yield from _table(figure.shown)
+    beside = len(figure.charts) == 1
+    yield from _table(figure.shown) if beside else ()
     yield "</div>"
+    yield from () if beside else _table(figure.shown)
     if figure.table:
         file = f"{figure.name}.csv"
         yield f'<p class="data">Numbers: <a href="{file}">{file}</a></p>'
