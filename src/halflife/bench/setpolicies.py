@@ -7,11 +7,12 @@ each; FOLDER holds one folder of Parquet files for each source.
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.arrays import Floats, Ints
 from halflife.filters import missing, numbers
 from halflife.grouping.partition import Partition, Terms, partition
 from halflife.grouping.risk import at_risk, cells
@@ -31,7 +32,7 @@ from halflife.setreplay import Score, SetReplay, recall_difference, rho_ratio, t
 from halflife.sources.objects import load_parquet
 
 LEARNED = 0.6  # the share of a history that schedules and groups learn from
-EARLIER, LATER = 1000, 200  # looks to learn from and to be tried on, at most
+EARLIER, LATER = 400, 200  # looks to learn from and to be tried on, at most
 CONFIDENCES = (0.5, 0.8, 0.95)
 MEMORY = 45.0  # looks that a pace is learned from
 
@@ -132,8 +133,8 @@ def groups(source: Collection, seed: int = 0) -> list[Row]:
     """Return what groups learned from the first part of a history buy in the rest.
 
     ``gain`` is log-likelihood per end over one rate for all, in nats: how much
-    better the rates foresaw which objects went. ``precision_error`` is the mean error
-    of the precision forecast seven looks ahead, over all and by category.
+    better the rates foresaw which objects went. ``error`` is the mean error of the
+    precision forecast seven looks ahead, of all objects and category by category.
     """
     begin = float(source.looks[int(LEARNED * (source.looks.size - 1))])
     past, names = source.until(begin), attributes(source)
@@ -186,50 +187,53 @@ def _rates(found: Partition) -> tuple[Floats, float]:
 def _errors(
     source: Collection, found: Partition, begin: float, names: Sequence[str]
 ) -> Row:
-    """Return mean absolute errors of precision forecasts, grouped and not."""
+    """Return mean errors of precision forecasts, by groups and by one rate."""
     lives, looks = source.lives, source.looks
-    ahead = 7.0 * _usual_gap(source)
-    label = found.assign(lives.attributes)
-    rate, one = _rates(found)
-    first = int(np.searchsorted(looks, begin))
-    wrong: dict[str, list[float]] = {"all": [], "by_category": []}
+    ahead, first = 7.0 * _usual_gap(source), int(np.searchsorted(looks, begin))
+    (rate, one), label = _rates(found), found.assign(lives.attributes)
+    codes = [np.zeros(len(lives), dtype=np.intp), *_codes(source, names)]
+    wrong: list[list[Floats]] = [[] for _ in codes]
     for at in np.unique(np.linspace(first, looks.size - 1, 41).astype(int)).tolist():
         later = int(np.searchsorted(looks, looks[at] + ahead - 1e-9))
         if later >= looks.size:
             break
-        held = lives.present(float(looks[at]))
-        lasted = held & (lives.last_seen >= looks[later])
+        held = np.flatnonzero(lives.present(float(looks[at])))
         days = float(looks[later] - looks[at])
-        guess = np.exp(-rate[label] * days) - lasted
-        plain = np.exp(-one * days) - lasted
-        for kind, subsets in (
-            ("all", [held]),
-            ("by_category", _subsets(lives.attributes, names, held)),
-        ):
-            wrong[kind].extend(
-                float(abs(guess[s].mean()) - abs(plain[s].mean())) for s in subsets
-            )
-            wrong.setdefault(f"{kind}_one", []).extend(
-                float(abs(plain[s].mean())) for s in subsets
-            )
-    return {
-        f"precision_error_{name}": float(np.mean(values)) if values else None
-        for name, values in wrong.items()
-    }
+        chance = np.stack(
+            [np.exp(-rate[label[held]] * days), np.full(held.size, np.exp(-one * days))]
+        )
+        miss = chance - (lives.last_seen[held] >= looks[later])
+        for code, told in zip(codes, wrong, strict=True):
+            told.append(_mean_errors(miss, code[held]))
+    overall = np.concatenate([np.zeros((2, 0)), *wrong[0]], axis=1)
+    parts = np.concatenate([np.zeros((2, 0)), *chain(*wrong[1:])], axis=1)
+    return {"error": _pair(overall), "error_by_category": _pair(parts)}
 
 
-def _subsets(
-    columns: Mapping[str, Values], names: Sequence[str], held: Bools
-) -> Iterator[Bools]:
-    """Yield the categories of which at least twenty objects are held."""
-    for name in names:
-        column = columns[name]
-        if column.dtype.kind != "O":
-            continue
-        texts = np.where(held, column.astype(str), "")
-        found, counts = np.unique(texts[held], return_counts=True)
-        for value in found[counts >= 20].tolist():
-            yield held & (texts == value)
+def _mean_errors(miss: Floats, code: Ints) -> Floats:
+    """Return |mean miss| of each category with at least twenty objects."""
+    count = np.bincount(code) if code.size else np.zeros(1, dtype=np.intp)
+    sums = np.stack([np.bincount(code, m, count.size) for m in miss])
+    often = count >= 20
+    found: Floats = np.abs(sums[:, often] / count[often])
+    return found
+
+
+def _pair(errors: Floats) -> Row | None:
+    if errors.shape[1] == 0:
+        return None
+    by_group, by_one = errors.mean(axis=1).tolist()
+    return {"groups": by_group, "one": by_one}
+
+
+def _codes(source: Collection, names: Sequence[str]) -> list[Ints]:
+    """Return the categories of every attribute that is text, numbered."""
+    columns = [source.lives.attributes[n] for n in names]
+    return [
+        np.unique(c.astype(str), return_inverse=True)[1].astype(np.intp)
+        for c in columns
+        if c.dtype.kind == "O"
+    ]
 
 
 def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:

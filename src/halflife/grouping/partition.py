@@ -7,27 +7,24 @@ read, and used again, as text.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
 from halflife.arrays import Floats, Ints
-from halflife.filters import Compare, Every, Filter, In, Missing, Not, Some
-from halflife.filters import missing as is_missing
-from halflife.filters import numbers as as_numbers
-from halflife.grouping.cuts import Blocks, Cut, best_cut, carried_gain
+from halflife.filters import Every, Filter, Not
+from halflife.grouping.columns import Column
+from halflife.grouping.cuts import best_cut, carried_gain
 from halflife.grouping.risk import (
     Risk,
     at_risk,
-    cells,
-    dispersion,
     rate_interval,
-    totals,
 )
 from halflife.lives import Lives, Values
 
-OTHER = -np.inf  # stands for the rare categories, pooled
+FOLDS = 3  # stretches of the past, each of which must be served by what came before
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +127,9 @@ class Terms:
         periods: Stretches of time over which dispersion is measured.
         bursts: Whether to allow for objects of a kind that go together; if not,
             every end counts as independent.
-        lasting: Whether a cut must hold in time: found in the earlier half of the
-            ends, it must predict the later half better than no cut does.
+        lasting: Whether a cut must hold in time: found in the first third of the
+            ends it must predict the second better than no cut does, and found in
+            the first two the last.
 
     """
 
@@ -228,7 +226,10 @@ class _Growing:
         risk, terms = self.risk.take(rows), self.terms
         if risk.dead.sum() < 2 * terms.least or risk.time.sum() <= 0:
             return None
-        column = _Column.of(name, self.lives.attributes[name][rows], risk, terms)
+        values = self.lives.attributes[name][rows]
+        column = Column.of(
+            name, values, risk, rare=terms.rare, stretches=terms.stretches
+        )
         blocks = column.blocks(risk)
         wide = column.dispersion(risk, terms.periods) if terms.bursts else 1.0
         level = terms.level / len(self.names)
@@ -240,105 +241,23 @@ class _Growing:
         rule, chance = column.rule(cut, blocks), cut.chance * len(self.names)
         return _Offer(rule, Split(str(rule), cut.gain, wide, chance))
 
-    def _lasts(self, column: "_Column", risk: Risk) -> bool:
-        """Return whether the earlier half's best cut serves the later half."""
-        middle = float(np.median(risk.leave[risk.dead]))
-        early = column.blocks(risk.between(-np.inf, middle))
-        late = column.blocks(risk.between(middle, np.inf))
-        cut = best_cut(early, self.terms.least / 2, 1.0, self.rng, 1.0)
+    def _lasts(self, column: Column, risk: Risk) -> bool:
+        """Return whether the best cut of each past serves what came next."""
+        shares = np.arange(1, FOLDS + 1) / FOLDS
+        moments = np.quantile(risk.leave[risk.dead], shares).tolist()
+        return all(
+            self._serves(column, risk, now, then) for now, then in pairwise(moments)
+        )
+
+    def _serves(self, column: Column, risk: Risk, now: float, then: float) -> bool:
+        past = column.blocks(risk.between(-np.inf, now))
+        after = column.blocks(risk.between(now, then))
+        cut = best_cut(past, self.terms.least / FOLDS, 1.0, self.rng, 1.0)
         if not cut.left:
             return False
         side = np.zeros(len(column.values), dtype=np.intp)
         side[list(cut.left)] = 1
-        return carried_gain(early, late, side) > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """An attribute cut into blocks: categories, or stretches of a number."""
-
-    name: str
-    label: Ints
-    values: tuple[str | float | None, ...]  # a block's category or upper end
-    ordered: bool
-
-    @classmethod
-    def of(cls, name: str, column: Values, risk: Risk, terms: Terms) -> "_Column":
-        gone = is_missing(column)
-        sizes = (
-            as_numbers(column)
-            if column.dtype.kind != "b"
-            else np.full(gone.shape, np.nan)
-        )
-        if not np.any(np.isnan(sizes) & ~gone) and not gone.all():
-            return _stretches(name, sizes, terms)
-        return _categories(name, column, risk, terms)
-
-    def blocks(self, risk: Risk) -> Blocks:
-        deaths, time = totals(risk, self.label, len(self.values))
-        return Blocks(deaths, time, self.ordered, self.values[-1] is None)
-
-    def dispersion(self, risk: Risk, periods: int) -> float:
-        edges = np.linspace(risk.entry.min() - 1e-9, risk.leave.max(), periods + 1)
-        return dispersion(*cells(risk, self.label, len(self.values), edges))
-
-    def rule(self, cut: Cut, blocks: Blocks) -> Filter:
-        """Return the filter of one side; new and rare values are on the other."""
-        left = set(cut.left)
-        right = set(range(len(self.values))) - left
-        if self.ordered:
-            return self._at_most(left, right)
-        heavier = blocks.time[list(left)].sum() > blocks.time[list(right)].sum()
-        rest = self.values.index(OTHER) in left if OTHER in self.values else heavier
-        return self._among(right if rest else left)
-
-    def _among(self, side: set[int]) -> Filter:
-        values = [self.values[i] for i in sorted(side)]
-        there = tuple(v for v in values if isinstance(v, str))
-        parts: list[Filter] = [In(self.name, there)] if there else []
-        if None in values:
-            parts.append(Missing(self.name))
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
-
-    def _at_most(self, left: set[int], right: set[int]) -> Filter:
-        """Return the filter of the side of the smaller numbers."""
-        values = [self.values[i] for i in (left if 0 in left else right)]
-        end = max(v for v in values if isinstance(v, float))
-        if np.isinf(end):  # all numbers are on one side, missing values on the other
-            return Not(Missing(self.name))
-        below = Compare(self.name, "<=", end)
-        return Some((below, Missing(self.name))) if None in values else below
-
-
-def _categories(name: str, column: Values, risk: Risk, terms: Terms) -> _Column:
-    gone = is_missing(column)
-    texts = column.astype(str)
-    found, label = np.unique(np.where(gone, "", texts), return_inverse=True)
-    label = np.where(gone, found.size, label)  # missing values are a category
-    rate = risk.dead.sum() / risk.time.sum()
-    expected = rate * np.bincount(label, risk.time, found.size + 1)
-    common = np.flatnonzero(expected >= terms.rare)
-    block = np.full(found.size + 1, common.size)
-    block[common] = np.arange(common.size)
-    label = block[label]
-    values: list[str | float | None] = [
-        None if i == found.size else str(found[i]) for i in common.tolist()
-    ]
-    if np.any(label == common.size):
-        values.append(OTHER)
-    return _Column(name, label, tuple(values), ordered=False)
-
-
-def _stretches(name: str, sizes: Floats, terms: Terms) -> _Column:
-    gone = np.isnan(sizes)
-    shares = np.arange(1, terms.stretches) / terms.stretches
-    ends = np.unique(np.quantile(sizes[~gone], shares, method="lower"))
-    label = np.searchsorted(ends, sizes)
-    values: list[float | None] = [*ends.tolist(), np.inf]
-    if gone.any():
-        label = np.where(gone, len(values), label)
-        values.append(None)
-    return _Column(name, label, tuple(values), ordered=True)
+        return carried_gain(past, after, side) > 0
 
 
 def _finished(
