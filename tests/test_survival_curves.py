@@ -137,6 +137,19 @@ def test_rounding_ages_to_a_grid_changes_little():
     assert coarse.survival(t) == pytest.approx(fine.survival(t), abs=0.03)
 
 
+def test_many_different_ages_are_put_on_a_grid():
+    rng = np.random.default_rng(6)
+    lower = 20 * rng.weibull(1.3, 8000)
+    data = of(lower, lower + rng.uniform(0.5, 1.5, 8000))
+    found = Turnbull().fit(data)
+    assert found.status_ is CurveStatus.OK
+    assert found.time_.size < 1000
+    t = np.array([5.0, 20.0])
+    assert found.survival(t + 0.5) == pytest.approx(
+        np.exp(-((t / 20) ** 1.3)), abs=0.02
+    )
+
+
 @BOTH
 def test_statuses_say_what_the_spells_can_tell(curve):
     t = np.array([0.0, 5.0])

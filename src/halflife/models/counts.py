@@ -59,13 +59,13 @@ def slopes(law: Law, count: Floats, mean: Floats, d: float) -> list[Floats]:
     if law == "poisson":
         return [value, first, none, second, none, none]
     wide, narrow = at(0, 1), at(0, -1)
-    twist = at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)
+    twist = at(1, 1) + at(-1, -1) + 2 * value - more - less - wide - narrow
     return [
         value,
         first,
         (wide - narrow) / (2 * _NUDGE),
         second,
-        twist / (4 * _NUDGE**2),
+        twist / (2 * _NUDGE**2),
         (wide - 2 * value + narrow) / _NUDGE**2,
     ]
 

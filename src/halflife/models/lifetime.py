@@ -220,7 +220,8 @@ class WeibullLifetime:
             doubt = special.erfc(z / np.sqrt(2.0))
             days = max(self.exposure_ + self.prior_days, 1e-9)
             return 0.0, float(-np.log(doubt)) / days
-        wide = float(np.exp(z * np.sqrt(self.covariance_[0, 0]) / self.rate_))
+        error = float(np.sqrt(self.covariance_[0, 0])) / self.rate_
+        wide = float(np.exp(min(z * error, _WIDE)))
         return self.rate_ / wide, self.rate_ * wide
 
     def _hazard_to(self, t: Floats) -> Floats:
