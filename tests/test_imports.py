@@ -77,6 +77,23 @@ def test_nothing_that_can_be_read_is_an_error():
         fold(snapshots(b"{"), READER)
 
 
+def test_a_listing_that_drops_some_at_random_still_tells_the_deaths():
+    rng = np.random.default_rng(5)
+    alive, fresh, died, bodies = set(range(500)), 500, 0, []
+    for _ in range(120):
+        dead = [k for k in sorted(alive) if rng.random() < 0.01]
+        alive -= set(dead)
+        died += len(dead)
+        alive |= set(range(fresh, fresh + 5))
+        fresh += 5
+        bodies.append(body(str(k) for k in sorted(alive) if rng.random() >= 0.02))
+    history = fold(snapshots(*bodies), READER)
+    assert all(s.valid for s in history.snapshots)
+    gone = sum(s.gone_by < INF for s in history.spells)
+    twice = 500 * 120 * 0.02**2  # dropped twice in a row: as good as gone
+    assert abs(gone - died - twice) <= 3 * np.sqrt(died + twice)
+
+
 # Folders of files
 
 

@@ -17,6 +17,7 @@ from halflife.item import Item
 from halflife.observation import Looks
 from halflife.stores import files, schema
 from halflife.stores.sqlite import SqliteStore
+from halflife.tracking import Listing, Tracker
 from store_looks import present
 
 FLIPS = 50
@@ -380,3 +381,26 @@ def test_an_upgrade_that_fails_half_way_leaves_the_file_as_it_was(path):
     names, version = tables(path)
     assert version == 1
     assert "life" not in names
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE life SET gone_by = first_seen", "bounds or attributes of 1 lives"),
+        ("UPDATE life SET attributes = '{'", "bounds or attributes of 1 lives"),
+        ("UPDATE staged SET listing = x'00'", "the answer of cars that waits"),
+    ],
+)
+def test_verify_finds_lives_that_make_no_sense(path, damage, said):
+    with SqliteStore.open(path, create=True) as store:
+        run = store.begin(["cars"], 0.0, lease=1.0)
+        tracker = Tracker()
+        tracker.take(Listing(0.0, {"a": {"price": 1}}))
+        store.save_register(run, "cars", tracker.news())
+        store.stage(run, "cars", Listing(1.0, {}), "why")
+        assert store.verify() == []
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(damage)
+    with SqliteStore.open(path) as store:
+        (found,) = store.verify()
+        assert said in found

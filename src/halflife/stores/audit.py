@@ -1,5 +1,6 @@
 """Whether the state file is whole and still adds up."""
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ def problems(db: sqlite3.Connection) -> list[str]:
         return found
     broken = db.execute("PRAGMA foreign_key_check")
     found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
-    return [*found, *_folds(db), *_held(db), *_copies(db), *_ledger(db)]
+    parts = (_folds(db), _held(db), _copies(db), _ledger(db), _lives(db))
+    return [*found, *(problem for part in parts for problem in part)]
 
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
@@ -67,3 +69,21 @@ def _ledger(db: sqlite3.Connection) -> Iterator[str]:
     query = "SELECT run FROM ledger GROUP BY run HAVING sum(requests) < 0"
     for (run,) in db.execute(query):
         yield f"run {run} gave back more requests than it was charged"
+
+
+def _lives(db: sqlite3.Connection) -> Iterator[str]:
+    """Check that lives are bounded by looks in their order, and can be read."""
+    wrong = db.execute(
+        "SELECT count(*) FROM life WHERE first_seen > last_seen"
+        " OR absent_before >= first_seen OR gone_by <= last_seen"
+        " OR missing_since <= last_seen OR NOT json_valid(attributes)"
+    ).fetchone()[0]
+    if wrong:
+        yield f"the bounds or attributes of {wrong} lives make no sense"
+    for name, packed in db.execute(
+        "SELECT name, listing FROM staged JOIN source ON source.id = source"
+    ):
+        try:
+            json.loads(zlib.decompress(packed))
+        except (ValueError, zlib.error) as error:
+            yield f"the answer of {name} that waits cannot be read: {error}"
