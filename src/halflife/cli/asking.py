@@ -152,11 +152,15 @@ def _of_pages(
     """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
     from halflife.config import Config
+    from halflife.errors import UsageError
     from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
+    chosen = [s for s in settings.named(sources or ()) if s.kind == "pages"]
+    if settings.source and not chosen:
+        raise UsageError("there are set sources only; name the one to forecast")
     with wiring.reading(settings) as store:
-        seen = wiring.outlook(settings, store, settings.named(sources or ()))
+        seen = wiring.outlook(settings, store, chosen)
     rows, below = answers.forecast_rows(seen.view, ahead, target)
     if json:
         head = {"measure": "freshness", "confidence": 0.95, "target": target}

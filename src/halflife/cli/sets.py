@@ -86,15 +86,22 @@ def known(config: Config, name: str) -> Collection:
         names = store.collections()
         if name in names:
             return store.collection(name)
+    if name in listings(config):
+        raise UsageError(f"{name} was never looked at; run `halflife sync {name}`")
+    place = config.store_path.name
     if not names:
         raise UsageError(
-            f"no set source is named {name!r}: {config.store_path.name} holds none; "
+            f"no set source is named {name!r}: {place} holds none; "
             "see `halflife import --help`"
         )
     raise UsageError(
-        f"no set source is named {name!r} in {config.store_path.name}; "
-        f"it has {', '.join(names)}"
+        f"no set source is named {name!r} in {place}; it has {', '.join(names)}"
     )
+
+
+def listings(config: Config) -> list[str]:
+    """Return the names of the set sources in the settings."""
+    return [source.name for source in config.source if source.kind == "listing"]
 
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
@@ -122,15 +129,13 @@ def meant(names: Sequence[str], given: Path | None) -> Collection | None:
     if not names:
         return None
     config = settings(given)
-    if not config.store_path.exists():
-        return None
     with wiring.reading(config) as store:
-        sets = store.collections()
-        if len(names) == 1 and names[0] in sets:
-            return store.collection(names[0])
+        sets = {*store.collections(), *listings(config)}
+    if sets & set(names):
+        if len(names) > 1:
+            raise UsageError("a set source is forecast alone; name no other beside it")
+        return known(config, names[0])
     wrong = set(names) - {source.name for source in config.source}
-    if wrong & set(sets):
-        raise UsageError("a set source is forecast alone; name no other beside it")
     return known(config, min(wrong)) if wrong and sets else None
 
 
