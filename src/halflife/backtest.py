@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
 from halflife.lives import Collection
-from halflife.metrics.intervals import mean_interval, series_interval
+from halflife.metrics.intervals import mean_interval
 from halflife.models import decay
 from halflife.models.census import METRICS, Census
 from halflife.models.conformal import inside
@@ -160,32 +160,36 @@ def adaptive_gain(
     As in papers/000, s. 6.1: trained on the first 30 days, synchronised every
     ``cycle`` days after, quality forecast for the end of each cycle. ``gain`` is
     1 - SSE(adapted) / SSE(static); ``low`` and ``high`` bound it by batch means over
-    blocks of cycles.
+    blocks of cycles. The sum of squares of a Kalman filter stands beside them.
     """
     census = Census.of(collection)
     series, lags, trained, truth = _cycles(census, cycle, METRICS.index(metric))
     if truth.size == 0:
-        return {"cycles": 0, "static": 0.0, "adaptive": 0.0,
-                "gain": 0.0, "low": 0.0, "high": 0.0}  # fmt: skip
+        names = ("cycles", "static", "adaptive", "kalman", "gain", "low", "high")
+        return dict.fromkeys(names, 0.0)
     squares = []
     for coefficients in (
         decay.static(series, lags, trained),
         decay.adapted(series, lags, trained),
+        decay.filtered(series, lags, trained),
     ):
         recent = decay.recent_values(series, max([*lags, 1]))[:-1]
         steps = np.diff(series.place).astype(np.float64)
         loss = decay.roll(coefficients[:-1], lags, recent, steps)
         squares.append((np.exp(loss)[-truth.size :] - truth) ** 2)
-    static, adapted = squares
+    static, adapted, kalman = squares
     scale = max(float(static.mean()), 1e-30)
-    less = series_interval((static - adapted) / scale)
+    parts = np.array_split((static - adapted) / scale, min(10, truth.size))
+    less = mean_interval(np.array([part.mean() for part in parts]))
+    gain = float((static - adapted).mean()) / scale
     return {
         "cycles": truth.size,
         "static": float(static.sum()),
         "adaptive": float(adapted.sum()),
-        "gain": less.mean,
-        "low": less.low,
-        "high": less.high,
+        "kalman": float(kalman.sum()),
+        "gain": gain,
+        "low": gain - (less.mean - less.low),
+        "high": gain + (less.high - less.mean),
     }
 
 
