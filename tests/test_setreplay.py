@@ -181,6 +181,9 @@ def test_the_longest_fixed_interval_keeps_the_target(source):
     assert score.syncs == replay.score(best).syncs
     longer = replay.score(Fixed(best.days + 1))
     assert longer.below > 0.05 or longer.syncs == score.syncs
+    stricter, score = replay.longest_fixed(at_ends=True)
+    assert stricter.days <= best.days
+    assert score.missed <= 0.05
 
 
 @pytest.mark.parametrize("schedule", [Threshold(0.8), PacedThreshold(0.8)])

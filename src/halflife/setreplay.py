@@ -178,17 +178,20 @@ class SetReplay:
             spent[made[made > 0]] += share[made[made > 0]]
         return spent
 
-    def longest_fixed(self, allowed: float = 0.05) -> tuple[Fixed, Score]:
+    def longest_fixed(
+        self, allowed: float = 0.05, *, at_ends: bool = False
+    ) -> tuple[Fixed, Score]:
         """Return, in hindsight, the longest fixed interval that keeps the target.
 
-        That is, with recall below the target for at most the allowed share of time;
+        That is, with recall below the target for at most the allowed share of time,
+        or at the ends of at most that share of cycles, as a threshold promises;
         every look if none does. Intervals are multiples of the usual gap.
         """
         gap = float(np.median(np.diff(self.source.looks)))
         best, score = Fixed(gap), self.score_of([self.evenly(gap)])
         for times in range(2, self.source.looks.size - self._start):
             found = self.score_of([self.evenly(times * gap)])
-            if found.below <= allowed:
+            if (found.missed if at_ends else found.below) <= allowed:
                 best, score = Fixed(times * gap), found
             if found.syncs == 0 or found.below > 0.5:
                 break
