@@ -7,9 +7,11 @@ import pyarrow as pa
 
 from halflife.errors import UsageError
 from halflife.sources.objects import load_parquet
+from halflife.stores.memory import MemoryStore
 from objects_folder import REAL, tables, write
 
 START = 20454.0  # 2026-01-01
+LIVED = ("first_seen", "last_seen")
 
 
 def test_a_folder_becomes_a_collection(tmp_path):
@@ -91,6 +93,33 @@ def test_an_empty_history_is_a_collection_of_nothing(tmp_path):
     }
     found = load_parquet(write(tmp_path, content), "cars")
     assert len(found.lives) == found.looks.size == found.changed.size == 0
+
+
+def test_moments_are_read_to_the_microsecond(tmp_path):
+    content = tables()
+    content["snapshots"]["taken_at"] = content["snapshots"]["date"]
+    for columns in content.values():
+        for name in columns.keys() & {"seen_from", "taken_at", *LIVED}:
+            days = columns[name].cast(pa.int32()).to_pylist()
+            moments = [round((day + 0.5) * 86400e9) + 1 for day in days]
+            columns[name] = pa.array(moments, pa.timestamp("ns", "UTC"))
+    found = load_parquet(write(tmp_path, content), "cars")
+    assert (found.looks - START).tolist() == [0.5, 1.5, 2.5, 3.5, 5.5]
+    assert (found.lives.first_seen - START).tolist() == [1.5, 0.5, 5.5]
+
+
+def test_odd_attributes_can_be_kept(tmp_path):
+    content = tables()
+    dates = pa.array([None, *content["lifetimes"]["last_seen"].to_pylist()[1:]])
+    content["lifetimes"]["sold"] = dates
+    content["lifetimes"]["tags"] = pa.array([["x"], None, []])
+    found = load_parquet(write(tmp_path, content), "cars")
+    store = MemoryStore()
+    run = store.begin(["cars"], 0.0, lease=1.0)
+    store.save_collection(run, found)
+    kept = store.collection("cars").lives.attributes
+    assert kept["sold"].tolist() == [None, "2026-01-06", "2026-01-06"]
+    assert kept["tags"][0] == "['x']"
 
 
 @pytest.mark.real

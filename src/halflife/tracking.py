@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Scalar]
 
 NEVER = float("inf")
+_PLAIN = (str, int, float)
 OUTAGE_SHARE = 0.9  # of a group's objects missing at once
 OUTAGE_LEAST = 10  # objects that a group must have for that to mean anything
 LARGEST_INT = 2**63
@@ -183,11 +184,21 @@ def spells_of(lives: Lives) -> list[Spell]:
 
 
 def _plain(values: Values) -> list[Scalar]:
-    """Return a column as plain values; what is not a number is nothing."""
-    plain: list[Scalar] = values.tolist()
+    """Return a column as plain values; what is not a number is nothing.
+
+    >>> _plain(np.array([1.5, np.nan])), _plain(np.array(["2026-01-02"], "M8[D]"))
+    ([1.5, None], ['2026-01-02'])
+    """
+    if values.dtype.kind in "mM":
+        absent = np.isnat(values).tolist()
+        texts = values.astype(str).tolist()
+        return [None if a else t for a, t in zip(absent, texts, strict=True)]
+    plain: list[Any] = values.tolist()
     if values.dtype.kind == "f":
         good = np.isfinite(values).tolist()
         return [v if fine else None for v, fine in zip(plain, good, strict=True)]
+    if values.dtype.kind == "O":
+        return [v if v is None or isinstance(v, _PLAIN) else str(v) for v in plain]
     return plain
 
 

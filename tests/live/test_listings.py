@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -12,6 +13,7 @@ from halflife.config import Config
 from halflife.errors import AlreadyRunning, BudgetSpent, ConfigError, UsageError
 from halflife.live import listings, wiring
 from halflife.stores.memory import MemoryStore
+from halflife.tracking import Listing, Tracker
 
 BEGAN = 20_000.0
 
@@ -43,7 +45,8 @@ def server():
     server.daemon_threads = True
     server.status, server.body = 200, b"[]"
     server.url = f"http://127.0.0.1:{server.server_address[1]}/jobs.json"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    serve = partial(server.serve_forever, poll_interval=0.02)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -204,3 +207,44 @@ def test_settings_that_cannot_be_read_are_refused(tmp_path):
 
 def test_a_listing_is_no_page(keep):
     assert wiring.items(keep.config.source) == []
+
+
+def test_a_live_listing_goes_on_from_an_imported_history(keep):
+    tracker = Tracker(group="firm")
+    for at in range(10):
+        records = {k: {"id": k, "firm": "f"} for k in keys(30 - at)}
+        tracker.take(Listing(BEGAN - 20.0 + at, records))
+    run = keep.store.begin(["jobs"], BEGAN - 1.0, lease=0.5)
+    keep.store.save_collection(run, tracker.register().collection("jobs"))
+    keep.store.finish(run, BEGAN - 1.0)
+    looked = keep(keys(20))
+    assert (looked.change.arrived, looked.change.updated, looked.held) == (0, 0, "")
+    assert looked.change.missing == 2  # one of them for the second time
+    assert keep([]).held
+
+
+def test_numbered_pages_and_chosen_fields_come_from_the_settings(tmp_path, server):
+    base = server.url.removesuffix("/jobs.json")
+    text = (
+        "[fetch]\ndelay = 0.0\n"
+        '[[source]]\nname = "jobs"\nkind = "listing"\nallow = ["127.0.0.0/8"]\n'
+        f'page_url = "{base}/jobs?page={{n}}"\nformat = "html"\nrecords = "li"\n'
+        'key = "link"\nfields = {link = "a@href", title = "a"}\n'
+    )
+    config = Config.parse(text, tmp_path / "halflife.toml")
+    server.body = b"<ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul>"
+    store = MemoryStore()
+    looked = asyncio.run(listings.sync(config, store, config.source[0]))
+    assert (looked.listed, looked.requests) == (2, 3)
+    attributes = store.collection("jobs").lives.attributes
+    assert attributes["title"].tolist() == ["One", "Two"]
+
+
+def test_a_reader_that_cannot_work_is_refused_before_anything_is_sent(keep):
+    source = keep.config.source[0].model_copy(
+        update={"format": "json", "records": "a["}
+    )
+    work = listings.sync(keep.config, keep.store, source, clock=keep.clock)
+    with pytest.raises(ConfigError, match="no JMESPath"):
+        asyncio.run(work)
+    assert keep.store.spent(0.0) == 0

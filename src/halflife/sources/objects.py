@@ -98,7 +98,7 @@ def _days(table: Table, column: str, missing: float) -> Floats:
     if pa.types.is_date(kind):
         found, unit = values.cast(pa.date32()).cast(pa.int32()), 1.0
     else:
-        moments = values.cast(pa.timestamp("us", kind.tz))
+        moments = values.cast(pa.timestamp("us", kind.tz), safe=False)
         found, unit = moments.cast(pa.int64()), 86400e6
     days = found.to_numpy(zero_copy_only=False).astype(np.float64) / unit
     absent = values.is_null().to_numpy(zero_copy_only=False)
