@@ -30,7 +30,8 @@ dl.facts dt{color:var(--soft);font-size:14px}
 dl.facts dd{margin:0;font-size:22px;font-variant-numeric:tabular-nums}
 dl.facts dd small{display:block;font-size:13px;color:var(--soft)}
 section{border-top:1px solid var(--edge);padding:26px 0 14px}
-.charts{display:flex;flex-wrap:wrap;gap:12px 20px;margin:10px 0}
+.charts{display:flex;flex-wrap:wrap;align-items:flex-start;gap:12px 20px;
+margin:10px 0}
 .charts figure{margin:0;flex:1 1 440px;max-width:660px;min-width:min(100%,300px)}
 .charts figure:only-child{max-width:none}
 .charts .scroll{flex:1 1 300px;min-width:0}
@@ -40,7 +41,7 @@ table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;
 margin:8px 0 12px}
 th,td{padding:4px 14px 4px 0;text-align:left;white-space:nowrap;
 border-bottom:1px solid var(--edge)}
-th{color:var(--soft);font-weight:600}
+th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom}
 td.n,th.n{text-align:right}
 .data{font-size:14px;color:var(--soft)}
 footer{color:var(--soft);font-size:14px;border-top:1px solid var(--edge);
