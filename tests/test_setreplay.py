@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from halflife.policies.threshold import (
     Fixed,
+    Pace,
     PacedThreshold,
     Priced,
     Threshold,
@@ -217,6 +218,22 @@ def test_expected_recall_of_a_steady_source_is_the_same_as_precision():
     ahead = np.array([0.5, 5.0, 50.0])
     assert expected(paced, ahead, "recall") == pytest.approx(np.exp(-0.1 * ahead))
     assert expected(paced, ahead, "precision") == pytest.approx(np.exp(-0.1 * ahead))
+
+
+def test_expected_recall_of_few_objects_is_the_mean_over_what_may_be_there():
+    rng = np.random.default_rng(7)
+    paced = Pace(0.7, 0.1, 0.4, 9.0, 9.0, 1.0, 1.0)
+    kept = rng.poisson(0.7 * np.exp(-0.1 * 3.0), 200_000)
+    new = rng.poisson(0.4 * -np.expm1(-0.1 * 3.0) / 0.1, 200_000)
+    recall = np.where(kept + new > 0, kept / np.maximum(kept + new, 1), 1.0)
+    guess = expected(paced, np.array([3.0]), "recall")
+    assert guess[0] == pytest.approx(recall.mean(), abs=0.005)
+
+
+@pytest.mark.parametrize("schedule", [PacedThreshold(), Priced(0.1)])
+def test_an_empty_source_is_looked_at_again_before_long(schedule):
+    empty = grown(np.random.default_rng(0), [1.0], days=30, arrivals=0.0, start=0)
+    assert schedule(empty) < 30.0 + 30.0
 
 
 def test_what_a_sync_buys_is_the_formula_of_the_index():

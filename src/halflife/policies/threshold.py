@@ -156,7 +156,8 @@ def pace(known: Collection, window: float = 45.0) -> Pace:
 
     Over a gap g that k of n objects outlasted, ``gone`` is -ln(k/n)/g, weighted by
     n g. An object that comes and goes within a gap is not seen, so the arrivals of
-    a gap are those seen times x / (1 - exp(-x)), x = gone g.
+    a gap are those seen times x / (1 - exp(-x)), x = gone g. Half an end, of one
+    object more, and half an arrival are added: what did not happen yet still may.
     """
     size, ends, news, gap = _gaps(known, window)
     held = float(size[-1]) if size.size else 0.0
@@ -165,10 +166,11 @@ def pace(known: Collection, window: float = 45.0) -> Pace:
         return Pace(held, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
     kept = np.maximum(size - ends, 0.0) + 0.5
     decay = float((size * np.log((size + 0.5) / kept)).sum())
-    gone = max(decay, 0.0) / max(float(size @ gap), 1e-9)
+    span = float(gap.sum())
+    gone = (max(decay, 0.0) + 0.5) / (float(size @ gap) + span)
     x = gone * gap
     seen = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(x, 1e-9), 1.0)
-    come = float(news.sum() / (seen * gap).sum())
+    come = float((news.sum() + 0.5) / (seen * gap).sum())
     died = -np.expm1(-x)
     return Pace(
         held,
@@ -210,14 +212,18 @@ def _spread(seen: Floats, mean: Floats, variance: Floats) -> float:
 def expected(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
     """Return the expected quality so many days after the last look.
 
-    precision = exp(-a t), recall = n exp(-a t) / (n exp(-a t) + m (1-exp(-a t))/a)
-    with n objects, ends a and arrivals m. Papers/000, s. 3.3. Of nothing: 1.
+    precision = exp(-a t). With k = n exp(-a t) objects kept of n and
+    m (1 - exp(-a t)) / a new ones of m a day, s in all, recall is k / s: papers/000,
+    s. 3.3. Where few are left, both counts are Poisson, and of nothing nothing is
+    missed: then its mean is exactly k/s (1 - exp(-s)) + exp(-s).
     """
     kept, new = _kept_and_new(paced, ahead)
     if measure == "precision":
         return np.exp(-paced.gone * ahead)
     there = kept + new
-    return np.divide(kept, there, out=np.ones_like(there), where=there > 0)
+    share = np.divide(kept, there, out=np.ones_like(there), where=there > 0)
+    found: Floats = share + (1.0 - share) * np.exp(-there)
+    return found
 
 
 def lower(paced: Pace, ahead: Floats, measure: Measure, confidence: float) -> Floats:
