@@ -131,6 +131,16 @@ def test_when_is_where_the_lower_bound_crosses_the_level(steady, metric):
     assert before > 0.8 > after
 
 
+def test_a_source_that_is_empty_now_may_fill_again():
+    rng = np.random.default_rng(3)
+    born = rng.uniform(0, 40, 200)
+    world = collection(np.arange(41.0), born, np.minimum(born + 5.0, 39.5))
+    told = forecast(world, 40.0, [2.0])
+    assert told.status == "nothing held"
+    assert told.new.low[0] <= 10.0 <= told.new.high[0]
+    assert told.gone.mean[0] == 0
+
+
 def test_when_knows_never_and_already(steady):
     assert when(steady, 150.0, "precision", 0.0) is None
     assert when(steady, 190.0, "precision", 0.9) == 0.0

@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
         "rivals": against,
         "adaptive": gains(asked.folder),
     }
-    sys.stdout.write(json.dumps(study, indent=1) + "\n")
+    sys.stdout.write(json.dumps(study, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":

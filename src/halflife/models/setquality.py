@@ -212,10 +212,12 @@ def forecast(
     if census.looks.size == 0:
         return _ignorant(at, 0, confidence, "no look yet")
     days = np.maximum(at - census.looks[-1], 0.0)
-    if census.looks.size == 1 or census.size[-1] == 0:
-        why = "one look only" if census.size[-1] else "nothing held"
-        return _ignorant(at, int(census.size[-1]), confidence, why)
+    if census.looks.size == 1:
+        return _ignorant(at, int(census.size[-1]), confidence, "one look only")
     study = Study(census)
+    if census.size[-1] == 0:
+        blank = _ignorant(at, 0, confidence, "nothing held")
+        return replace(blank, new=_arrivals(study.experts, days))
     losses = np.stack([_loss(study, float(d), confidence) for d in days], axis=-1)
     return _told(losses, at, census, confidence)
 
@@ -294,6 +296,13 @@ def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast
     quality = Band(one, zero, one)
     gone = Band(zero, zero, size * one)
     return SetForecast(at, size, quality, quality, gone, gone, confidence, why)
+
+
+def _arrivals(experts: Experts, days: Floats) -> Band:
+    """Return how many will have come, at the mean pace so far, with wide bounds."""
+    mean = experts.rates(np.inf)[1][-1] * days
+    half = 3.0 * np.sqrt(mean + (DISPERSION * mean) ** 2)
+    return Band(mean, np.maximum(mean - half, 0.0), mean + half)
 
 
 def when(
