@@ -2,8 +2,9 @@
 
 import sys
 
+from halflife.register import Listing
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Listing, Tracker
+from halflife.tracking import Tracker
 
 
 def look(number):

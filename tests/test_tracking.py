@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.errors import UsageError
-from halflife.tracking import Listing, Register, Tracker, Version, columns
+from halflife.register import Listing, Register, Version, columns
+from halflife.tracking import Tracker
 
 INF = np.inf
 KEYS = "abcd"

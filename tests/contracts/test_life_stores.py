@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from contracts.test_stores import STORES
 from halflife.errors import LeaseLost, UsageError
+from halflife.register import Listing, Register, Snapshot
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Listing, Register, Snapshot, Tracker
+from halflife.tracking import Tracker
 
 KEYS = ("a", "b", "é")
 values = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3))

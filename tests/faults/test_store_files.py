@@ -15,9 +15,10 @@ from halflife.errors import Damaged, HalflifeError, StoreError, TooNew, UsageErr
 from halflife.host import HostState
 from halflife.item import Item
 from halflife.observation import Looks
+from halflife.register import Listing
 from halflife.stores import files, schema
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Listing, Tracker
+from halflife.tracking import Tracker
 from store_looks import present
 
 FLIPS = 50

@@ -12,8 +12,9 @@ import pytest
 from halflife.config import Config
 from halflife.errors import AlreadyRunning, BudgetSpent, ConfigError, UsageError
 from halflife.live import listings, wiring
+from halflife.register import Listing
 from halflife.stores.memory import MemoryStore
-from halflife.tracking import Listing, Tracker
+from halflife.tracking import Tracker
 
 BEGAN = 20_000.0
 

@@ -10,8 +10,8 @@ pytest.importorskip("pyarrow")
 from pyarrow import parquet
 
 from halflife.models.guard import DeleteGuard
+from halflife.register import Register
 from halflife.sources.objects import load_parquet
-from halflife.tracking import Register
 from objects_folder import REAL
 
 pytestmark = pytest.mark.real

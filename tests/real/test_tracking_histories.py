@@ -5,8 +5,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from halflife.register import Listing
 from halflife.sources.objects import load_parquet
-from halflife.tracking import Listing, Tracker
+from halflife.tracking import Tracker
 from objects_folder import REAL
 
 pytestmark = pytest.mark.real

@@ -11,11 +11,12 @@ from halflife.live import network, wiring
 from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
+from halflife.register import Listing, Register
 from halflife.sources.listing import ListingSettings, look
 from halflife.sources.records import Reader
 from halflife.stores import Run, Store
 from halflife.stores.lives import Staged
-from halflife.tracking import Change, Listing, Register, Tracker
+from halflife.tracking import Change, Tracker
 
 HOURS = 24.0
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from halflife.errors import SourceError, UsageError
 from halflife.models.guard import DeleteGuard
+from halflife.register import Listing, Register
 from halflife.sources.records import Reader
-from halflife.tracking import Listing, Register, Tracker
+from halflife.tracking import Tracker
 
 AGREEING = 3  # odd snapshots in a row that make it true
 REFUSED = 0.05  # share of bad records above which a listing is not complete

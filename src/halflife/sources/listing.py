@@ -9,12 +9,12 @@ from yarl import URL
 
 from halflife.budget import Purse
 from halflife.errors import BudgetSpent, SourceError, Unreachable, UsageError
+from halflife.register import Attributes, Listing
 from halflife.sources.addresses import check_url, host_of, parse_reference, parse_url
 from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
 from halflife.sources.records import MOST, Page, Reader
 from halflife.sources.terms import Access
-from halflife.tracking import Attributes, Listing
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from halflife.errors import ConfigError, SourceError
+from halflife.register import Attributes, Scalar
 from halflife.sources.markup import Elements, check_selector
 from halflife.sources.text import to_text
-from halflife.tracking import Attributes, Scalar
 
 FORMATS = ("json", "jsonl", "csv", "html")
 MOST = 200_000  # records of one listing

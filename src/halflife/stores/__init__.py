@@ -14,7 +14,7 @@ from halflife.host import HostState
 from halflife.item import Item
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation
-from halflife.tracking import Listing, Register
+from halflife.register import Listing, Register
 
 if TYPE_CHECKING:
     from halflife.stores.lives import Staged

@@ -15,9 +15,7 @@ import numpy as np
 
 from halflife.errors import UsageError
 from halflife.lives import Collection
-from halflife.stores import Run
-from halflife.stores.leases import source_id
-from halflife.tracking import (
+from halflife.register import (
     NEVER,
     Attributes,
     Listing,
@@ -26,6 +24,8 @@ from halflife.tracking import (
     Spell,
     Version,
 )
+from halflife.stores import Run
+from halflife.stores.leases import source_id
 
 _SAVE_LIFE = """
 INSERT INTO life

@@ -13,9 +13,9 @@ from halflife.host import HostState
 from halflife.item import Item
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
+from halflife.register import Listing, Register
 from halflife.stores import RESUME_WITHIN, Run, lives
 from halflife.stores.shelf import Shelf, about, introduced, named
-from halflife.tracking import Listing, Register
 
 _Look: TypeAlias = tuple[str, float, int, str]
 

@@ -20,11 +20,11 @@ from halflife.host import HostState
 from halflife.item import Item
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
+from halflife.register import Listing, Register
 from halflife.stores import Run, files, leases, lives, tables
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.shelf import Shelf, about, introduced, named
-from halflife.tracking import Listing, Register
 
 
 class SqliteStore:
