@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.backtest import adaptive_gain, backtest, compare, references
+from halflife.backtest import adaptive_gain, backtest, backtest_new, compare, references
 from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS
 from halflife.models.setquality import DEFAULT, Study, forecast, quality_bounds
@@ -64,6 +64,15 @@ def test_the_back_test_makes_the_forecasts_that_were_made_then(bursty):
             again = quality_bounds(ready, np.array([look]))
             then = getattr(told, metric)
             assert np.stack(again) == pytest.approx(np.stack(then), abs=0.01)
+
+
+def test_new_objects_are_foreseen_with_bounds_that_hold(steady, bursty):
+    for world in (steady, bursty):
+        rows = backtest_new(world, [1, 7])
+        assert [row["horizon"] for row in rows] == [1.0, 7.0]
+        for row in rows:
+            assert row["coverage"] == pytest.approx(0.95, abs=0.05)
+            assert row["mae"] < row["truth"]
 
 
 def test_references_leave_out_the_beginning_and_are_not_too_many():

@@ -81,6 +81,30 @@ def backtest(
     return rows
 
 
+def backtest_new(
+    collection: Collection, horizons: Sequence[float], confidence: float = 0.95
+) -> list[dict[str, object]]:
+    """Return how well the default foresees how many new objects a copy lacks."""
+    study = Study(Census.of(collection))
+    rows: list[dict[str, object]] = []
+    for days in horizons:
+        horizon = study.at(float(days))
+        at = references(study.census, horizon.outcome.known)
+        if at.size == 0:
+            continue
+        ready, truth = horizon.newcomers(confidence), horizon.outcome.new[at]
+        size, guess = ready.scored.size[at], ready.scored.guess[at]
+        three = zip(at.tolist(), guess, size, strict=True)
+        low, middle, high = np.array([s * ready.bounds(i, g, s) for i, g, s in three]).T
+        n, mae, coverage, width = account(Band(middle, low, high), truth)
+        rows.append(
+            {"source": collection.name, "horizon": float(days), "n": n, "mae": mae,
+             "coverage": coverage, "width": width, "truth": float(truth.mean()),
+             "confidence": confidence}
+        )  # fmt: skip
+    return rows
+
+
 def account(band: Band, truth: Floats) -> tuple[int, float, float, float]:
     """Return the count, mean absolute error, coverage and mean width of forecasts."""
     return (

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from halflife.backtest import adaptive_gain, backtest, compare
+from halflife.backtest import adaptive_gain, backtest, backtest_new, compare
 from halflife.models.census import METRICS, Census
 from halflife.sources.objects import load_parquet
 
@@ -45,6 +45,15 @@ def rivals(folder: Path) -> list[dict[str, object]]:
     for path in sources(folder):
         collection = load_parquet(path, path.name)
         rows += compare(collection, horizons(Census.of(collection).step))
+    return rows
+
+
+def newcomers(folder: Path) -> list[dict[str, object]]:
+    """Return how well new objects are foreseen on every source."""
+    rows: list[dict[str, object]] = []
+    for path in sources(folder):
+        collection = load_parquet(path, path.name)
+        rows += backtest_new(collection, horizons(Census.of(collection).step))
     return rows
 
 
@@ -95,6 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
         "results": results,
         "summary": summary(results, against),
         "rivals": against,
+        "new": newcomers(asked.folder),
         "adaptive": gains(asked.folder),
     }
     sys.stdout.write(json.dumps(study, indent=1, allow_nan=False) + "\n")

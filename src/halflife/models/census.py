@@ -21,6 +21,7 @@ class Outcome:
         ahead: Days from the one to the other; what was asked for where none was.
         quality: Precision and recall then, two rows.
         loss: -log of them; of nothing kept, half an object counts as kept.
+        new: Objects there then that the copy lacks.
 
     """
 
@@ -28,6 +29,7 @@ class Outcome:
     ahead: Floats
     quality: Floats
     loss: Floats
+    new: Floats
 
     @property
     def known(self) -> Bools:
@@ -111,7 +113,8 @@ class Census:
         quality = np.where(held > 0, kept / some, 1.0)
         loss = -np.log(np.minimum(1.0, np.maximum(kept, 0.5) / some))
         apart = np.where(good, self.looks[inside] - self.looks, ahead)
-        return Outcome(np.where(good, inside, -1), apart, quality, loss)
+        new = (self.size[inside] - kept).astype(np.float64)
+        return Outcome(np.where(good, inside, -1), apart, quality, loss, new)
 
     @cached_property
     def turnover(self) -> "Turnover":

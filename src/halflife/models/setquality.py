@@ -31,6 +31,7 @@ FIRST = 14  # looks before the first forecast that is scored
 CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
 YEAR = 365.0
 HALVINGS = 4
+GROWTH = 5.0  # log of how much larger a source may become within one horizon
 
 
 class Band(NamedTuple):
@@ -163,6 +164,18 @@ class Horizon:
         scored = self.scored(metric, self.pooled[metric])
         return Calibrated(scored, self.spread[metric], confidence)
 
+    def newcomers(self, confidence: float) -> Calibrated:
+        """Return the same for what the copy lacks, as a share of its size.
+
+        With p and r the expected precision and recall, p / r - p.
+        """
+        lost, missed = self.pooled
+        guess = np.exp(np.minimum(missed - lost, GROWTH)) - np.exp(-lost)
+        scored = self.scored(RECALL, np.maximum(guess, 1e-9))
+        scored = replace(scored, found=self.outcome.new / scored.size)
+        prior = np.full(guess.size, DISPERSION**2)
+        return Calibrated(scored, dispersion(scored, prior), confidence)
+
 
 def corrected(raw: Floats, ready: Scored) -> Floats:
     """Return forecasts times what came true / what was forecast, of the past.
@@ -218,42 +231,46 @@ def forecast(
     if census.size[-1] == 0:
         blank = _ignorant(at, 0, confidence, "nothing held")
         return replace(blank, new=_arrivals(study.experts, days))
-    losses = np.stack([_loss(study, float(d), confidence) for d in days], axis=-1)
+    losses = np.empty((len(METRICS) + 1, 3, days.size))
+    for i, later in enumerate(days.tolist()):
+        losses[:, :, i] = _loss(study, later, confidence)
     return _told(losses, at, census, confidence)
 
 
 def _loss(study: Study, days: float, confidence: float) -> Floats:
-    """Return least, middle and most loss of precision and recall, days on.
+    """Return least, middle and most loss of precision and recall, and newcomers.
 
     Horizons shorter than a step, or longer than a third of the history, have no
     past: there the nearest horizon that has one tells the correction and the bounds.
     """
     census = study.census
     if days <= 0:
-        return np.zeros((len(METRICS), 3))
+        return np.zeros((len(METRICS) + 1, 3))
     told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
     horizon = study.at(told)
-    last, out = census.looks.size - 1, []
-    for metric in range(len(METRICS)):
-        ready = horizon.calibrated(metric, confidence)
-        guess = float(ready.scored.guess[last])
-        if told != days:
-            guess *= _further(study.experts, metric, told, days)
-        out.append(ready.bounds(last, guess, float(census.size[last])))
-    return np.array(out)
+    last, size = census.looks.size - 1, float(census.size[-1])
+    ready = [horizon.calibrated(m, confidence) for m in range(len(METRICS))]
+    ready.append(horizon.newcomers(confidence))
+    guess = np.array([r.scored.guess[last] for r in ready])
+    if told != days:
+        guess *= _further(study.experts, told, days)
+    bounds = [r.bounds(last, float(g), size) for r, g in zip(ready, guess, strict=True)]
+    return np.array(bounds)
 
 
-def _further(experts: Experts, metric: int, told: float, days: float) -> float:
-    """Return by how much the models think the loss differs at another horizon."""
+def _further(experts: Experts, told: float, days: float) -> Floats:
+    """Return by how much the models think losses and newcomers differ elsewhere."""
     last = experts.census.looks.size - 1
 
-    def mean(at: float) -> float:
+    def mean(at: float) -> Floats:
         ahead = np.full(last + 1, at)
-        return float(
-            np.mean([experts.expected(n, told, ahead)[metric, last] for n in POOL])
-        )
+        some = [experts.expected(n, told, ahead)[:, last] for n in POOL]
+        lost, missed = np.mean(some, axis=0)
+        new = np.exp(min(missed - lost, GROWTH)) - np.exp(-lost)
+        return np.array([lost, missed, max(new, 1e-9)])
 
-    return mean(days) / mean(told)
+    ratio: Floats = mean(days) / mean(told)
+    return ratio
 
 
 def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetForecast:
@@ -264,8 +281,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
         losses[PRECISION][:, order], axis=1
     )
     precision, recall = (_band(losses[m], size) for m in (PRECISION, RECALL))
-    kept = size * precision.mean
-    fewest, middle, most = kept * np.expm1(losses[RECALL])
+    fewest, middle, most = size * losses[-1]
     new = Band(middle, fewest, most)
     gone = Band(
         *(size * (1.0 - np.stack([precision.mean, precision.high, precision.low])))
