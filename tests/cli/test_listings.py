@@ -48,6 +48,21 @@ def test_an_emptied_listing_is_held_and_can_be_accepted(jobs, asked, told):
     assert asked("sync")[1]["listings"][0]["gone"] == 30
 
 
+def test_status_tells_what_a_listing_is_worth_and_what_waits(jobs, asked, told):
+    jobs(30)
+    told("sync")
+    code, answer = asked("status")
+    assert code == 0
+    (row,) = answer["sets"]
+    assert (row["source"], row["held"]) == ("jobs", 30)
+    assert 0 <= row["recall"]["low"] <= row["recall"]["mean"] <= 1
+    assert (answer["waiting"], answer["results"]) == ([], [])
+    jobs(0)
+    told("sync")
+    assert asked("status")[1]["waiting"][0]["source"] == "jobs"
+    assert "halflife sync --accept" in told("status")[1]
+
+
 def test_accepting_what_does_not_wait_is_a_slip(jobs, told):
     for what, said in (("7", "left nothing to decide"), ("x", "neither a run nor")):
         code, _, err = told("sync", "--accept", what)

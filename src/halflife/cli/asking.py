@@ -27,25 +27,37 @@ Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of o
 def status(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
-    """Say how fresh the copy is believed to be, and what the budget has left."""
-    from halflife.cli import show
+    """Say how good the copy is believed to be, and what the budget has left."""
+    from halflife.cli import sets, show
     from halflife.cli.answers import budget_left, freshness_now, source_rows
     from halflife.config import Config
     from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
+    pages = [source for source in chosen if source.kind == "pages"]
+    now = wiring.clock()
     with wiring.reading(settings) as store:
-        seen = wiring.outlook(settings, store, chosen)
-        rows = source_rows(seen, store, wiring.names(chosen))
-        left = budget_left(settings.budget, store, seen.now)
-    fresh = freshness_now(seen.view)
+        names = sets.named(store, chosen, everything=not sources)
+        listed = sets.status_rows(store, names, now)
+        left = budget_left(settings.budget, store, now)
+        waiting = sets.waiting_rows(store)
+        rows, fresh = [], None
+        if pages or not names:
+            seen = wiring.outlook(settings, store, pages)
+            rows = source_rows(seen, store, wiring.names(pages))
+            fresh = freshness_now(seen.view)
     if json:
-        head = {"store": str(settings.store_path), "at": show.date(seen.now)}
-        show.emit({**head, "freshness": fresh, "budget": left, "results": rows})
+        head = {"store": str(settings.store_path), "at": show.date(now)}
+        answer = {**head, "freshness": fresh, "budget": left}
+        show.emit({**answer, "sets": listed, "waiting": waiting, "results": rows})
         return
     show.table([show.flat(row) for row in rows])
-    show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
+    if fresh is not None:
+        show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
+    show.table([show.flat(row) for row in listed])
+    for row in waiting:
+        show.say("{source} waits for you: {why}; {todo}".format(**row))
     show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
 
 

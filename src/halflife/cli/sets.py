@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Self
 
 from halflife.cli import show, words
-from halflife.config import Config
+from halflife.config import Config, SourceConfig
 from halflife.errors import UsageError
 from halflife.live import wiring
 from halflife.lives import Collection
+from halflife.stores import Store
 
 METRICS = ("precision", "recall", "gone", "new")
 
@@ -122,6 +123,46 @@ def summary(collection: Collection) -> dict[str, object]:
         "first_look": show.date(looks[0]) if looks.size else None,
         "last_look": show.date(looks[-1]) if looks.size else None,
     }
+
+
+def named(
+    store: Store, chosen: Sequence[SourceConfig], *, everything: bool
+) -> list[str]:
+    """Return the set sources that are asked about; imported ones have no settings."""
+    there = store.collections()
+    wanted = {source.name for source in chosen if source.kind == "listing"}
+    return [name for name in there if everything or name in wanted]
+
+
+def status_rows(
+    store: Store, names: Sequence[str], now: float
+) -> list[dict[str, object]]:
+    """Return what the copy of each set source is believed to be worth now."""
+    rows: list[dict[str, object]] = []
+    for name in names:
+        collection = store.collection(name)
+        if not collection.looks.size:
+            rows.append({"source": name, "held": 0})
+            continue
+        asked = Asked(collection, float(collection.looks[-1]))
+        cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
+        worth = {metric: cast[metric] for metric in METRICS}
+        last = {"last_look": show.date(asked.copied)}
+        rows.append({"source": name, "held": asked.head["held"], **worth, **last})
+    return rows
+
+
+def waiting_rows(store: Store) -> list[dict[str, object]]:
+    """Return the answers that wait for somebody's decision, and what to type."""
+    return [
+        {
+            "source": staged.source,
+            "run": staged.run,
+            "why": show.plain(staged.why),
+            "todo": f"believe it with `halflife sync --accept {staged.run}`",
+        }
+        for staged in store.staged()
+    ]
 
 
 def meant(names: Sequence[str], given: Path | None) -> Collection | None:
