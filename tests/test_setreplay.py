@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -5,6 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.bench.setpolicies import grouped_schedules
+from halflife.bench.setpolicies import groups as groups_of
+from halflife.bench.setpolicies import schedules as schedules_of
+from halflife.errors import UsageError
 from halflife.policies.threshold import (
     Fixed,
     Pace,
@@ -252,6 +257,22 @@ def test_schedules_have_an_answer_for_a_source_with_nothing_to_learn(start, sche
     assert whole.looks[-1] < schedule(whole) < INF
     assert np.isfinite(schedule(whole.until(0.0)))
     assert np.isfinite(SetReplay(whole, 1.0).score(schedule).rho)
+
+
+def test_a_single_look_cannot_be_replayed(source):
+    with pytest.raises(UsageError, match="at least two looks"):
+        SetReplay(source.until(0.0), 0.0)
+
+
+@pytest.mark.parametrize("days", [10, 25])
+@pytest.mark.parametrize("rate", [1e-9, 3.0])
+def test_every_figure_of_the_bench_is_finite_on_poor_histories(days, rate):
+    rng = np.random.default_rng(0)
+    poor = grown(rng, [rate], days=days, arrivals=0.3, start=3)
+    rows = [*schedules_of(poor), *groups_of(poor), *grouped_schedules(poor)]
+    assert len(rows) > 30
+    assert "NaN" not in json.dumps(rows)
+    assert "Infinity" not in json.dumps(rows)
 
 
 def test_paired_figures_of_a_schedule_and_itself_are_nothing(source):

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from halflife.arrays import Floats, Ints
+from halflife.errors import UsageError
 from halflife.lives import Collection, Lives
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.threshold import Fixed, Schedule
@@ -123,6 +124,11 @@ class SetReplay:
     begin: float
     target: float = 0.9
     group: Ints | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be replayed."""
+        if self.source.looks.size < 2:
+            raise UsageError(f"{self.source.name}: a replay needs at least two looks")
 
     def score(self, schedules: Schedule | Sequence[Schedule]) -> Score:
         """Return how a schedule did, or one for each group."""

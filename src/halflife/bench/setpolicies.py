@@ -33,6 +33,7 @@ from halflife.sources.objects import load_parquet
 
 LEARNED = 0.6  # the share of a history that schedules and groups learn from
 EARLIER, LATER = 400, 200  # looks to learn from and to be tried on, at most
+FEWEST = 10  # looks worth a replay
 CONFIDENCES = (0.5, 0.8, 0.95)
 MEMORY = 45.0  # looks that a pace is learned from
 
@@ -277,6 +278,10 @@ def rows(folder: Path, names: Sequence[str] = ()) -> Iterator[Row]:
     found = sorted(p.parent.name for p in folder.glob("*/lifetimes.parquet"))
     for name in names or found:
         source = load_parquet(folder / name, name)
+        if source.looks.size < FEWEST:
+            why = f"{source.looks.size} looks, fewer than {FEWEST}"
+            yield {"figure": "none", "source": name, "why": why}
+            continue
         yield from schedules(source)
         yield from groups(source)
         yield from grouped_schedules(source)
