@@ -55,7 +55,8 @@ def replay(  # noqa: PLR0913  (each is an option)
 @app.command()
 def bench(
     name: Annotated[
-        str, typer.Argument(help="What to measure: allocate, fit, index or learn.")
+        str,
+        typer.Argument(help="What to measure: allocate, fit, index, learn, lifetimes."),
     ],
     *,
     items: Annotated[int | None, typer.Option(min=10, help="Pages.")] = None,

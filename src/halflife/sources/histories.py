@@ -10,7 +10,7 @@ Two layouts are read:
 """
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 
 from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
+from halflife.sources.parquet import read_table
 from halflife.sources.recorded import Recording
 
 SECONDS_A_DAY = 86400.0
@@ -135,21 +136,10 @@ def _modified(
     return np.array(item, dtype=np.intp), np.array(at, dtype=np.float64)
 
 
-def _table(path: Path, columns: Iterable[str]) -> dict[str, list[Any]]:
-    try:
-        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        raise UsageError(
-            f"{path}: reading Parquet needs an extra; install halflife[parquet]"
-        ) from error
-    if not path.exists():
-        raise UsageError(f"{path}: missing; the folder is not a recorded history")
-    try:
-        table: dict[str, list[Any]] = parquet.read_table(
-            path, columns=list(columns)
-        ).to_pydict()
-    except ArrowInvalid as error:
-        raise UsageError(f"{path}: cannot be read as Parquet: {error}") from error
+def _table(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
+    table: dict[str, list[Any]] = (
+        read_table(path, columns).select(list(columns)).to_pydict()
+    )
     return table
 
 

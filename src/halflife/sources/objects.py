@@ -9,15 +9,14 @@ as whole days since the epoch, or moments in UTC.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
 from halflife.errors import UsageError
 from halflife.lives import Collection, Lives, Values
-
-Table: TypeAlias = Any  # a pyarrow table: an extra, so its types may be missing
+from halflife.sources.parquet import Table, read_table
 
 _LIFE = ("object_id", "spell", "first_seen", "last_seen", "absent_before", "gone_by")
 _VERSION = ("object_id", "spell", "seen_from")
@@ -59,21 +58,8 @@ def load_parquet(folder: Path, name: str) -> Collection:
 
 
 def _table(path: Path, needed: Sequence[str]) -> Table:
-    try:
-        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        raise UsageError(
-            f"{path}: reading Parquet needs an extra; install halflife[parquet]"
-        ) from error
-    if not path.is_file():
-        raise UsageError(f"{path}: missing; the folder is no recorded set source")
-    try:
-        table = parquet.read_table(path)
-    except (ArrowInvalid, OSError) as error:
-        raise UsageError(f"{path}: cannot be read as Parquet: {error}") from error
+    table = read_table(path, needed)
     for column in needed:
-        if column not in table.column_names:
-            raise UsageError(f"{path}: has no column {column!r}")
         _check(path, column, table[column])
     return table
 

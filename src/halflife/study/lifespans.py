@@ -101,7 +101,6 @@ def _compared(plain: ExponentialLifetime, bent: WeibullLifetime) -> dict[str, Co
         "rate per day": [m.rate_ for m in models],
         "shape": [m.shape_ for m in models],
         "mean life (days)": [m.mean() for m in models],
-        "log-likelihood": [m.log_likelihood_ for m in models],
         "AIC above best": [m.aic_ - best for m in models],
         "fit": [m.status_.name.lower().replace("_", " ") for m in models],
     }
