@@ -90,13 +90,14 @@ def test_other_forms_tell_the_same_story(here, recorded, asked, form):
     assert answer["held"] == sum(m == "BMW" and f <= 20 <= z for _, m, _, f, z in rows)
 
 
-def test_a_forecast_has_four_figures_with_bounds(cars, asked, told):
+def test_a_forecast_has_five_figures_with_bounds(cars, asked, told):
     code, answer = asked("forecast", "cars", "--from", FROM, "--at", "7d")
     assert code == 0
     (row,) = answer["results"]
-    for metric in ("precision", "recall"):
+    for metric in ("precision", "recall", "freshness"):
         assert answer[metric] == row[metric]
         check(row[metric])
+    assert row["freshness"]["mean"] <= row["precision"]["mean"] + 0.02
     check(row["gone"], most=answer["held"])
     check(row["new"], most=1e6)
     assert (row["in"], row["days"]) == ("7 days", 7.0)

@@ -149,7 +149,8 @@ def forecast(  # noqa: PLR0913  (each is an option)
     sets.only_for_pages(target)
     sure = words.share("--confidence", confidence)
     asked = sets.Asked.of(found, since, where)
-    rows = sets.forecast_rows(asked, ahead or answers.moments(days)[1:], sure)
+    ahead = ahead or answers.moments(days)[1:]
+    rows = sets.forecast_rows(asked, ahead, sure, fresh=True)
     sets.tell_forecast(asked, rows, sure, json=json)
 
 

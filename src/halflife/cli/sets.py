@@ -213,12 +213,19 @@ def tell_forecast(
 
 
 def forecast_rows(
-    asked: Asked, ahead: Sequence[float], confidence: float
+    asked: Asked, ahead: Sequence[float], confidence: float, *, fresh: bool = False
 ) -> list[dict[str, object]]:
-    """Return what a copy made then is worth so much later, a row for each time."""
-    from halflife.models.setquality import forecast
+    """Return what a copy made then is worth so much later, a row for each time.
+
+    With ``fresh`` also the share of it that is there unchanged.
+    """
+    from halflife.models.setquality import forecast, versions
 
     cast = forecast(asked.collection, asked.now, ahead, confidence)
+    unchanged = cast.precision
+    if fresh and asked.collection.changed.size:
+        each = versions(asked.collection)
+        unchanged = forecast(each, asked.now, ahead, confidence).precision
     rows = []
     for i, wait in enumerate(ahead):
         row: dict[str, object] = {
@@ -229,6 +236,9 @@ def forecast_rows(
         for metric in METRICS:
             value = getattr(cast, metric)
             row[metric] = show.figure(value.mean[i], value.low[i], value.high[i])
+        if fresh:
+            still = unchanged.mean[i], unchanged.low[i], unchanged.high[i]
+            row["freshness"] = show.figure(*still)
         row["status"] = cast.status
         rows.append(row)
     return rows
