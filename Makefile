@@ -55,7 +55,7 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 	@test -d "$(DATA)" || { echo "give a folder of recorded set sources: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
 	$(BIN)/python -m halflife.bench.objects "$(DATA)" > out/objects.json
-	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.jsonl
+	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)

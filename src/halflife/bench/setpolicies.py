@@ -296,10 +296,9 @@ def _short(rule: str, most: int = 100) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the rows of a folder."""
-    for row in rows(Path(arguments[0]), arguments[1:]):
-        sys.stdout.write(json.dumps(row) + "\n")
-        sys.stdout.flush()
+    """Print the rows of a folder as one object."""
+    found = list(rows(Path(arguments[0]), arguments[1:]))
+    sys.stdout.write(json.dumps({"results": found}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
