@@ -97,12 +97,19 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the study as JSON."""
     parser = argparse.ArgumentParser(prog="python -m halflife.bench.objects")
     parser.add_argument("folder", type=Path, help="holds one folder for each source")
-    parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument(
+        "--confidence", type=float, nargs="+", default=[0.95, 0.9], metavar="C"
+    )
     asked = parser.parse_args(arguments)
-    results, against = run(asked.folder, asked.confidence), rivals(asked.folder)
+    against = rivals(asked.folder)
+    results, pooled = [], []
+    for confidence in asked.confidence:
+        rows = run(asked.folder, confidence)
+        results += rows
+        pooled += [{"confidence": confidence, **row} for row in summary(rows, against)]
     study = {
         "results": results,
-        "summary": summary(results, against),
+        "summary": pooled,
         "rivals": against,
         "new": newcomers(asked.folder),
         "adaptive": gains(asked.folder),
