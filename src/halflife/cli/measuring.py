@@ -12,8 +12,8 @@ _BENCHES: dict[str, Callable[[int | None, int], Rows]] = {
     "allocate": lambda items, _: [allocate.run(items or 1_000_000)],
     "fit": lambda items, _: [fit.run(items or 100_000)],
     "index": lambda items, _: [policies.known_rates(items or 10_000)],
-    "lifetimes": lambda items, _: [lifetimes.run(items or 50_000)],
     "learn": lambda items, seeds: policies.learning(seeds, items=items or 2000),
+    "lifetimes": lambda items, _: [lifetimes.run(items or 50_000)],
 }
 
 
