@@ -6,12 +6,15 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from halflife.backtest import adaptive_gain, backtest, backtest_new, compare
 from halflife.models.census import METRICS, Census
 from halflife.sources.objects import load_parquet
+
+Rows: TypeAlias = list[dict[str, Any]]
 
 DAILY = (1.0, 7.0, 14.0, 30.0)
 HOURLY = (1 / 24, 3 / 24, 6 / 24, 12 / 24)
@@ -29,55 +32,36 @@ def sources(folder: Path) -> list[Path]:
     return sorted(path.parent for path in found)
 
 
-def run(folder: Path, confidence: float = 0.95) -> list[dict[str, object]]:
-    """Return the rows of the back-test of every source under a folder."""
-    rows: list[dict[str, object]] = []
+def study(folder: Path, confidences: Sequence[float]) -> dict[str, Rows]:
+    """Return all that is measured on the sources under a folder.
+
+    ``results``: each model's forecasts held to what came. ``rivals``: by how much
+    the default errs more than each rival. ``new``: how well arrivals are foreseen.
+    ``adaptive``: what adapting the autoregression gains.
+    """
+    rows: dict[str, Rows] = {n: [] for n in ("results", "rivals", "new", "adaptive")}
     for path in sources(folder):
         collection = load_parquet(path, path.name)
         step = Census.of(collection).step
-        rows += backtest(collection, horizons(step), confidence)
-    return rows
-
-
-def rivals(folder: Path) -> list[dict[str, object]]:
-    """Return by how much the default errs more than each rival on every source."""
-    rows: list[dict[str, object]] = []
-    for path in sources(folder):
-        collection = load_parquet(path, path.name)
-        rows += compare(collection, horizons(Census.of(collection).step))
-    return rows
-
-
-def newcomers(folder: Path) -> list[dict[str, object]]:
-    """Return how well new objects are foreseen on every source."""
-    rows: list[dict[str, object]] = []
-    for path in sources(folder):
-        collection = load_parquet(path, path.name)
-        rows += backtest_new(collection, horizons(Census.of(collection).step))
-    return rows
-
-
-def gains(folder: Path) -> list[dict[str, object]]:
-    """Return what adapting the autoregression gains on every source."""
-    rows: list[dict[str, object]] = []
-    for path in sources(folder):
-        collection = load_parquet(path, path.name)
-        cycle = CYCLES * Census.of(collection).step
+        ahead = horizons(step)
+        for confidence in confidences:
+            rows["results"] += backtest(collection, ahead, confidence)
+        rows["rivals"] += compare(collection, ahead)
+        rows["new"] += backtest_new(collection, ahead)
         for metric in METRICS:
-            gain = adaptive_gain(collection, cycle, metric)
-            rows.append({"source": path.name, "metric": metric, "days": cycle, **gain})
+            gain = adaptive_gain(collection, CYCLES * step, metric)
+            named = {"source": path.name, "metric": metric, "days": CYCLES * step}
+            rows["adaptive"].append({**named, **gain})
     return rows
 
 
-def summary(
-    results: list[dict[str, Any]], against: list[dict[str, Any]]
-) -> list[dict[str, object]]:
+def summary(results: Rows, against: Rows) -> Rows:
     """Return how the default did on each source, horizons pooled.
 
     ``coverage`` is over all forecasts, ``mae`` and ``width`` the mean of the
     horizons; ``more`` is by how much it errs more than the best rival, with bounds.
     """
-    rows: list[dict[str, object]] = []
+    rows: Rows = []
     own = [row for row in results if row["default"]]
     for source, metric in dict.fromkeys((r["source"], r["metric"]) for r in own):
         some = [r for r in own if (r["source"], r["metric"]) == (source, metric)]
@@ -101,20 +85,14 @@ def main(arguments: list[str] | None = None) -> None:
         "--confidence", type=float, nargs="+", default=[0.95, 0.9], metavar="C"
     )
     asked = parser.parse_args(arguments)
-    against = rivals(asked.folder)
-    results, pooled = [], []
+    found = study(asked.folder, asked.confidence)
+    pooled: Rows = []
     for confidence in asked.confidence:
-        rows = run(asked.folder, confidence)
-        results += rows
-        pooled += [{"confidence": confidence, **row} for row in summary(rows, against)]
-    study = {
-        "results": results,
-        "summary": pooled,
-        "rivals": against,
-        "new": newcomers(asked.folder),
-        "adaptive": gains(asked.folder),
-    }
-    sys.stdout.write(json.dumps(study, indent=1, allow_nan=False) + "\n")
+        rows = [r for r in found["results"] if r["confidence"] == confidence]
+        told = summary(rows, found["rivals"])
+        pooled += [{"confidence": confidence, **row} for row in told]
+    whole = {"results": found.pop("results"), "summary": pooled, **found}
+    sys.stdout.write(json.dumps(whole, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":
