@@ -144,6 +144,8 @@ class ListingConfig(_Table):
     complete: bool = True
     group: str = ""
     confirm_hours: float = Field(default=1.0, ge=0, le=8760, allow_inf_nan=False)
+    recall: float = Field(default=0.9, gt=0, lt=1, allow_inf_nan=False)
+    confidence: float = Field(default=0.95, gt=0, lt=1, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _pages_can_be_found(self) -> Self:

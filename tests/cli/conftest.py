@@ -1,7 +1,4 @@
 import json
-import threading
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -80,40 +77,6 @@ def fails(told):
         return code, err.removeprefix("halflife: ").rstrip("\n")
 
     return run
-
-
-@pytest.fixture
-def server():
-    """A server on loopback whose answers the test decides."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            server.asked.append(self.path)
-            if self.path != "/robots.txt":
-                server.go.wait(20)
-            kind, body = server.pages.get(self.path, ("text/plain", b""))
-            with suppress(ConnectionError):  # the caller may have been stopped
-                self.send_response(200 if self.path in server.pages else 404)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def log_message(self, *_):
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.pages, server.asked, server.go = {}, [], threading.Event()
-    server.go.set()
-    server.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.go.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 @pytest.fixture

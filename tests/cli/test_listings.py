@@ -76,9 +76,3 @@ def test_a_listing_that_does_not_answer_is_told(jobs, told):
     assert code == 4
     assert "it answered 404" in out
     assert "source jobs did not answer in full" in err
-
-
-def test_run_keeps_pages_and_says_so(jobs, told):
-    code, _, err = told("run")
-    assert code == 2
-    assert "halflife sync" in err

@@ -62,6 +62,26 @@ def test_one_signal_lets_what_is_in_flight_finish(
     assert '"held": 1' in told("status", "--json")[1]
 
 
+def test_run_keeps_pages_and_listings_side_by_side(here, server, keep, asked):
+    server.pages["/"] = ("text/plain", b"one")
+    server.pages["/jobs.json"] = ("application/json", b'[{"id": 1}, {"id": 2}]')
+    keep(server, "/")
+    with (here / "halflife.toml").open("a") as settings:
+        settings.write(
+            '\n[[source]]\nname = "jobs"\nkind = "listing"\nkey = "id"\n'
+            f'allow = ["127.0.0.0/8"]\nurl = "{server.url}/jobs.json"\n'
+        )
+    with started(here, "run") as running:
+        wait_for(lambda: {"/", "/jobs.json"} <= set(server.asked))
+        time.sleep(0.5)
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=30)
+    assert running.returncode == 143, err
+    assert "1 looks" in out
+    assert "jobs: 2 objects: 2 new" in out
+    assert asked("status")[1]["sets"][0]["held"] == 2
+
+
 def test_a_second_signal_ends_it_at_once(here, server, keep, told):
     keep(server, "/")
     server.go.clear()

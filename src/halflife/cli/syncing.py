@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from halflife.live.keeping import Keeper, Outcome
     from halflife.live.listings import Looked
     from halflife.live.signals import Stop
+    from halflife.stores.sqlite import SqliteStore
 
 
 @app.command()
@@ -216,7 +217,6 @@ def run(
 
     from halflife.cli import asking, show
     from halflife.config import Config
-    from halflife.errors import UsageError
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -224,32 +224,52 @@ def run(
         asking.show_plan(settings, chosen, most=None, json=json)
         return
 
-    def told(outcome: "Outcome") -> None:
-        show.emit(_answer(outcome), one_line=True) if json else show.say(
-            _words(outcome)
-        )
+    from halflife.live.keeping import Outcome
 
-    pages = [source for source in chosen if source.kind != "listing"]
-    if chosen and not pages:
-        raise UsageError("run keeps pages; look at a listing with `halflife sync`")
-    code = asyncio.run(_run(settings, pages, told))
-    raise typer.Exit(code)
+    def told(outcome: "Outcome | Looked") -> None:
+        if isinstance(outcome, Outcome):
+            row, words = _answer(outcome), _words(outcome)
+        else:
+            row, words = {"listings": [outcome.row()]}, outcome.words()
+        show.emit(row, one_line=True) if json else show.say(show.plain(words))
+
+    raise typer.Exit(asyncio.run(_run(settings, chosen, told)))
 
 
 async def _run(
     config: "Config",
     chosen: "Sequence[SourceConfig]",
-    told: "Callable[[Outcome], None]",
+    told: "Callable[[Outcome | Looked], None]",
 ) -> int:
-    from halflife.live import wiring
-    from halflife.live.keeping import keeping, run_until_stopped
+    import asyncio
+
+    from halflife.live import schedule, wiring
     from halflife.live.signals import Stop
 
     stop = Stop()
+    pages = [source for source in chosen if source.kind == "pages"]
+    sets = [source for source in chosen if source.kind == "listing"]
     with wiring.writing(config) as store, stop.heard():
-        async with keeping(config, store, chosen) as keeper:
-            await run_until_stopped(keeper, stop, told)
+        work = (
+            [_run_pages(config, store, pages, stop, told)] if pages or not sets else []
+        )
+        if sets:
+            work.append(schedule.keep(config, store, sets, stop, told))
+        await asyncio.gather(*work)
     return stop.code
+
+
+async def _run_pages(
+    config: "Config",
+    store: "SqliteStore",
+    chosen: "Sequence[SourceConfig]",
+    stop: "Stop",
+    told: "Callable[[Outcome], None]",
+) -> None:
+    from halflife.live.keeping import keeping, run_until_stopped
+
+    async with keeping(config, store, chosen) as keeper:
+        await run_until_stopped(keeper, stop, told)
 
 
 def _words(outcome: "Outcome") -> str:
