@@ -279,3 +279,14 @@ def test_options_of_set_sources_are_not_for_pages(settings, fails):
         code, complaint = fails("forecast", "demo", *words)
         assert code == 2
         assert "only the forecast of a set source" in complaint
+
+
+def test_schedules_are_compared_on_a_set_source(cars, asked, told):
+    code, answer = asked("replay", "cars")
+    assert code == 0
+    rows = {r["schedule"]: r for r in answer["results"] if r["figure"] == "schedule"}
+    every, held = rows["every look"], rows["threshold 0.95"]
+    assert held["syncs"] <= every["syncs"]
+    assert held["recall"] <= every["recall"] + 1e-9
+    assert all(0 <= row["below"] <= 1 for row in rows.values())
+    assert "fixed in hindsight" in told("replay", "cars")[1]

@@ -1,7 +1,7 @@
 """What schedules and groups buy on recorded set sources.
 
-``python -m halflife.bench.setpolicies FOLDER [NAME ...]`` prints one row of JSON
-each; FOLDER holds one folder of Parquet files for each source.
+``python -m halflife.bench.setpolicies FOLDER [NAME ...]`` prints them as JSON;
+FOLDER holds one folder of Parquet files for each source.
 """
 
 import json

@@ -100,6 +100,12 @@ def known(config: Config, name: str) -> Collection:
     )
 
 
+def stored(name: str) -> Collection | None:
+    """Return the set source of that name in the store that is used here, if any."""
+    with wiring.reading(settings(None)) as store:
+        return store.collection(name) if name in store.collections() else None
+
+
 def listings(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
     return [source.name for source in config.source if source.kind == "listing"]

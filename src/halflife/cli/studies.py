@@ -1,12 +1,15 @@
 """Verbs that study policies: replay and bench."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Json
+
+if TYPE_CHECKING:
+    from halflife.lives import Collection
 
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
 
@@ -14,7 +17,10 @@ RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
 @app.command()
 def replay(  # noqa: PLR0913  (each is an option)
     history: Annotated[
-        Path, typer.Argument(help="A .csv (key, at), or a folder of Parquet files.")
+        Path,
+        typer.Argument(
+            help="A .csv (key, at), a folder of Parquet files, or a set source."
+        ),
     ],
     *,
     policies: Annotated[
@@ -33,11 +39,15 @@ def replay(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
     from halflife import parts
-    from halflife.cli import show
+    from halflife.cli import sets, show
     from halflife.cli.comparing import Trial, compare
     from halflife.cli.words import listed, positive
     from halflife.sources import histories
 
+    known = None if history.exists() else sets.stored(str(history))
+    if known is not None:
+        _replay_set(known, json=json)
+        return
     rivals = {name: parts.strategy(name) for name in listed(policies)}
     shares = [positive("--budgets", word) for word in listed(budgets)]
     recorded = histories.load(history, days=days)
@@ -50,6 +60,26 @@ def replay(  # noqa: PLR0913  (each is an option)
         show.emit({**head, "seeds": seeds, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
+
+
+def _replay_set(known: "Collection", *, json: bool) -> None:
+    """Score schedules on the later part of a set source's history."""
+    from halflife.bench.setpolicies import FEWEST, schedules
+    from halflife.cli import show
+    from halflife.errors import UsageError
+
+    if known.looks.size < FEWEST:
+        raise UsageError(
+            f"{known.name} has {known.looks.size} looks; a replay needs {FEWEST}"
+        )
+    rows = schedules(known)
+    if json:
+        show.emit({"source": known.name, "target": 0.9, "results": rows})
+        return
+    told = [row for row in rows if row["figure"] == "schedule"]
+    show.table(
+        [{n: v for n, v in show.flat(row).items() if n != "figure"} for row in told]
+    )
 
 
 @app.command()
