@@ -9,6 +9,9 @@ from halflife.cli.app import app
 from halflife.cli.options import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.cli.comparing import Trial
     from halflife.lives import Collection
 
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
@@ -38,26 +41,42 @@ def replay(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
-    from halflife import parts
-    from halflife.cli import sets, show
-    from halflife.cli.comparing import Trial, compare
+    from halflife.cli import sets
+    from halflife.cli.comparing import Trial
     from halflife.cli.words import listed, positive
-    from halflife.sources import histories
 
     known = None if history.exists() else sets.stored(str(history))
     if known is not None:
         _replay_set(known, json=json)
         return
-    rivals = {name: parts.strategy(name) for name in listed(policies)}
     shares = [positive("--budgets", word) for word in listed(budgets)]
-    recorded = histories.load(history, days=days)
     trial = Trial(shares, seeds=seeds, ticks=ticks)
-    with show.progress("replaying", len(rivals) * len(shares), quiet=json) as advance:
+    _replay_pages(history, listed(policies), trial, days=days, json=json)
+
+
+def _replay_pages(
+    history: Path,
+    policies: "Sequence[str]",
+    trial: "Trial",
+    *,
+    days: float | None,
+    json: bool,
+) -> None:
+    """Score policies on a recording of pages."""
+    from halflife import parts
+    from halflife.cli import show
+    from halflife.cli.comparing import compare
+    from halflife.sources import histories
+
+    rivals = {name: parts.strategy(name) for name in policies}
+    recorded = histories.load(history, days=days)
+    steps = len(rivals) * len(trial.shares)
+    with show.progress("replaying", steps, quiet=json) as advance:
         rows = compare(recorded, rivals, trial, advance)
     if json:
         items, length = len(recorded.recording), recorded.end - recorded.begin
         head = {"history": str(history), "items": items, "days": length}
-        show.emit({**head, "seeds": seeds, "results": rows})
+        show.emit({**head, "seeds": trial.seeds, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
 
