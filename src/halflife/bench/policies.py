@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from halflife.allocation import blind_bound
+from halflife.allocation import allocate, mean_freshness
 from halflife.arrays import Floats
 from halflife.belief import KnownRates
 from halflife.bench.population import poisson_recording, rates_and_weights
@@ -26,6 +26,8 @@ def known_rates(
     With known rates the moments of the looks do not depend on what they find, so
     the expected freshness follows from them exactly: after a look a copy is
     fresh with chance exp(-rate t). ``realised`` is that of the one history drawn.
+    ``given_up`` is the share of pages that the best frequencies never look at, and
+    ``harmonic_ratio`` the freshness of the best harmonic frequencies against it.
     """
     rate, weight = rates_and_weights(items, seed)
     recording = poisson_recording(rate, weight, days, seed + 1)
@@ -41,14 +43,19 @@ def known_rates(
     known = Strategy(Index("freshness"), partial(KnownRates, rate))
     realised = replay.score(known, seed, watch).freshness
     reached = float(np.mean(expected) / weight.sum())
-    bound = blind_bound(rate, share * items, weight=weight)
+    best = allocate(rate, share * items, weight=weight)
+    calm = allocate(rate, share * items, weight=weight, objective="harmonic")
+    kept = np.average(mean_freshness(calm.frequency, rate), weights=weight)
     return {
         "items": items,
         "budget": share,
         "freshness": reached,
         "realised": realised,
-        "bound": bound,
-        "ratio": reached / bound,
+        "bound": best.value,
+        "ratio": reached / best.value,
+        "given_up": float(np.mean(best.frequency == 0)),
+        "harmonic_given_up": float(np.mean(calm.frequency == 0)),
+        "harmonic_ratio": float(kept) / best.value,
     }
 
 
