@@ -56,6 +56,8 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 	@mkdir -p out
 	$(BIN)/python -m halflife.bench.objects "$(DATA)" > out/objects.json
 	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
+	@! test -f "$(DATA)/../sites/pages.parquet" || \
+	  $(BIN)/python -m halflife.bench.unseen "$(DATA)/../sites" > out/unseen.json
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)
