@@ -23,7 +23,7 @@ def test_daily_looks_show_what_was_there_at_the_start_of_each_day():
 def test_each_site_is_forecast_and_counts_once(tmp_path):
     rng = np.random.default_rng(1)
     born = rng.uniform(0.0, 600.0, 400)
-    died = born + rng.exponential(150.0, 400)
+    died = np.minimum(born + rng.exponential(400.0, 400), 600.0)
     table = pa.table(
         {
             "site": ["a"] * 200 + ["b"] * 200,
@@ -36,5 +36,7 @@ def test_each_site_is_forecast_and_counts_once(tmp_path):
     assert [c.name for c in collections(tmp_path)] == ["a", "b"]
     rows = run(tmp_path)
     told = pooled(rows)
-    assert {row["sites"] for row in told} == {len({r["source"] for r in rows})}
+    assert len(told) == 6
+    assert {row["sites"] for row in told} == {2}
     assert all(0 <= row["coverage"] <= 1 for row in told)
+    assert pooled([]) == []

@@ -85,9 +85,7 @@ def pooled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "horizon": days,
                     "sites": len(some),
                     "coverage": float(cover.mean()),
-                    "coverage_quartiles": np.quantile(
-                        cover, [0.25, 0.5, 0.75]
-                    ).tolist(),
+                    "coverage_quartiles": quartiles,
                     "mae": float(np.mean([r["mae"] for r in some])),
                     "width": float(np.mean([r["width"] for r in some])),
                 }
