@@ -3,13 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from halflife.belief import (
-    DueDates,
-    IntervalRule,
-    KnownRates,
-    PlainRates,
-    PoissonBelief,
-)
+from halflife.belief.due import DueDates, IntervalRule
+from halflife.belief.plain import KnownRates, PlainRates
+from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.evidence import Evidence
 from halflife.item import Item

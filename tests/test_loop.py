@@ -4,7 +4,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from halflife.belief import KnownRates, PoissonBelief
+from halflife.belief.plain import KnownRates
+from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.budget import Budget
 from halflife.errors import BudgetSpent

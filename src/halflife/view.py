@@ -45,6 +45,9 @@ class View:
         ready: Whether the item may be asked for now (it is not backing off).
         due: When a rule that keeps a date for each item wants the next look;
             empty unless the belief keeps one.
+        exposure: Days at the usual pace since the last good look, by which survival
+            goes: the age, made longer by hints and by changes seen nearby.
+        room: Requests that the item's host will take in this turn; ``inf`` if any.
 
     """
 
@@ -62,6 +65,8 @@ class View:
     changed: Bools
     ready: Bools
     due: Floats
+    exposure: Floats
+    room: Floats
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -31,6 +31,8 @@ def view_of(age, survival, rate, looks=(5, 5, 5), changes=(2, 0, 4)):
         changed=np.zeros(n, dtype=np.bool_),
         ready=np.ones(n, dtype=np.bool_),
         due=np.zeros(0),
+        exposure=np.asarray(age, dtype=np.float64),
+        room=np.full(n, np.inf),
     )
 
 

@@ -87,7 +87,8 @@ def test_the_index_policy_takes_the_largest_gains_first(view):
 
 def test_the_index_policy_leaves_alone_what_was_seen_this_instant():
     view = view_of(20, np.random.default_rng(1))
-    view = dataclasses.replace(view, age=np.zeros(20), looks=np.ones(20, np.intp))
+    now = {"age": np.zeros(20), "exposure": np.zeros(20)}
+    view = dataclasses.replace(view, looks=np.ones(20, np.intp), **now)
     assert not plan_of(Index("freshness"), view, 20)
 
 

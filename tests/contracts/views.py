@@ -16,6 +16,7 @@ def views(draw, most=12):
 
 def view_of(n, rng):
     looks = rng.integers(0, 5, n)
+    age = np.where(looks > 0, rng.exponential(3.0, n), np.inf)
     shape, exposure = rng.gamma(1.0, 1.0, n) + 0.05, rng.exponential(5.0, n) + 1e-3
     return View(
         now=100.0,
@@ -25,11 +26,13 @@ def view_of(n, rng):
         group=rng.integers(0, 3, n),
         rate=shape / exposure,
         survival=GammaSurvival(shape, exposure),
-        age=np.where(looks > 0, rng.exponential(3.0, n), np.inf),
+        age=age,
         looks=looks,
         changes=rng.binomial(looks, 0.4),
         looked=rng.random(n) < 0.2,
         changed=rng.random(n) < 0.3,
         ready=rng.random(n) < 0.9,
+        exposure=age * rng.uniform(1.0, 3.0, n),
+        room=np.full(n, np.inf),
         due=np.where(looks > 0, 100.0 + rng.normal(0, 3, n), -np.inf),
     )

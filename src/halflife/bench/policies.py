@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.allocation import allocate, mean_freshness
 from halflife.arrays import Floats
-from halflife.belief import KnownRates
+from halflife.belief.plain import KnownRates
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy

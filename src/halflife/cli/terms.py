@@ -107,6 +107,7 @@ def terms(view: View, row: int, objective: Objective, pace: float) -> Terms:
     """
     weight, cost = float(view.weight[row]), float(view.cost[row])
     age, survival = float(view.age[row]), _one(view, row)
+    lived = float(view.exposure[row])
     price = allocate(
         view.rate, pace, weight=view.weight, cost=view.cost, objective=objective
     ).price
@@ -122,10 +123,10 @@ def terms(view: View, row: int, objective: Objective, pace: float) -> Terms:
         changes=int(view.changes[row]),
         age=age,
         rate=_rate(view, row),
-        stale=1.0 - float(survival.alive(np.array([age]))[0]),
-        gain=gain(age),
+        stale=1.0 - float(survival.alive(np.array([lived]))[0]),
+        gain=gain(lived),
         price=price,
-        due=_wait(gain, age, price) if np.isfinite(age) else 0.0,
+        due=_wait(gain, lived, price) if np.isfinite(lived) else 0.0,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from halflife.belief import PoissonBelief, Prior
+from halflife.belief.poisson import PoissonBelief, Prior
 from halflife.stores import Store
 
 PRIOR = "prior of change rates"

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from halflife import parts
-from halflife.belief import Belief, PoissonBelief
+from halflife.belief import Belief
+from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
 from halflife.evidence import Evidence

@@ -27,7 +27,7 @@ def freshness_forecast(
     mean, variance = np.ones(ahead.size), np.zeros(ahead.size)
     if total > 0:
         for i, later in enumerate(ahead.tolist()):
-            age = np.where(view.held, view.age + later, 0.0)
+            age = np.where(view.held, view.exposure + later, 0.0)
             alive = np.where(view.held, view.survival.alive(age), 0.0)
             mean[i] = share @ alive
             variance[i] = (share**2) @ (alive * (1.0 - alive))

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from halflife.belief import DueDates, IntervalRule
+from halflife.belief.due import DueDates, IntervalRule
 from halflife.budget import Budget
 from halflife.plan import Plan
 from halflife.policies import Strategy

@@ -44,7 +44,7 @@ class Index:
 
     def gain(self, view: View) -> Floats:
         """Return what a look at each item would buy now, per request."""
-        age = np.where(view.held, view.age, NEVER_SEEN_DAYS)
+        age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
         bought = index(view.survival, age, self.objective)
         gain: Floats = view.weight * bought / view.cost
         return gain
@@ -53,7 +53,7 @@ class Index:
 def _why(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    stale = 1.0 - float(view.survival.alive(view.age)[row])
+    stale = 1.0 - float(view.survival.alive(view.exposure)[row])
     weight = "" if view.weight[row] == 1 else f", weight {view.weight[row]:g}"
     return (
         f"{stale:.0%} likely changed: {view.rate[row]:.2g} changes/day, "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.belief import PlainRates
+from halflife.belief.plain import PlainRates
 from halflife.budget import Budget
 from halflife.plan import Plan
 from halflife.policies import Strategy

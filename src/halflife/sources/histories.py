@@ -11,7 +11,7 @@ Two layouts are read:
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -114,8 +114,9 @@ def _from_parquet(folder: Path, days: float) -> Recorded:
     names = tuple(f"{site}/{page}" for site, page in row_of)
     n = len(names)
     born = np.full(n, -np.inf)
+    group = tuple(site for site, _ in row_of)
     recording = _recording(names, item, at_days, np.ones(n), born, np.array(died))
-    return Recorded(recording, 0.0, days)
+    return Recorded(replace(recording, group=group), 0.0, days)
 
 
 def _modified(

@@ -29,6 +29,7 @@ class Recording:
         weight: How much each item matters.
         born: When each item came into being; ``-inf`` if before the recording.
         died: When it went away; ``inf`` if it did not.
+        group: The group of each item, such as its site; empty if all are in one.
 
     """
 
@@ -38,6 +39,7 @@ class Recording:
     weight: Floats
     born: Floats
     died: Floats
+    group: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -99,8 +101,9 @@ class Recording:
 
     def items(self) -> list[Item]:
         """Return the items of the recording."""
-        pairs = zip(self.keys, self.weight.tolist(), strict=True)
-        return [Item(key, NAME, weight) for key, weight in pairs]
+        group = self.group or ("",) * len(self)
+        columns = zip(self.keys, self.weight.tolist(), group, strict=True)
+        return [Item(key, NAME, weight, group=group) for key, weight, group in columns]
 
     def looks(self, rows: Ints, at: float) -> Looks:
         """Return what a look at each of these items would have shown."""

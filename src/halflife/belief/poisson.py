@@ -1,0 +1,102 @@
+"""Belief in pages that change at random moments, each at a rate of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.arrays import Ints
+from halflife.belief import view_of
+from halflife.evidence import Evidence
+from halflife.models.empirical_bayes import (
+    GRID,
+    add_log_likelihood,
+    fit_prior,
+    posterior,
+)
+from halflife.models.poisson import GammaSurvival
+from halflife.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """How rates are spread over the population, and on how much it was learned.
+
+    Attributes:
+        mass: Probability of each rate of the grid.
+        looks: Good looks there were when it was learned.
+
+    """
+
+    mass: tuple[float, ...]
+    looks: int
+
+
+class PoissonBelief:
+    """Every item changes at random moments, at a rate of its own.
+
+    The spread of rates over the population is learned from all items together
+    (empirical Bayes), so an item with few looks borrows from the others. Each
+    look is folded in once; an item's rate is computed anew only after a look at
+    it or when the population's spread was learned again.
+
+    Args:
+        prior: The spread learned so far, to go on from where an earlier run was.
+        refit: Learn the spread again when looks have grown by this factor.
+
+    """
+
+    def __init__(self, prior: Prior | None = None, *, refit: float = 1.25) -> None:
+        self.refit = refit
+        self.prior = prior
+        self._of: Evidence | None = None
+        self._batches = 0
+        self._likelihood = np.zeros((0, GRID.rate.size), dtype=np.float32)
+        self._shape, self._exposure, self._rate = (np.zeros(0) for _ in range(3))
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        self._learn(evidence)
+        survival = GammaSurvival(self._shape.copy(), self._exposure.copy())
+        return view_of(evidence, now, since, self._rate.copy(), survival)
+
+    def _learn(self, evidence: Evidence) -> None:
+        if self._of is not evidence:
+            self._of, self._batches = evidence, 0
+            self._likelihood = self._likelihood[:0]
+            self._rate = self._rate[:0]
+        known = self._rate.size
+        touched = np.zeros(len(evidence), dtype=np.bool_)
+        touched[known:] = True
+        self._grow(len(evidence))
+        if evidence.batches > self._batches:
+            gaps = evidence.gaps(self._batches)
+            add_log_likelihood(self._likelihood, gaps)
+            touched[gaps.item] = True
+            self._batches = evidence.batches
+        looks = int(evidence.looks.sum())
+        if self.prior is None or looks > self.refit * self.prior.looks:
+            mass = fit_prior(self._likelihood)
+            self.prior = Prior(tuple(mass.tolist()), looks)
+            touched[:] = True
+        self._update(np.flatnonzero(touched))
+
+    def _grow(self, n: int) -> None:
+        more = n - self._rate.size
+        if more <= 0:
+            return
+        empty = np.zeros((more, self._likelihood.shape[1]), dtype=np.float32)
+        self._likelihood = np.concatenate([self._likelihood, empty])
+        for name in ("_shape", "_exposure", "_rate"):
+            old = getattr(self, name)[: n - more]
+            setattr(self, name, np.concatenate([old, np.zeros(more)]))
+
+    def _update(self, rows: Ints) -> None:
+        if rows.size == 0 or self.prior is None:
+            return
+        mass = np.array(self.prior.mass)
+        shape, exposure, rate = posterior(self._likelihood[rows], mass)
+        self._shape[rows], self._exposure[rows], self._rate[rows] = (
+            shape,
+            exposure,
+            rate,
+        )
