@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from halflife.allocation import blind_bound, hindsight_bound_on_trace
+from halflife.allocation import blind_bound, signal_bound
 from halflife.arrays import Floats, Ints
 from halflife.loop import Allowance, Loop, Turn
+from halflife.metrics.bounds import Trace, best_in_hindsight
 from halflife.metrics.copies import change_ratio
+from halflife.metrics.sums import Sums
 from halflife.observation import Looks
 from halflife.policies import Strategy
 from halflife.sources.recorded import NAME, RecordedSource, Recording
@@ -26,19 +28,29 @@ class Score:
     Attributes:
         freshness: Weighted share of copies that are current, averaged over time.
         age: Weighted mean time that copies have been out of date, in days.
+        harmonic: Weighted mean harmonic number of the changes missed.
         change_ratio: Share of looks that found a change.
+        cycle_ratio: The same for each tick, averaged over ticks that looked.
         starved: Share of items never looked at after the warm-up.
         requests: Requests spent in all, warm-up included.
-        daily: Freshness of each whole day, warm-up included.
+        peak: The most requests at one tick, warm-up included.
+        over: The most requests by which a tick exceeded what it was granted.
+        daily: Freshness of each day, warm-up included.
+        sums: What the scores are made of, group by group.
 
     """
 
     freshness: float
     age: float
+    harmonic: float
     change_ratio: float
+    cycle_ratio: float
     starved: float
     requests: int
+    peak: int
+    over: int
     daily: Floats
+    sums: Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class Replay:
         rng: np.random.Generator,
         watch: Callable[[View, float], None] | None,
     ) -> Score:
-        store, copy, done = MemoryStore(), self._copy(), Turn()
+        store, copy, spent = MemoryStore(), self._copy(), _Spent()
         store.add(self.recording.items())
         run = store.begin((NAME,), self.begin, lease=np.inf)
         everything = np.arange(len(self.recording))
@@ -103,12 +115,9 @@ class Replay:
                 clock=partial(float, now),
                 told=lambda looks: copy.refresh(self._rows(looks)),
             )
-            done.requests += turn.requests
-            if copy.scoring:
-                done.looks += turn.looks
-                done.changed += turn.changed
+            spent.count(turn, requests, scored=copy.scoring)
         copy.pass_time(self.end)
-        return _score(copy, done)
+        return _score(copy, spent)
 
     def _copy(self) -> TrueCopy:
         copy = TrueCopy(self.recording, self.begin, self.end)
@@ -116,8 +125,8 @@ class Replay:
         return copy
 
     def _rows(self, looks: Looks) -> Ints:
-        row = self.recording.row
-        return np.array([row[key] for key in looks.keys], dtype=np.intp)
+        row = self.recording.row.__getitem__
+        return np.fromiter(map(row, looks.keys), np.intp, len(looks))
 
     def _moments(self) -> Iterator[tuple[float, int]]:
         """Yield each tick and the requests that have come in by then."""
@@ -130,37 +139,76 @@ class Replay:
 
     def hindsight(self) -> float:
         """Return bound B2: the freshness nobody can exceed, knowing the future."""
-        return hindsight_bound_on_trace(
+        moments = list(self._moments())
+        trace = Trace(
             *self._trace(),
-            self.end - self.begin,
-            self.budget * (self.end - self.begin),
-            weight=self.recording.weight,
+            self.recording.weight,
+            np.array([at for at, _ in moments]) - self.begin,
+            np.array([granted for _, granted in moments], dtype=np.intp),
         )
+        return best_in_hindsight(trace, self.warm, self.end - self.begin)
 
     def blind(self) -> float:
         """Return bound B0: the best without hints, if changes came at even odds.
 
-        Each item's rate is taken from the recording itself, which no policy can
-        know. Where changes come in bursts a policy may do better than this.
+        Each item's rate is taken from the scored part of the recording itself,
+        which no policy can know. Where changes come in bursts a policy may do
+        better than this.
         """
-        start, _ = self._trace()
-        rate = np.diff(start) / (self.end - self.begin)
-        return blind_bound(rate, self.budget, weight=self.recording.weight)
+        return blind_bound(self.rates(), self.budget, weight=self.recording.weight)
+
+    def told(self) -> float:
+        """Return bound B1: the best if every change were announced at once.
+
+        A fractional knapsack with the same rates: a share of an item's changes,
+        followed at once, keeps it current for that share of the time. Whoever
+        guesses which changes are followed by quiet can do better than this.
+        """
+        return signal_bound(self.rates(), self.budget, weight=self.recording.weight)
+
+    def rates(self) -> Floats:
+        """Return how often each item changed in the time that is scored, per day."""
+        item, at = self._trace()
+        counts = np.bincount(item[at > self.warm], minlength=len(self.recording))
+        rates: Floats = counts / (self.end - self.begin - self.warm)
+        return rates
 
     def _trace(self) -> tuple[Ints, Floats]:
         start, at = self.recording.moments
         item = np.repeat(np.arange(len(self.recording)), np.diff(start))
         inside = (at > self.begin) & (at < self.end)
-        counts = np.bincount(item[inside], minlength=len(self.recording))
-        return np.concatenate([[0], np.cumsum(counts)]), at[inside] - self.begin
+        return item[inside], at[inside] - self.begin
 
 
-def _score(copy: TrueCopy, done: Turn) -> Score:
+@dataclass(slots=True)
+class _Spent:
+    """Requests, tick by tick."""
+
+    requests: int = 0
+    peak: int = 0
+    over: int = 0
+    ratios: list[float] = field(default_factory=list)
+
+    def count(self, turn: Turn, granted: int, *, scored: bool) -> None:
+        self.requests += turn.requests
+        self.peak = max(self.peak, turn.requests)
+        self.over = max(self.over, turn.requests - granted)
+        if scored and turn.looks:
+            self.ratios.append(change_ratio(turn.changed, turn.looks))
+
+
+def _score(copy: TrueCopy, spent: _Spent) -> Score:
+    sums = copy.sums()
     return Score(
-        freshness=copy.mean_freshness,
-        age=copy.mean_age,
-        change_ratio=change_ratio(done.changed, done.looks),
+        freshness=sums.freshness,
+        age=sums.mean_age,
+        harmonic=sums.harmonic_delay,
+        change_ratio=sums.change_ratio,
+        cycle_ratio=float(np.mean(spent.ratios)) if spent.ratios else 0.0,
         starved=float(np.mean(~copy.looked)) if copy.looked.size else 0.0,
-        requests=done.requests,
+        requests=spent.requests,
+        peak=spent.peak,
+        over=spent.over,
         daily=copy.daily,
+        sums=sums,
     )

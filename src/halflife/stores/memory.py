@@ -18,6 +18,7 @@ from halflife.stores import RESUME_WITHIN, Run, lives
 from halflife.stores.shelf import Shelf, about, introduced, named
 
 _Look: TypeAlias = tuple[str, float, int, str]
+_SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +105,11 @@ class MemoryStore:
 
     def held(self, keys: Sequence[str]) -> list[Observation | None]:
         """Return the last good look at each item, for conditional requests."""
-        return [self._held(key) for key in keys]
-
-    def _held(self, key: str) -> Observation | None:
-        if key in self._details or key not in self._items:
-            return self._details.get(key)
-        evidence = self.evidence((self._items[key].source,))
-        row = evidence.row(key)
-        if row is None or not evidence.looks[row]:
-            return None
-        seen, at = Seen(int(evidence.seen[row])), float(evidence.last_at[row])
-        return Observation(key, at, seen, evidence.digest[row])
+        found: dict[str, Observation] = {}
+        for source in {i.source for i in map(self._items.get, keys) if i is not None}:
+            found.update(_latest(self.evidence((source,)), keys))
+        found.update((k, self._details[k]) for k in self._details.keys() & set(keys))
+        return [found.get(key) for key in keys]
 
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
@@ -288,3 +283,17 @@ class MemoryStore:
 def _each(looks: Looks) -> Iterator[_Look]:
     columns = (looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest)
     return zip(*columns, strict=True)
+
+
+def _latest(
+    evidence: Evidence, keys: Sequence[str]
+) -> Iterator[tuple[str, Observation]]:
+    """Yield the last good look at each of these items that the evidence knows."""
+    rows = [(key, row) for key in keys if (row := evidence.row(key)) is not None]
+    at = [row for _, row in rows]
+    columns = (evidence.last_at[at], evidence.seen[at], evidence.digest[at])
+    for (key, _), last, seen, digest in zip(
+        rows, *(column.tolist() for column in columns), strict=True
+    ):
+        if seen >= 0:
+            yield key, Observation(key, last, _SEEN[seen], digest)
