@@ -1,0 +1,250 @@
+"""Sample first, then refresh where the sample found change.
+
+A few items of each category are looked at; the rest of the turn's requests goes
+to the categories in which most of them had changed. Categories are sites (Cho and
+Ntoulas, VLDB 2002) or sets of pages that change together, such as topics and
+folders (papers/003, Taleghani and Ugur-Ozekinci). docs/papers/
+sampling-with-correlation.md says which symbol of the paper is where.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.belief import Belief
+from halflife.belief.plain import PlainRates
+from halflife.belief.poisson import PoissonBelief
+from halflife.budget import Budget
+from halflife.categories import Categories
+from halflife.models.fractions import Sample, weighted
+from halflife.plan import Plan
+from halflife.policies import Strategy
+from halflife.policies.choose import best
+from halflife.policies.sampling import draws
+from halflife.policies.sampling.categories import (
+    Categorise,
+    Filed,
+    by_folder,
+    by_site,
+    covering,
+)
+from halflife.policies.sampling.shares import (
+    Judge,
+    adjusted,
+    best_category,
+    quotas,
+    ranks,
+)
+from halflife.policies.sampling.sizes import Root, SampleSize, staleness
+from halflife.view import View
+
+Spend: TypeAlias = Literal["greedy", "proportional"]
+Inside: TypeAlias = Literal["chance", "staleness", "odds"]
+ROOT, ESTIMATE = Root(), Judge()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Sample every category, then spend what is left where most had changed.
+
+    It remembers nothing: that the sample is taken shows in the number of items
+    tried in each category, and the budget of the whole turn is what is left and
+    what those took. Items never seen come before all.
+
+    Attributes:
+        categories: Finds the categories of a view's items.
+        spend: All of the most changed category before the next (``greedy``), or
+            in proportion to the changed items each is estimated to hold.
+        size: How many items of each category to sample.
+        judge: How the changed share of a category is judged by its sample.
+        inside: Which items of a category come first: any (``chance``), those
+            believed stalest (``staleness``); or all items by their believed
+            staleness, as corrected by their categories' samples (``odds``).
+        weighted: Sample by weight and believed staleness, estimate the changed
+            share of the weight, and spend by weight.
+        shared: Let a page sampled for one category serve all its categories.
+        share: Most of a turn's budget that goes into the sample.
+
+    """
+
+    categories: Categorise = by_site
+    spend: Spend = "greedy"
+    size: SampleSize = ROOT
+    judge: Judge = ESTIMATE
+    inside: Inside = "chance"
+    weighted: bool = False
+    shared: bool = True
+    share: float = 0.5
+
+    def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+        """Return the next requests, best first, costing at most ``budget``."""
+        if (view.ready & ~view.looked & ~view.held).any():
+            new = np.where(view.held, -np.inf, view.weight)
+            return best(view, budget, new, view.weight, lambda _: "never seen yet")
+        categories = covering(self.categories(view))
+        draw = self.draw(view, categories, budget)
+        need = draws.missing(draw, view, categories)
+        if need.sum() >= 1.0:
+            picked = draws.pick(draw, categories, need, view, rng, shared=self.shared)
+            if plan := _samples(view, budget, picked):
+                return plan
+        sample = self.sample(view, categories, draw)
+        return self._spend(view, categories, sample, budget, rng)
+
+    def draw(self, view: View, categories: Categories, budget: Budget) -> draws.Draw:
+        """Return how this turn samples; the same at each call of the turn."""
+        spent = float(view.cost[view.looked & ~draws.first_seen(view)].sum())
+        requests = budget.requests + spent
+        wanted = self.size(view, categories, requests)
+        wanted = draws.fitting(wanted, view, categories, self.share * requests)
+        size = np.ones(categories.item.size)
+        if self.weighted:
+            size = draws.importance(view, categories)
+        return draws.design(categories, wanted, size, shared=self.shared)
+
+    def sample(self, view: View, categories: Categories, draw: draws.Draw) -> Sample:
+        """Return what this turn's looks say of each category."""
+        entry = np.flatnonzero(draws.compared(view)[categories.item])
+        item = categories.item[entry]
+        weight = view.weight[item] if self.weighted else np.ones(item.size)
+        chance = draw.chance[item]
+        of = categories.category[entry]
+        return weighted(of, view.changed[item], weight, chance, len(categories))
+
+    def _spend(
+        self,
+        view: View,
+        categories: Categories,
+        sample: Sample,
+        budget: Budget,
+        rng: np.random.Generator,
+    ) -> Plan:
+        share = self.judge(sample, view, categories)
+        worth = share * _mean_weight(view, categories) if self.weighted else share
+        rank = ranks(worth, rng)
+        of = best_category(categories, rank)
+        stale = staleness(view)
+        if self.inside == "odds":
+            gain = adjusted(stale, share, view, categories)
+            score = gain = gain * view.weight if self.weighted else gain
+        else:
+            gain, value = worth[of], stale * view.weight if self.weighted else stale
+            value = value if self.inside == "staleness" else np.zeros(len(view))
+            score = _places(value, rng) - rank[of]
+        if self.spend == "proportional":
+            left = self._quota(view, categories, worth, score, budget)
+            score = np.where(left, score, -np.inf)
+        return best(
+            view, budget, score, gain, lambda row: _why(categories, sample, of, row)
+        )
+
+    def _quota(
+        self,
+        view: View,
+        categories: Categories,
+        worth: Floats,
+        score: Floats,
+        budget: Budget,
+    ) -> Bools:
+        """Return the items that fall into the quotas of their categories."""
+        open_ = view.ready & ~view.looked
+        most = draws.count(categories, open_)
+        dear = float(view.cost[open_].mean()) if open_.any() else 1.0
+        shares = quotas(worth * categories.size, most, budget.requests / dear)
+        order, item = -score[categories.item], categories.item
+        taken = draws.first(categories, order, open_[item], draws.whole(shares, 0.5))
+        chosen = np.zeros(len(view), dtype=np.bool_)
+        chosen[item[taken]] = True
+        return chosen
+
+
+def _samples(view: View, budget: Budget, picked: Bools) -> Plan:
+    score = np.where(picked, 0.0, -np.inf)
+    gain = view.weight * staleness(view)
+    return best(view, budget, score, gain, lambda _: "sampled for its category")
+
+
+def _mean_weight(view: View, categories: Categories) -> Floats:
+    total = np.bincount(
+        categories.category,
+        weights=view.weight[categories.item],
+        minlength=len(categories),
+    )
+    return total / np.maximum(categories.size, 1)
+
+
+def _places(value: Floats, rng: np.random.Generator) -> Floats:
+    """Return places in 0..1, the highest value nearest to 1; ties fall by chance."""
+    order = np.lexsort((rng.random(value.size), value))
+    place = np.empty(value.size)
+    place[order] = np.arange(value.size) / max(value.size, 1)
+    return place
+
+
+def _why(categories: Categories, sample: Sample, of: Ints, row: int) -> str:
+    category = int(of[row])
+    name, count = categories.names[category], sample.count[category]
+    if count <= 0:
+        return f"{name}: not sampled in this turn"
+    return f"{name}: {sample.mean[category]:.0%} of {count:.3g} sampled had changed"
+
+
+def topic_sampling(
+    categories: Mapping[str, Iterable[str]],
+    *,
+    spend: Spend = "greedy",
+    size: SampleSize = ROOT,
+    judge: Judge = ESTIMATE,
+    inside: Inside = "chance",
+) -> Strategy:
+    """Return sampling by fixed categories: the topics of each page, by its key.
+
+    A page may be in several categories or in none (papers/003, s. 3).
+    """
+    filed = Filed(categories)
+    policy = Sampling(filed, spend, size, judge, inside)
+    return Strategy(
+        policy, _belief(inside), "Sample topics, refresh those that change."
+    )
+
+
+def _belief(inside: Inside) -> type[Belief]:
+    return PlainRates if inside == "chance" else PoissonBelief
+
+
+site_sampling = Strategy(
+    Sampling(by_site),
+    PlainRates,
+    "Sample each site, then refresh those that changed most.",
+)
+site_sampling_proportional = Strategy(
+    Sampling(by_site, "proportional"),
+    PlainRates,
+    "Sample each site, then refresh each by how much of it changed.",
+)
+folder_sampling = Strategy(
+    Sampling(by_folder()),
+    PlainRates,
+    "Sample each folder, then refresh those that changed most.",
+)
+folder_sampling_proportional = Strategy(
+    Sampling(by_folder(), "proportional"),
+    PlainRates,
+    "Sample each folder, then refresh each by how much of it changed.",
+)
+sampling_interval = Strategy(
+    Sampling(by_folder(), judge=Judge("lower")),
+    PlainRates,
+    "Sample each folder, then refresh those that surely changed most.",
+)
+sampling_importance = Strategy(
+    Sampling(by_folder(), inside="staleness", weighted=True),
+    about="Sample folders by weight and staleness; refresh the most changed weight.",
+)
+sampling_history = Strategy(
+    Sampling(by_folder(), judge=Judge("history"), inside="staleness"),
+    about="Sample each folder, judge it by its history too; stalest pages first.",
+)

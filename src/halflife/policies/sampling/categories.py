@@ -1,0 +1,135 @@
+"""In which categories a view's items are."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.categories import Categories
+from halflife.view import View
+
+Categorise: TypeAlias = Callable[[View], Categories]
+FEWEST = 20  # pages of a folder that is a category of its own
+
+
+def by_site(view: View) -> Categories:
+    """Return the items' groups as categories: sites, hosts or sources.
+
+    Cho and Ntoulas, "Effective change detection using sampling", VLDB 2002.
+    """
+    codes, where = np.unique(view.group, return_inverse=True)
+    names = [f"group {code}" for code in codes.tolist()]
+    rows = np.arange(len(view), dtype=np.intp)
+    return Categories.of_pairs(names, where.astype(np.intp), rows, len(view))
+
+
+class Kept:
+    """Categories that follow from the keys, found once for each set of items.
+
+    All views of a turn share one tuple of keys, so a turn files its items once.
+
+    Args:
+        file: Finds the categories of the items of these keys.
+
+    """
+
+    def __init__(self, file: Callable[[Sequence[str]], Categories]) -> None:
+        self.file = file
+        self._keys: tuple[str, ...] | None = None
+        self._found = Categories.of_labels(())
+
+    def __call__(self, view: View) -> Categories:
+        """Return the categories of the view's items."""
+        if self._keys is not view.keys:
+            self._keys, self._found = view.keys, self.file(view.keys)
+        return self._found
+
+
+def by_folder(fewest: int = FEWEST) -> Kept:
+    """Return what files pages by folder; a small folder is one with that above it.
+
+    A folder of fewer than ``fewest`` pages is no category of its own.
+    """
+    return Kept(partial(file_by_folder, fewest=fewest))
+
+
+def file_by_folder(keys: Sequence[str], *, fewest: int = FEWEST) -> Categories:
+    """Return the folders of the items of these keys as categories."""
+    folders = [folder(key) for key in keys]
+    merged = merge_small(folders, fewest)
+    return Categories.of_labels([merged[name] for name in folders])
+
+
+class Filed:
+    """Fixed categories by key; an item may be in several, or in none.
+
+    >>> filed = Filed({"a": ("sport", "news"), "b": ("news",)})
+    >>> filed.of(["b", "c", "a"]).names
+    ('news', 'sport')
+    """
+
+    def __init__(self, categories: Mapping[str, Iterable[str]]) -> None:
+        self._names = {key: tuple(names) for key, names in categories.items()}
+        self._kept = Kept(self.of)
+
+    def __call__(self, view: View) -> Categories:
+        """Return the categories of the view's items."""
+        return self._kept(view)
+
+    def of(self, keys: Sequence[str]) -> Categories:
+        """Return the categories of the items of these keys."""
+        code: dict[str, int] = {}
+        pairs = [
+            (code.setdefault(name, len(code)), row)
+            for row, key in enumerate(keys)
+            for name in self._names.get(key, ())
+        ]
+        where, rows = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        return Categories.of_pairs(tuple(code), where, rows, len(keys))
+
+
+def folder(key: str) -> str:
+    """Return the folder of a page, by its name.
+
+    >>> folder("https://example.org/news/2026/a.html?x=/1")
+    'https://example.org/news/2026'
+    """
+    return key.partition("?")[0].rpartition("/")[0]
+
+
+def merge_small(folders: Iterable[str], fewest: int) -> dict[str, str]:
+    """Return the folder that each is filed under: itself, or the nearest large one.
+
+    >>> sorted(merge_small(["a/b"] * 2 + ["a/c"], 2).items())
+    [('a/b', 'a/b'), ('a/c', 'a')]
+    """
+    count = Counter(folders)
+    parent: dict[str, str] = {}
+    for depth in range(max((n.count("/") for n in count), default=0), 0, -1):
+        for name in [n for n in count if n.count("/") == depth]:
+            if count[name] < fewest:
+                parent[name] = name.rpartition("/")[0]
+                count[parent[name]] += count.pop(name)
+    return {name: _root(name, parent) for name in {*parent, *count}}
+
+
+def _root(name: str, parent: Mapping[str, str]) -> str:
+    while name in parent:
+        name = parent[name]
+    return name
+
+
+def covering(categories: Categories) -> Categories:
+    """Return the same categories, and one more for items that are in none of them."""
+    held = np.bincount(categories.item, minlength=categories.n_items)
+    rest = np.flatnonzero(held == 0)
+    if rest.size == 0:
+        return categories
+    return Categories(
+        (*categories.names, "none"),
+        np.append(categories.start, categories.item.size + rest.size),
+        np.concatenate([categories.item, rest]),
+        categories.n_items,
+    )

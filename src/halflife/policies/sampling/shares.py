@@ -1,0 +1,141 @@
+"""What a sample says of each category, and how requests are shared out by it."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.categories import Categories
+from halflife.models.fractions import (
+    Method,
+    Sample,
+    clopper_pearson,
+    prior_strength,
+    wilson,
+)
+from halflife.policies.sampling.sizes import believed
+from halflife.view import View
+
+By: TypeAlias = Literal["estimate", "lower", "upper", "posterior", "history"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How the changed share of a category is judged by its sample.
+
+    Attributes:
+        by: The sample's share itself (``estimate``; papers/003, Algorithm 3), the
+            ``lower`` or ``upper`` bound of its interval, or the mean of what is
+            believed after it: with a prior common to all categories
+            (``posterior``), or with what each one's items are believed to have
+            done (``history``). How much a prior counts for is learned from how
+            well it foretells the samples of all categories.
+        method: The kind of interval.
+        confidence: Of the interval.
+
+    """
+
+    by: By = "estimate"
+    method: Method = "wilson"
+    confidence: float = 0.95
+
+    def __call__(self, sample: Sample, view: View, categories: Categories) -> Floats:
+        """Return the share of each category to go by."""
+        common = pooled(sample, view, categories)
+        if self.by == "estimate":
+            return np.where(sample.count > 0, sample.mean, common)
+        if self.by in ("lower", "upper"):
+            interval = wilson if self.method == "wilson" else clopper_pearson
+            bounds = interval(sample.changed, sample.count, confidence=self.confidence)
+            return bounds.low if self.by == "lower" else bounds.high
+        mean = np.full(len(categories), common)
+        if self.by == "history":
+            own = believed(view, categories)
+            mean = np.where(np.isfinite(own), own, common)
+        strength = prior_strength(sample.changed, sample.count, mean)
+        # The mean alone is asked for; bounds would cost more than all the rest.
+        return (strength * mean + sample.changed) / (strength + sample.count)
+
+
+def pooled(sample: Sample, view: View, categories: Categories) -> float:
+    """Return the changed share of all samples; what is believed if there is none."""
+    total = float(sample.count.sum())
+    if total > 0:
+        return float(sample.changed.sum()) / total
+    own = believed(view, categories)
+    known = own[np.isfinite(own)]
+    return float(known.mean()) if known.size else 0.5
+
+
+def quotas(share: Floats, most: Floats, requests: float) -> Floats:
+    """Return requests by category in proportion to ``share``, none above its most.
+
+    What a category cannot take goes to the others in the same proportion; where
+    all that have a share are full, the rest goes by what the others can take.
+
+    >>> quotas(np.array([7.0, 3.0]), np.array([90.0, 90.0]), 80.0)
+    array([56., 24.])
+    >>> quotas(np.array([7.0, 3.0, 0.0]), np.array([30.0, 90.0, 4.0]), 122.0)
+    array([30., 90.,  2.])
+    """
+    taken = _level(share, most, requests)
+    rest = requests - float(taken.sum())
+    left = np.where(share > 0, 0.0, most)
+    if rest <= 1e-9 or not left.any():
+        return taken
+    return taken + _level(left, left, rest)
+
+
+def _level(share: Floats, most: Floats, requests: float) -> Floats:
+    """Return min(most, level * share) with the level that spends the requests."""
+    has = (share > 0) & (most > 0)
+    if not has.any() or requests >= float(most[has].sum()):
+        return np.where(has, most, 0.0)
+    full = np.where(has, most / np.where(has, share, 1.0), np.inf)
+    order = np.argsort(full, kind="stable")[: int(has.sum())]
+    # With the first k categories full, the others share what is left.
+    below = np.concatenate([[0.0], np.cumsum(most[order])[:-1]])
+    above = np.cumsum(share[order][::-1])[::-1]
+    level = (requests - below) / above
+    k = int(np.argmax(level <= full[order]))
+    return np.where(has, np.minimum(most, level[k] * share), 0.0)
+
+
+def ranks(score: Floats, rng: np.random.Generator) -> Ints:
+    """Return each category's place, the highest score first; ties fall by chance."""
+    order = np.lexsort((rng.random(score.size), -score))
+    rank = np.empty(score.size, dtype=np.intp)
+    rank[order] = np.arange(score.size)
+    return rank
+
+
+def best_category(categories: Categories, rank: Ints) -> Ints:
+    """Return the category of each item that comes first; all must be in one."""
+    place = np.full(categories.n_items, len(categories), dtype=np.intp)
+    np.minimum.at(place, categories.item, rank[categories.category])
+    return np.argsort(rank)[place]
+
+
+def adjusted(
+    stale: Floats, share: Floats, view: View, categories: Categories
+) -> Floats:
+    """Return each item's chance to be stale, by what is now known of its categories.
+
+    A category in which the share q of items was believed stale and p turned out to
+    be multiplies the odds of each of its items by p (1 - q) / (q (1 - p)); several
+    categories do so by the geometric mean.
+    """
+    own = believed(view, categories)
+    q = np.where(np.isfinite(own), own, share)
+    gain = _logit(share) - _logit(q)
+    item, n = categories.item, categories.n_items
+    each = np.bincount(item, weights=gain[categories.category], minlength=n)
+    number = np.maximum(np.bincount(item, minlength=n), 1)
+    odds: Floats = 1.0 / (1.0 + np.exp(-(_logit(stale) + each / number)))
+    return odds
+
+
+def _logit(p: Floats) -> Floats:
+    p = np.clip(p, 1e-4, 1.0 - 1e-4)
+    return np.log(p) - np.log1p(-p)
