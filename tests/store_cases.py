@@ -10,6 +10,7 @@ from halflife.observation import Looks, Observation, Seen
 from store_looks import HEX
 
 KEYS = ("a", "b", "c")
+claimed = st.none() | st.floats(0.0, 1000.0, width=32)
 digests = st.sampled_from(["", "1", "2", HEX, HEX.upper()])
 
 
@@ -23,7 +24,8 @@ def observations(draw, keys=KEYS, *, forward=False):
         now = now + draw(step) if forward else draw(times)
         seen = draw(st.sampled_from(Seen))
         digest = draw(digests) if seen is Seen.PRESENT else ""
-        made.append(Observation(key, now, seen, digest))
+        modified = draw(claimed) if seen is Seen.HINT else None
+        made.append(Observation(key, now, seen, digest, modified=modified))
     return made
 
 
@@ -47,6 +49,17 @@ def state(evidence: Evidence):
     settings = evidence.weight.tolist(), evidence.cost.tolist()
     groups = [evidence.groups[g] for g in evidence.group]
     return evidence.keys, settings, groups, columns, tallies(evidence)
+
+
+def hinted(evidence: Evidence):
+    """Return the tally of gaps with hints, item by item."""
+    found: dict[tuple[float, ...], float] = {}
+    item, length, changed, tally, hints = (c.tolist() for c in evidence.hinted())
+    for row, count in zip(
+        zip(item, length, changed, hints, strict=True), tally, strict=True
+    ):
+        found[row] = found.get(row, 0.0) + count
+    return found
 
 
 def tallies(evidence: Evidence):

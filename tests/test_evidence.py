@@ -9,7 +9,7 @@ from halflife.evidence import NEVER, Evidence, class_length, classes
 from halflife.history import History
 from halflife.item import Item
 from halflife.observation import Looks
-from store_cases import KEYS, batched, fold, observations, state, tallies
+from store_cases import KEYS, batched, fold, hinted, observations, state, tallies
 from store_looks import absent, failed, hint, present
 
 ITEMS = [Item(key, group=key) for key in KEYS]
@@ -24,6 +24,7 @@ def test_any_batching_gives_the_same_evidence(looks, data):
     one_by_one = fold(Evidence.of(ITEMS), [Looks.of([o]) for o in looks])
     in_batches = fold(Evidence.of(ITEMS), data.draw(batched(looks)))
     assert state(in_batches) == state(one_by_one)
+    assert hinted(in_batches) == hinted(one_by_one)
 
 
 @given(looks=observations(forward=True))
@@ -188,3 +189,64 @@ def test_a_gap_as_long_as_its_class_is_tallied_there_alone():
     below, share = classes(lengths)
     assert below.tolist() == list(range(-80, 80))
     assert not share.any()
+
+
+@pytest.mark.parametrize(
+    ("looks", "hints"),
+    [
+        ([hint("a", 2.5, modified=2.2)], 1),
+        ([hint("a", 2.5, modified=2.2), hint("a", 2.6, modified=2.2)], 1),
+        ([hint("a", 2.5, modified=2.2), hint("a", 3.0, modified=2.9)], 1),
+        ([hint("a", 2.5, modified=2.2), hint("a", 4.0, modified=3.2)], 2),
+        ([hint("a", 2.5, modified=1.9)], 0),
+        ([hint("a", 2.5, modified=1.0)], 0),
+        ([hint("a", 2.5)], 0),
+        ([hint("a", 2.5, modified=2.0), present("a", 3.0)], 0),
+        ([hint("a", 2.5, modified=2.2), failed("a", 3.0)], 1),
+    ],
+    ids=[
+        "news",
+        "the same claim again",
+        "a claim within a day",
+        "a claim a day later",
+        "what the look has seen",
+        "what the look has seen, to the day",
+        "no date",
+        "seen since",
+        "a failed look sees nothing",
+    ],
+)
+def test_a_hint_counts_when_it_claims_what_no_look_has_seen(looks, hints):
+    assert evidence_of(present("a", 2.0), *looks).hints[0] == hints
+
+
+def test_a_day_may_mean_any_moment_of_it():
+    assert evidence_of(present("a", 2.4), hint("a", 2.9, modified=2.0)).hints[0] == 1
+    told_before = hint("a", 2.1, modified=2.0)
+    again = hint("a", 2.9, modified=2.0)
+    assert evidence_of(told_before, present("a", 2.4), again).hints[0] == 0
+
+
+def test_hints_without_details_claim_the_moment_they_were_made():
+    bare = Looks(("a",), np.array([3.0]), np.array([3], dtype=np.int8), ("",))
+    evidence = fold(evidence_of(present("a", 2.0)), [bare])
+    assert (evidence.hints[0], evidence.claimed[0]) == (1, 3.0)
+
+
+def test_gaps_with_hints_say_how_many_and_what_came_of_them():
+    evidence = evidence_of(
+        present("a", 1.0, "x"),
+        hint("a", 1.6, modified=1.5),
+        present("a", 3.0, "y"),  # two days, one hint, a change
+        present("a", 4.0, "y"),  # no hint
+        hint("a", 4.6, modified=4.5),
+        hint("a", 6.0, modified=5.5),
+        present("a", 8.0, "y"),  # four days, two hints for nothing
+    )
+    assert hinted(evidence) == {(0, 2.0, True, 1): 1.0, (0, 4.0, False, 2): 1.0}
+    assert evidence.hinted(1).hints.tolist() == [2]
+
+
+def test_an_endless_stream_of_hints_stays_bounded():
+    looks = [hint("a", 2.0 + i, modified=2.0 + i) for i in range(100)]
+    assert evidence_of(present("a", 1.0), *looks).hints[0] == 32

@@ -8,11 +8,18 @@ by length, eight classes to the octave.
 Looks are folded in the order in which they were made. A time that lies before
 the one folded last means that the clock was set back: nothing is known then about
 the time between the two, and the later look's time is believed from there on.
+
+A hint counts when it claims a change that no look has seen: it names a later moment
+than any claim before, and one after the latest good look. Claims less than a day
+apart, with no look between them, are one hint: edits come in bursts, and some maps
+tell the time of day as the time of change. A claim that names a whole day may mean
+any moment of it. A hint without columns of its own (``Looks.details`` empty) claims
+the moment at which it was made; one whose source names no moment claims nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +33,8 @@ Texts: TypeAlias = NDArray[np.object_]
 
 CLASSES_PER_OCTAVE = 8
 SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
+APART = 1.0  # days between claims that count as two
+MOST_HINTS = 32  # more of them since one look say no more
 _ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
 NEVER: int = -1  # the ``seen`` of an item that was never looked at
 
@@ -42,9 +51,19 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "quiet": (np.float64, 0.0),
     "seen": (np.int8, NEVER),
     "changed": (np.bool_, False),
+    "hints": (np.intp, 0),
+    "claimed": (np.float64, -np.inf),
     "digest": (np.object_, ""),
 }
 FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
+_LISTED = (
+    "gap_class",
+    "gap_tally",
+    "hinted_class",
+    "hinted_changed",
+    "hinted_tally",
+    "hinted_hints",
+)
 
 
 def classes(length: Floats) -> tuple[Ints, Floats]:
@@ -66,13 +85,33 @@ def class_length(number: Ints) -> Floats:
     return np.exp2(np.asarray(number, dtype=np.float64) / CLASSES_PER_OCTAVE)
 
 
+class HintedGaps(NamedTuple):
+    """Gaps in which hints came, as ``Gaps``, and how many hints came in each."""
+
+    item: Ints
+    length: Floats
+    changed: Bools
+    tally: Floats
+    hints: Ints
+
+
+Columns = TypeVar("Columns", bound=tuple[Any, ...])
+Make: TypeAlias = Callable[[Iterable[Any]], Columns]
+
+
+Kinds: TypeAlias = tuple[type[np.generic], ...]
+_PLAIN: Kinds = (np.intp, np.float64, np.bool_, np.float64)
+_HINTED: Kinds = (*_PLAIN, np.intp)
+
+
 @dataclass(frozen=True, slots=True)
 class Fold:
     """What a batch of looks adds to the evidence, ready to be written down.
 
     ``rows`` are the items touched, each once; the next columns are their new
     values. ``quiet_gap`` is what the batch added to ``quiet``. ``gap_item``,
-    ``gap_class``, ``gap_tally`` tally the gaps that saw a change.
+    ``gap_class``, ``gap_tally`` tally the gaps that saw a change; the ``hinted``
+    columns those in which hints came, whether they saw a change or not.
     """
 
     rows: Ints
@@ -84,11 +123,18 @@ class Fold:
     quiet: Floats
     seen: Bytes
     changed: Bools
+    hints: Ints
+    claimed: Floats
     digest: Texts
     quiet_gap: Floats
     gap_item: Ints
     gap_class: Ints
     gap_tally: Floats
+    hinted_item: Ints
+    hinted_class: Ints
+    hinted_changed: Bools
+    hinted_tally: Floats
+    hinted_hints: Ints
 
 
 class Evidence:
@@ -108,6 +154,8 @@ class Evidence:
         quiet: Sum of the gaps that saw no change, in days.
         seen: What the latest good look saw; ``NEVER`` if there was none.
         changed: Whether the latest good look found a change.
+        hints: Hints of a change since the latest good look.
+        claimed: The latest moment at which a hint claimed a change; ``-inf`` if none.
         digest: The content's fingerprint at the latest good look.
 
     """
@@ -124,6 +172,8 @@ class Evidence:
     quiet: Floats
     seen: Bytes
     changed: Bools
+    hints: Ints
+    claimed: Floats
     digest: Texts
 
     def __init__(self) -> None:
@@ -131,7 +181,8 @@ class Evidence:
         self.groups: tuple[str, ...] = ()
         self._row: dict[str, int] = {}
         self._code: dict[str, int] = {}
-        self._gaps = _GapLog()
+        self._gaps: GapLog[Gaps] = GapLog(Gaps._make, _PLAIN)
+        self._hinted: GapLog[HintedGaps] = GapLog(HintedGaps._make, _HINTED)
         self._room: dict[str, NDArray[np.generic]] = {}
         self._resize(0)
 
@@ -193,10 +244,17 @@ class Evidence:
 
     def restore_gaps(self, item: Ints, number: Ints, tally: Floats) -> None:
         """Set the tally of changed gaps as it was saved; the quiet sums are known."""
-        self._gaps = _GapLog()
+        self._gaps = GapLog(Gaps._make, _PLAIN)
         found = np.ones(item.size, np.bool_)
         self._gaps.add(Gaps(item, class_length(number), found, tally))
         self._gaps.add(_quiet(np.arange(len(self)), self.quiet))
+
+    def restore_hinted(
+        self, item: Ints, number: Ints, changed: Bools, tally: Floats, hints: Ints
+    ) -> None:
+        """Set the tally of gaps in which hints came as it was saved."""
+        self._hinted = GapLog(HintedGaps._make, _HINTED)
+        self._hinted.add(HintedGaps(item, class_length(number), changed, tally, hints))
 
     def gaps(self, since: int = 0) -> Gaps:
         """Return the gaps added after ``batches`` was ``since``.
@@ -206,6 +264,13 @@ class Evidence:
         """
         return self._gaps.since(since)
 
+    def hinted(self, since: int = 0) -> HintedGaps:
+        """Return the gaps with hints in them, added after there were ``since`` rows.
+
+        They are among ``gaps`` too.
+        """
+        return self._hinted.since(since)
+
     @property
     def batches(self) -> int:
         """How far the gaps go so far; a mark to hand to ``gaps`` later."""
@@ -214,11 +279,12 @@ class Evidence:
     def weigh(self, looks: Looks) -> Fold:
         """Return what the looks add, in their order, and change nothing yet.
 
-        Hints are not looks and add nothing. Every item must be known.
+        Hints are not looks: all they add is their number. Every item must be known.
         """
-        if (looks.seen == _HINT).any():
-            looks = looks.take(np.flatnonzero(looks.seen != _HINT).tolist())
         rows = np.fromiter(map(self._row.__getitem__, looks.keys), np.intp, len(looks))
+        news = (looks.seen != _HINT) | (claims(looks) > self.claimed[rows])
+        if not news.all():
+            looks, rows = looks.take(np.flatnonzero(news).tolist()), rows[news]
         if rows.size > 1 and len(set(looks.keys)) < rows.size:
             return self._weigh_in_turns(looks, np.unique(rows))
         return self._weigh_once(looks, rows)
@@ -232,10 +298,19 @@ class Evidence:
             found = np.ones(length.size, np.bool_)
             self._gaps.add(Gaps(fold.gap_item, length, found, fold.gap_tally))
         self._gaps.add(_quiet(fold.rows, fold.quiet_gap))
+        if fold.hinted_item.size:
+            length = class_length(fold.hinted_class)
+            found, tally, hints = (
+                fold.hinted_changed,
+                fold.hinted_tally,
+                fold.hinted_hints,
+            )
+            rows = HintedGaps(fold.hinted_item, length, found, tally, hints)
+            self._hinted.add(rows)
 
     def _weigh_once(self, looks: Looks, rows: Ints) -> Fold:
         """Weigh looks at different items; ``rows`` says which."""
-        good = looks.seen <= _ABSENT
+        good, hint = looks.seen <= _ABSENT, looks.seen == _HINT
         last, at, known = self.last_at[rows], looks.at, self.seen[rows]
         digest = self.digest[rows]
         seen_digest = np.array(looks.digest, dtype=np.object_)
@@ -244,24 +319,46 @@ class Evidence:
         gap = np.where(good & np.isfinite(last) & (at > last), at - last, 0.0)
         changed = good & (known != NEVER) & differs
         tallied = changed & (gap > 0)
-        item, number, tally = _tallied(rows[tallied], gap[tallied])
+        row, number, tally = _tallied(np.flatnonzero(tallied), gap[tallied])
         quiet = np.where(changed, 0.0, gap)
+        hints, claimed = self._claims(looks, rows)
+        had = self.hints[rows]
+        some = np.flatnonzero((had > 0) & (gap > 0))
+        hinted, hinted_number, hinted_tally = _tallied(some, gap[some])
         return Fold(
             rows=rows,
             last_at=np.where(good, at, last),
-            tried_at=at,
-            failures=np.where(good, 0, self.failures[rows] + 1),
+            tried_at=np.where(hint, self.tried_at[rows], at),
+            failures=np.where(good, 0, self.failures[rows] + ~hint),
             looks=self.looks[rows] + good,
             changes=self.changes[rows] + changed,
             quiet=self.quiet[rows] + quiet,
             seen=np.where(good, looks.seen, known),
             changed=np.where(good, changed, self.changed[rows]),
+            hints=hints,
+            claimed=claimed,
             digest=np.where(good, seen_digest, digest),
             quiet_gap=quiet,
-            gap_item=item,
+            gap_item=rows[row],
             gap_class=number,
             gap_tally=tally,
+            hinted_item=rows[hinted],
+            hinted_class=hinted_number,
+            hinted_changed=changed[hinted],
+            hinted_tally=hinted_tally,
+            hinted_hints=had[hinted],
         )
+
+    def _claims(self, looks: Looks, rows: Ints) -> tuple[Ints, Floats]:
+        """Return the hints that stand after these looks, and the latest claims."""
+        good, claim = looks.seen <= _ABSENT, claims(looks)
+        had, before = self.hints[rows], self.claimed[rows]
+        until = np.where(claim == np.floor(claim), claim + 1.0, claim)
+        unseen = (self.looks[rows] > 0) & (until > self.last_at[rows])
+        counts = unseen & (claim > before) & ((had == 0) | (claim >= before + APART))
+        moved = counts | ((claim > before) & (had == 0))
+        hints = np.where(good, 0, np.minimum(had + counts, MOST_HINTS))
+        return hints, np.where(moved, claim, before)
 
     def _weigh_in_turns(self, looks: Looks, touched: Ints) -> Fold:
         """Weigh looks that may come back to an item, on a copy of what they touch."""
@@ -279,9 +376,9 @@ class Evidence:
             rows=touched,
             **{name: getattr(copy, name) for name in FOLDED},
             quiet_gap=quiet,
-            gap_item=touched[np.concatenate([f.gap_item for f in folds])],
-            gap_class=np.concatenate([f.gap_class for f in folds]),
-            gap_tally=np.concatenate([f.gap_tally for f in folds]),
+            gap_item=touched[_all(folds, "gap_item")],
+            hinted_item=touched[_all(folds, "hinted_item")],
+            **{name: _all(folds, name) for name in _LISTED},
         )
 
     def _resize(self, size: int) -> None:
@@ -296,47 +393,67 @@ class Evidence:
             setattr(self, name, room[:size])
 
 
-class _GapLog:
+class GapLog(Generic[Columns]):
     """Gaps in the order in which they were added.
 
     They lie in pieces of falling size: a new piece is joined with those before it
     that are not larger, so that a million small batches make twenty pieces.
     """
 
-    def __init__(self) -> None:
-        self._pieces: list[Gaps] = []
+    def __init__(self, make: "Make[Columns]", kinds: Kinds) -> None:
+        self._make, self._kinds = make, kinds
+        self._pieces: list[Columns] = []
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def add(self, gaps: Gaps) -> None:
+    def add(self, gaps: Columns) -> None:
         """Add gaps at the end."""
-        if gaps.item.size == 0:
+        if gaps[0].size == 0:
             return
-        self._size += gaps.item.size
-        while self._pieces and self._pieces[-1].item.size <= gaps.item.size:
-            gaps = _joined([self._pieces.pop(), gaps])
+        self._size += gaps[0].size
+        while self._pieces and self._pieces[-1][0].size <= gaps[0].size:
+            gaps = self._joined([self._pieces.pop(), gaps])
         self._pieces.append(gaps)
 
-    def since(self, mark: int) -> Gaps:
+    def since(self, mark: int) -> Columns:
         """Return the gaps added when there were already ``mark``."""
         parts, start = [], self._size
         for piece in reversed(self._pieces):
             if start <= mark:
                 break
-            start -= piece.item.size
-            parts.append(_without(piece, max(mark - start, 0)))
-        return _joined(parts[::-1])
+            start -= piece[0].size
+            first = max(mark - start, 0)
+            parts.append(self._make(column[first:] for column in piece))
+        return self._joined(parts[::-1])
+
+    def _joined(self, parts: list[Columns]) -> Columns:
+        if not parts:
+            return self._make(np.zeros(0, dtype=kind) for kind in self._kinds)
+        return self._make(np.concatenate(c) for c in zip(*parts, strict=True))
+
+
+def claims(looks: Looks) -> Floats:
+    """Return the moment at which each hint says its item changed.
+
+    ``-inf`` if it names none, and for whatever is not a hint.
+    """
+    hint = looks.seen == _HINT
+    if not hint.any():
+        return np.full(len(looks), -np.inf)
+    told = looks.at
+    if looks.details:
+        moments = (-np.inf if o.modified is None else o.modified for o in looks.details)
+        told = np.fromiter(moments, np.float64, len(looks))
+    return np.where(hint & np.isfinite(told), told, -np.inf)
 
 
 def rounds(looks: Looks) -> list[Looks]:
-    """Split looks so that no part holds an item twice; hints are left out."""
+    """Split looks so that no part holds an item twice."""
     parts: list[list[int]] = []
     times: dict[str, int] = {}
     for i, key in enumerate(looks.keys):
-        if looks.seen[i] == _HINT:
-            continue
         turn = times[key] = times.get(key, -1) + 1
         if turn == len(parts):
             parts.append([])
@@ -363,13 +480,5 @@ def _quiet(item: Ints, length: Floats) -> Gaps:
     return Gaps(item[some], length[some], np.zeros(n, np.bool_), np.ones(n))
 
 
-def _without(gaps: Gaps, first: int) -> Gaps:
-    item, length, changed, tally = gaps
-    return Gaps(item[first:], length[first:], changed[first:], tally[first:])
-
-
-def _joined(parts: list[Gaps]) -> Gaps:
-    if not parts:
-        none = np.zeros(0)
-        return Gaps(none.astype(np.intp), none, none.astype(np.bool_), none)
-    return Gaps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _all(folds: list[Fold], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(fold, name) for fold in folds])

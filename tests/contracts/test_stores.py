@@ -16,7 +16,7 @@ from halflife.item import Item
 from halflife.observation import Content, Looks
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from store_cases import KEYS, batched, observations, state
+from store_cases import KEYS, batched, hinted, observations, state
 from store_looks import HEX, absent, failed, hint, present
 
 STORES = {
@@ -130,11 +130,26 @@ def test_looks_of_another_kind_at_the_same_moment_are_all_kept(store, run):
     assert store.evidence(["site"]).looks[0] == 2
 
 
-def test_hints_are_kept_out_of_the_evidence(store, run):
-    before = state(store.evidence(["site"]))
-    put(store, run, hint("a", 1.0, modified=0.5))
-    assert state(store.evidence(["site"])) == before
-    assert store.history(["site"]).at.size == 0
+def test_hints_are_counted_and_are_no_looks(store, run):
+    put(store, run, present("a", 1.0))
+    put(store, run, hint("a", 2.0, modified=1.5), hint("b", 2.0, modified=1.5))
+    evidence = store.evidence(["site"])
+    assert evidence.hints.tolist() == [1, 0, 0]
+    assert evidence.claimed.tolist() == [1.5, 1.5, -np.inf]
+    assert evidence.looks.tolist() == [1, 0, 0]
+    assert evidence.tried_at.tolist() == [1.0, -np.inf, -np.inf]
+    assert store.history(["site"]).at.size == 1
+
+
+def test_a_hint_from_a_run_of_another_source_does_not_count(store, run):
+    store.add([Item("z", "other")])
+    other = store.begin(["other"], 0.0, lease=1000.0)
+    put(store, other, present("z", 1.0))
+    put(store, run, hint("z", 2.0, modified=2.0))
+    assert store.evidence(["other"]).hints.tolist() == [0]
+    assert store.evidence().hints.tolist() == [0, 0, 0, 0]
+    if isinstance(store, SqliteStore):
+        assert store.verify() == []
 
 
 def test_a_hint_makes_an_item_known(store, run):
@@ -222,12 +237,14 @@ def test_every_store_comes_to_the_same_evidence(looks, data):
         memory, disk = stores
         assert state(disk.evidence(["site"])) == state(memory.evidence(["site"]))
         assert state(disk.evidence()) == state(memory.evidence())
+        assert hinted(disk.evidence()) == hinted(memory.evidence())
         assert_same_history(disk.history(), memory.history())
         assert disk.held(KEYS) == memory.held(KEYS)
         assert disk.verify() == []
         disk.close()
         with SqliteStore.open(disk.path) as reopened:
             assert state(reopened.evidence(["site"])) == state(memory.evidence())
+            assert hinted(reopened.evidence()) == hinted(memory.evidence())
             assert_same_history(reopened.history(), memory.history())
 
 

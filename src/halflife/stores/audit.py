@@ -35,6 +35,8 @@ def _folds(db: sqlite3.Connection) -> Iterator[str]:
             yield f"{name} of {wrong.size} items does not follow from the log: {key}"
     if _tally(stored) != _tally(again):
         yield "the tally of gaps does not follow from the log"
+    if _hinted(stored) != _hinted(again):
+        yield "the tally of gaps with hints does not follow from the log"
 
 
 def _tally(evidence: Evidence) -> dict[tuple[int, float], float]:
@@ -44,6 +46,15 @@ def _tally(evidence: Evidence) -> dict[tuple[int, float], float]:
     for item, length, _, count in zip(*columns, strict=True):
         tally[item, length] = tally.get((item, length), 0.0) + count
     return tally
+
+
+def _hinted(evidence: Evidence) -> dict[tuple[float, ...], float]:
+    item, length, changed, tally, hints = (c.tolist() for c in evidence.hinted())
+    found: dict[tuple[float, ...], float] = {}
+    rows = zip(item, length, changed, hints, strict=True)
+    for row, count in zip(rows, tally, strict=True):
+        found[row] = found.get(row, 0.0) + count
+    return found
 
 
 def _held(db: sqlite3.Connection) -> Iterator[str]:

@@ -157,7 +157,7 @@ class MemoryStore:
         self._fence(run)
         evidence = self.evidence(run.sources)
         self.add(introduced(looks, evidence, run.sources, self._items.__contains__))
-        fresh = self._fresh(looks)
+        fresh = about(evidence, self._fresh(looks))
         if len(fresh) == 0:
             return
         self._log.append(fresh)

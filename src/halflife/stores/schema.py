@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from halflife.stores.hinted import refold
+
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
 APPLICATION_ID = 0x484C4946  # "HLIF"
@@ -164,6 +166,21 @@ CREATE TABLE staged (  -- an answer that waits for a decision
 ) STRICT""",
 )
 
+_HINTS = (
+    # hints of a change since the last good look, and the latest moment one claimed
+    "ALTER TABLE evidence ADD COLUMN hints INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE evidence ADD COLUMN claimed REAL NOT NULL DEFAULT -9e999",
+    """
+CREATE TABLE hinted_gap (  -- a gap between good looks in which hints came
+    item INTEGER NOT NULL REFERENCES item,
+    class INTEGER NOT NULL,
+    changed INTEGER NOT NULL CHECK (changed IN (0, 1)),
+    hints INTEGER NOT NULL CHECK (hints > 0),
+    tally REAL NOT NULL,
+    PRIMARY KEY (item, class, changed, hints)
+) STRICT, WITHOUT ROWID""",
+)
+
 
 def _first(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -176,9 +193,16 @@ def _set_sources(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
+def _counted_hints(db: sqlite3.Connection) -> None:
+    for statement in _HINTS:
+        db.execute(statement)
+    refold(db)
+
+
 STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
+    _counted_hints,
 )  # step n makes version n + 1 out of version n
 
 

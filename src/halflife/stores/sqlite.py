@@ -153,7 +153,7 @@ class SqliteStore:
                 self._introduce(db, run, looks, evidence)
                 fresh, fold = self._write(db, run, looks, evidence)
             evidence.take(fold)
-            self._shelf.take(fresh, besides=evidence)
+            self._shelf.take(about(evidence, fresh), besides=evidence)
 
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""

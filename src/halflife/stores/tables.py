@@ -31,15 +31,22 @@ _CHOSEN = (
     " WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)))"
 )
 _SAVE_FOLD = """
-INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
+INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
+    changed, hints, claimed, digest, held)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
 DO UPDATE SET
     last_at = excluded.last_at, tried_at = excluded.tried_at,
     failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
     quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
+    hints = excluded.hints, claimed = excluded.claimed,
     digest = excluded.digest, held = coalesce(excluded.held, held)
 """
 _ADD_GAP = """
 INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+_ADD_HINTED = """
+INSERT INTO hinted_gap VALUES (?, ?, ?, ?, ?) ON CONFLICT (item, class, changed, hints)
 DO UPDATE SET tally = tally + excluded.tally
 """
 _ADD_ITEM = """
@@ -57,16 +64,27 @@ FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = g
 WHERE source IN CHOSEN ORDER BY item.id
 """
 _FOLDS = """
-SELECT evidence.* FROM evidence JOIN item ON item.id = item
+SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
+    claimed, digest FROM evidence JOIN item ON item.id = item
 WHERE source IN CHOSEN ORDER BY item
 """
 _GAPS = """
 SELECT gap.* FROM gap JOIN item ON item.id = item
 WHERE source IN CHOSEN ORDER BY item, class
 """
+_HINTED = """
+SELECT hinted_gap.* FROM hinted_gap JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item, class, changed, hints
+"""
+# A hint counts when it was written by a run that covers the item's source: while
+# another holds the lease on that source, nobody else may touch what it knows.
 _LOOKS = """
-SELECT item.id, key, at, seen, digest FROM observation JOIN item ON item.id = item
-WHERE source IN CHOSEN ORDER BY observation.id
+SELECT item.id, key, at, seen, digest, modified
+FROM observation JOIN item ON item.id = item
+JOIN run ON run.id = run JOIN source ON source.id = source
+WHERE source IN CHOSEN AND
+    (seen < 3 OR source.name IN (SELECT value FROM json_each(run.sources)))
+ORDER BY observation.id
 """
 _HELD = """
 SELECT o.at, o.seen, o.digest, raw, etag, modified, note
@@ -129,7 +147,23 @@ def evidence(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
     item, number, tally = np.concatenate([np.zeros((0, 3)), *gaps]).T
     row = np.searchsorted(found.number, item)
     found.restore_gaps(row, number.astype(np.intp), tally)
+    _restore_hinted(db, found, sources)
     return found
+
+
+def _restore_hinted(
+    db: sqlite3.Connection, found: Evidence, sources: Sequence[str]
+) -> None:
+    parts: list[Floats] = [np.array(rows) for rows in _chunks(db, _HINTED, sources)]
+    item, *rest = np.concatenate([np.zeros((0, 5)), *parts]).T
+    number, changed, hints, tally = rest
+    found.restore_hinted(
+        np.searchsorted(found.number, item),
+        number.astype(np.intp),
+        changed.astype(np.bool_),
+        tally,
+        hints.astype(np.intp),
+    )
 
 
 def number(db: sqlite3.Connection, known: Evidence) -> None:
@@ -165,6 +199,11 @@ def save_fold(
         item = known.number[fold.gap_item].tolist()
         rows = zip(item, fold.gap_class.tolist(), fold.gap_tally.tolist(), strict=True)
         db.executemany(_ADD_GAP, rows)
+    if fold.hinted_item.size:
+        item = known.number[fold.hinted_item].tolist()
+        hinted = (fold.hinted_class, fold.hinted_changed, fold.hinted_hints)
+        rest = [column.tolist() for column in (*hinted, fold.hinted_tally)]
+        db.executemany(_ADD_HINTED, zip(item, *rest, strict=True))
 
 
 def save_content(db: sqlite3.Connection, observation: Observation, item: int) -> None:
@@ -206,7 +245,7 @@ def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
     for rows in _chunks(db, _LOOKS, sources):
         good = [
             (item, at, seen, codes.setdefault(digest, len(codes)))
-            for item, _, at, seen, digest in rows
+            for item, _, at, seen, digest, _ in rows
             if seen <= Seen.ABSENT
         ]
         parts.append(np.array(good, dtype=np.float64).reshape(-1, 4))
@@ -223,7 +262,13 @@ def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
 def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
     """Read all looks as columns, in the order in which they were written."""
     for rows in _chunks(db, _LOOKS, sources):
-        _, keys, at, seen, digest = zip(*rows, strict=True)
+        if any(seen == Seen.HINT for _, _, _, seen, *_ in rows):
+            yield Looks.of(
+                Observation(key, at, Seen(seen), unpack(digest), modified=modified)
+                for _, key, at, seen, digest, modified in rows
+            )
+            continue
+        _, keys, at, seen, digest, _ = zip(*rows, strict=True)
         yield Looks(
             keys,
             np.array(at, dtype=np.float64),
@@ -233,7 +278,7 @@ def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
 
 
 def _restore(found: Evidence, columns: Iterable[Row]) -> None:
-    number, *folded, digest, _ = columns
+    number, *folded, digest = columns
     rows = np.searchsorted(found.number, number)
     for name, values in zip(FOLDED[:-1], folded, strict=True):
         getattr(found, name)[rows] = values
