@@ -1,0 +1,114 @@
+"""Belief by any estimator of change rates."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.belief import view_of
+from halflife.evidence import Evidence
+from halflife.history import Gaps
+from halflife.models.gaps import tallied
+from halflife.models.poisson import Exponential
+from halflife.models.rates import RateEstimator, UncertainRates
+from halflife.view import Survival, View
+
+
+def merged(gaps: Gaps, looks: Ints, n_items: int) -> Gaps:
+    """Return the gaps as single looks showed them, quiet ones first.
+
+    Evidence adds up the quiet gaps of a batch, and splits a gap that saw a change
+    between two length classes. ``looks`` says how many looks each item had that saw no
+    change: its quiet days count as so many gaps of their mean length. An item with one
+    change in the batch gets its gap back; with several, their classes stay.
+    """
+    found = gaps.changed
+    days = tallied(gaps.item[~found], gaps.length[~found] * gaps.tally[~found], n_items)
+    calm = np.flatnonzero(days > 0)
+    times = np.maximum(looks[calm], 1).astype(np.float64)
+    item, length, tally = gaps.item[found], gaps.length[found], gaps.tally[found]
+    changes = tallied(item, tally, n_items)
+    middle = np.exp(tallied(item, tally * np.log(length), n_items))
+    single = np.flatnonzero((changes > 0) & (changes <= 1.0))
+    many = changes[item] > 1.0
+    parts = (
+        Gaps(calm, days[calm] / times, np.zeros(calm.size, np.bool_), times),
+        Gaps(single, middle[single], np.ones(single.size, np.bool_), changes[single]),
+        Gaps(item[many], length[many], found[found][many], tally[many]),
+    )
+    return Gaps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+class EstimatedRates:
+    """What an estimator makes of the evidence, look by look.
+
+    Each gap is handed to the estimator once. Between two calls the order of the looks
+    at one item is lost, which matters only to estimators that forget. An item without
+    a gap is taken to be as fast as all items together: changes over days. Rates are
+    kept within limits, because an item thought never to change would never be looked
+    at again, and one thought to change all the time would be given up.
+
+    Args:
+        estimator: Makes an estimator that has learned nothing yet.
+        slowest: The lowest rate believed, in changes a day.
+        fastest: The highest.
+
+    """
+
+    _batches: int
+    _quiet_looks: Ints
+    _gaps: Ints
+    _model: RateEstimator
+
+    def __init__(
+        self,
+        estimator: Callable[[], RateEstimator],
+        *,
+        slowest: float = 1e-3,
+        fastest: float = 1e3,
+    ) -> None:
+        self.estimator = estimator
+        self.slowest = slowest
+        self.fastest = fastest
+        self._of: Evidence | None = None
+        self._start()
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        if self._of is not evidence:
+            self._of = evidence
+            self._start()
+        self._follow(evidence)
+        rate, survival = self._believed()
+        return view_of(evidence, now, since, rate, survival)
+
+    def _start(self) -> None:
+        self._batches = 0
+        self._quiet_looks = self._gaps = np.zeros(0, dtype=np.intp)
+        self._days = 0.0
+        self._changes = 0.5  # half a change in half a day, as long as we know nothing
+        self._model = self.estimator()
+
+    def _follow(self, evidence: Evidence) -> None:
+        n = len(evidence)
+        self._model.grow(n)
+        known = self._quiet_looks.size
+        before = np.concatenate([self._quiet_looks, np.zeros(n - known, np.intp)])
+        self._gaps = np.concatenate([self._gaps, np.zeros(n - known, np.intp)])
+        # The first look ends no gap.
+        quiet = np.maximum(evidence.looks - 1, 0) - evidence.changes
+        if evidence.batches > self._batches:
+            gaps = merged(evidence.gaps(self._batches), quiet - before, n)
+            self._model.add(*gaps)
+            self._gaps[gaps.item] += 1
+            self._days += float(np.sum(gaps.length * gaps.tally))
+            self._changes += float(np.sum(gaps.tally[gaps.changed]))
+        self._batches, self._quiet_looks = evidence.batches, quiet
+
+    def _believed(self) -> tuple[Floats, Survival]:
+        if isinstance(self._model, UncertainRates):
+            return self._model.rate(), self._model.survival()
+        usual = self._changes / (self._days + 0.5)
+        rate = np.where(self._gaps > 0, self._model.rate(), usual)
+        rate = np.clip(rate, self.slowest, self.fastest)
+        return rate, Exponential(rate)

@@ -1,0 +1,181 @@
+"""Rates that may themselves change: old evidence counts less, or is dropped."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.models.gaps import check_gaps
+from halflife.models.poisson import GammaSurvival
+from halflife.models.rates.columns import in_turn, longer
+
+_NOTHING = 1e-300  # so that a logarithm can be taken
+
+
+def chance(shape: Floats, days: Floats, length: Floats, changed: Bools) -> Floats:
+    """Return the chance of what a gap showed, the rate being Gamma(shape, days).
+
+    No change: (days / (days + length)) ** shape; a change: the rest.
+
+    >>> chance(np.ones(2), np.ones(2), np.full(2, 3.0), np.array([False, True]))
+    array([0.25, 0.75])
+    """
+    x = shape * np.log1p(length / days)
+    return np.maximum(np.where(changed, -np.expm1(-x), np.exp(-x)), _NOTHING)
+
+
+class Forgetting:
+    """Smoothed rates on evidence that halves at the pace which foretells best.
+
+    After a gap g all that an item showed before counts 2 ** (-g / half-life). Several
+    half-lives are kept side by side; each is scored by the chance that it gave to what
+    every look then showed, and the rate is that of the best. Two numbers an item and
+    half-life.
+
+    Args:
+        half_lives: Days after which evidence counts half; ``inf`` forgets nothing.
+        prior: Changes, and the days they took, that are never forgotten.
+
+    """
+
+    def __init__(
+        self,
+        half_lives: Sequence[float] = (30.0, 120.0, 480.0, np.inf),
+        *,
+        prior: tuple[float, float] = (0.5, 0.5),
+    ) -> None:
+        self.half_lives = tuple(half_lives)
+        self.prior = prior
+        self.score = np.zeros(len(self.half_lives))
+        self._changes, self._days = (np.zeros((self.score.size, 0)) for _ in range(2))
+
+    def grow(self, n: int) -> None:
+        """Make room for ``n`` items in all."""
+        self._changes, self._days = longer(self._changes, n), longer(self._days, n)
+
+    def add(
+        self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
+    ) -> None:
+        """Learn from gaps, in their order."""
+        gaps, _ = check_gaps(item, length, changed, tally, self._days.shape[1])
+        for part in in_turn(gaps):
+            rows, found = part.item, part.changed
+            shape, exposure = self._evidence(rows)
+            odds = chance(shape, exposure, part.length, found)
+            self.score += (part.tally * np.log(odds)).sum(axis=1)
+            kept = self._kept(part.length * part.tally)
+            days = np.where(found, part.length / 2, part.length) * part.tally
+            self._changes[:, rows] = kept * self._changes[:, rows] + part.tally * found
+            self._days[:, rows] = kept * self._days[:, rows] + days
+
+    @property
+    def half_life(self) -> float:
+        """The half-life that has foretold best so far; the longer of two equals."""
+        best = np.flatnonzero(self.score == self.score.max())
+        return max(self.half_lives[i] for i in best)
+
+    def rate(self) -> Floats:
+        """Return changes over days at the best half-life."""
+        shape, exposure = self._best()
+        return shape / exposure
+
+    def survival(self) -> GammaSurvival:
+        """Return the survival of the items, uncertainty about the rates included."""
+        return GammaSurvival(*self._best())
+
+    def _best(self) -> tuple[Floats, Floats]:
+        row = self.half_lives.index(self.half_life)
+        shape, exposure = self._evidence(np.arange(self._days.shape[1]))
+        return shape[row], exposure[row]
+
+    def _evidence(self, rows: Ints) -> tuple[Floats, Floats]:
+        changes, days = self.prior
+        return self._changes[:, rows] + changes, self._days[:, rows] + days
+
+    def _kept(self, length: Floats) -> Floats:
+        return np.asarray(np.exp2(-length / np.array(self.half_lives)[:, None]))
+
+
+class Restarting:
+    """Rates that may start anew at any moment, by Bayes' rule on when they last did.
+
+    An item's rate is drawn from the prior and kept until a restart, at ``restarts`` a
+    day. For each of a few moments of the last restart the item keeps how likely it is
+    and the changes and days since: with hazard h = 1 - exp(-restarts g) a gap g
+    multiplies the weight of each run by (1 - h) times the chance the run gave to what
+    was seen, and a new run gets h times the chance the prior gave. Then the two
+    neighbours that are least likely are joined. Three numbers an item and run. Adams
+    and MacKay, "Bayesian online changepoint detection", 2007, with bounded memory.
+
+    Args:
+        restarts: How often rates start anew, a day.
+        runs: Moments of the last restart that are told apart.
+        prior: Changes, and the days they took, that a new run begins with.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        restarts: float = 1.0 / 365.0,
+        runs: int = 6,
+        prior: tuple[float, float] = (0.5, 5.0),
+    ) -> None:
+        self.restarts = restarts
+        self.prior = prior
+        self._weight, self._shape, self._days = (np.zeros((runs, 0)) for _ in range(3))
+
+    def grow(self, n: int) -> None:
+        """Make room for ``n`` items in all."""
+        known = self._weight.shape[1]
+        self._weight = longer(self._weight, n)
+        self._weight[-1, known:] = 1.0
+        self._shape = longer(self._shape, n, self.prior[0])
+        self._days = longer(self._days, n, self.prior[1])
+
+    def add(
+        self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
+    ) -> None:
+        """Learn from gaps, in their order."""
+        gaps, _ = check_gaps(item, length, changed, tally, self._weight.shape[1])
+        for part in in_turn(gaps):
+            self._step(part.item, part.length * part.tally, part.changed, part.tally)
+
+    def _step(self, rows: Ints, length: Floats, changed: Bools, tally: Floats) -> None:
+        hazard = -np.expm1(-self.restarts * length)
+        start = np.multiply.outer(np.array(self.prior), np.ones(rows.size))
+        weight = np.vstack([hazard, self._weight[:, rows] * (1.0 - hazard)])
+        shape = np.vstack([start[:1], self._shape[:, rows]])
+        days = np.vstack([start[1:], self._days[:, rows]])
+        weight = weight * chance(shape, days, length, changed)
+        shape = shape + tally * changed
+        days = days + np.where(changed, length / 2, length)
+        joined = joined_runs(weight / weight.sum(axis=0), shape, days)
+        self._weight[:, rows], self._shape[:, rows], self._days[:, rows] = joined
+
+    def rate(self) -> Floats:
+        """Return the mean rate, over all moments at which it may have restarted."""
+        return np.asarray((self._weight * self._shape / self._days).sum(axis=0))
+
+
+def joined_runs(weight: Floats, *columns: Floats) -> tuple[Floats, ...]:
+    """Return one run less an item: the two neighbours least likely are made one.
+
+    Weights add up; the other columns are averaged by weight.
+    """
+    pair = weight[:-1] + weight[1:]
+    first = np.argmin(pair, axis=0)[None]
+    row = np.arange(len(pair))[:, None]
+    source = row + (row > first)
+    share = np.take_along_axis(weight, first, 0) / np.maximum(
+        np.take_along_axis(pair, first, 0), _NOTHING
+    )
+
+    def join(column: Floats) -> Floats:
+        one, two = (np.take_along_axis(column, first + i, 0) for i in (0, 1))
+        mixed = two + share * (one - two)
+        return np.where(row == first, mixed, np.take_along_axis(column, source, 0))
+
+    together = np.take_along_axis(pair, first, 0)
+    kept = np.take_along_axis(weight, source, 0)
+    return np.where(row == first, together, kept), *map(join, columns)
