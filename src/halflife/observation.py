@@ -29,6 +29,22 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Outgoing:
+    """Where a page leads.
+
+    Attributes:
+        to: The keys of the items it links to.
+        same: The key of the item of which the page is only another address.
+        under: The rules by which the links were chosen; others may choose others.
+
+    """
+
+    to: tuple[str, ...] = ()
+    same: str = ""
+    under: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One look at one item.
 
@@ -49,6 +65,8 @@ class Observation:
         note: Why a look failed, in words.
         content: The content itself, when it is new to us.
         item: The item, when this hint is how we came to know of it.
+        links: Where the page leads, when that was read anew. None says nothing:
+            a page that is unchanged leads where it led.
 
     """
 
@@ -62,6 +80,7 @@ class Observation:
     note: str = ""
     content: Content | None = field(default=None, compare=False, repr=False)
     item: Item | None = field(default=None, compare=False, repr=False)
+    links: Outgoing | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

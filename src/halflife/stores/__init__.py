@@ -12,6 +12,7 @@ from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation
 from halflife.register import Listing, Register
@@ -83,6 +84,14 @@ class Store(Protocol):
 
         Adding the same look twice changes nothing. A hint of an unknown item
         makes it known.
+        """
+        ...
+
+    def links(self, sources: Sequence[str] = ()) -> Links:
+        """Return which items of the sources link to which, in their order.
+
+        A look that reads where a page leads replaces its links; any other leaves
+        them as they were.
         """
         ...
 

@@ -11,10 +11,12 @@ from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.links import Links
 from halflife.lives import Collection
-from halflife.observation import Content, Looks, Observation, Seen
+from halflife.observation import Content, Looks, Observation, Outgoing, Seen
 from halflife.register import Listing, Register
 from halflife.stores import RESUME_WITHIN, Run, lives
+from halflife.stores import links as graph
 from halflife.stores.shelf import Shelf, about, introduced, named
 
 _Look: TypeAlias = tuple[str, float, int, str]
@@ -50,6 +52,7 @@ class MemoryStore:
         self._shelf = Shelf()
         self._details: dict[str, Observation] = {}
         self._content: dict[str, Content] = {}
+        self._links: dict[str, Outgoing] = {}
         self._leases: dict[str, _Lease] = {}
         self._interrupted: dict[tuple[str, ...], _Lease] = {}
         self._runs = 0
@@ -195,9 +198,11 @@ class MemoryStore:
                 del self._details[key]
         for o in looks.details:
             if o.seen <= Seen.ABSENT:
-                self._details[o.key] = replace(o, content=None, item=None)
+                self._details[o.key] = replace(o, content=None, item=None, links=None)
             if o.content is not None:
                 self._content[o.key] = o.content
+        for o, out in graph.told(looks):
+            self._links[o.key] = graph.known(out, self._items)
 
     def _fence(self, run: Run) -> None:
         for source in run.sources:
@@ -206,6 +211,10 @@ class MemoryStore:
                 raise LeaseLost(
                     f"run {run.id} no longer holds source {source!r}; begin a new one"
                 )
+
+    def links(self, sources: Sequence[str] = ()) -> Links:
+        """Return which items of the sources link to which, in their order."""
+        return graph.of_memory([i.key for i in self.items(sources)], self._links)
 
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""

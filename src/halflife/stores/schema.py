@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from halflife.stores import links
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -203,6 +204,7 @@ STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
     _counted_hints,
+    links.create,
 )  # step n makes version n + 1 out of version n
 
 

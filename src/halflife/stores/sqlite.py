@@ -18,10 +18,12 @@ from halflife.evidence import Evidence, Fold
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
 from halflife.stores import Run, files, leases, lives, tables
+from halflife.stores import links as graph
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.shelf import Shelf, about, introduced, named
@@ -154,6 +156,11 @@ class SqliteStore:
                 fresh, fold = self._write(db, run, looks, evidence)
             evidence.take(fold)
             self._shelf.take(about(evidence, fresh), besides=evidence)
+
+    def links(self, sources: Sequence[str] = ()) -> Links:
+        """Return which items of the sources link to which, in their order."""
+        with self._reading() as db:
+            return graph.read(db, sources)
 
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
@@ -294,6 +301,7 @@ class SqliteStore:
         good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
         held = {fresh.keys[i]: int(places[i]) for i in good}
         tables.save_fold(db, evidence, fold, held)
+        graph.save(db, fresh)
         for o in fresh.details:
             row = evidence.row(o.key)
             if o.content is not None and row is not None:

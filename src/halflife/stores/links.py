@@ -1,0 +1,105 @@
+"""The link graph as rows, and in memory."""
+
+import json
+import sqlite3
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from halflife.links import Links
+from halflife.observation import Looks, Observation, Outgoing
+
+STATEMENTS = (
+    """
+CREATE TABLE linked (  -- a page whose links were read
+    item INTEGER PRIMARY KEY REFERENCES item,
+    at REAL NOT NULL,  -- the look that read them
+    same INTEGER REFERENCES item,  -- the page is another address of this one
+    rules TEXT NOT NULL  -- by which the links were chosen
+) STRICT""",
+    """
+CREATE TABLE link (
+    page INTEGER NOT NULL REFERENCES item,
+    target INTEGER NOT NULL REFERENCES item,
+    PRIMARY KEY (page, target)
+) STRICT, WITHOUT ROWID""",
+)
+_CHOSEN = (
+    "(SELECT item.id FROM item JOIN source ON source.id = item.source"
+    " WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)))"
+)
+_KEYS = f"SELECT id, key FROM item WHERE id IN {_CHOSEN} ORDER BY id"  # noqa: S608  (constants)
+_LINKED = f"SELECT item, same, rules FROM linked WHERE item IN {_CHOSEN}"  # noqa: S608
+_LINKS = f"""
+SELECT page, target FROM link WHERE page IN {_CHOSEN} AND target IN {_CHOSEN}
+ORDER BY page, target
+"""  # noqa: S608
+_ADD = """
+INSERT INTO link SELECT ?1, id FROM item
+WHERE key IN (SELECT value FROM json_each(?2))
+"""
+_ADD_LINKED = """
+REPLACE INTO linked VALUES (?1, ?2, (SELECT id FROM item WHERE key = ?3), ?4)
+"""
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of the link graph."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+
+
+def told(looks: Looks) -> Iterable[tuple[Observation, Outgoing]]:
+    """Return the looks that read where a page leads, and where that is."""
+    return ((o, o.links) for o in looks.details if o.links is not None)
+
+
+def known(out: Outgoing, keys: Container[str]) -> Outgoing:
+    """Return where a page leads, without what is not known as an item."""
+    to = tuple(dict.fromkeys(key for key in out.to if key in keys))
+    return Outgoing(to, out.same if out.same in keys else "", out.under)
+
+
+def save(db: sqlite3.Connection, looks: Looks) -> None:
+    """Replace the links of the pages whose links these looks read.
+
+    What it links to that is not known as an item is left out.
+    """
+    for look, out in told(looks):
+        row = db.execute("SELECT id FROM item WHERE key = ?", (look.key,)).fetchone()
+        if row is None:
+            continue
+        db.execute("DELETE FROM link WHERE page = ?", row)
+        db.execute(_ADD, (row[0], json.dumps(out.to)))
+        db.execute(_ADD_LINKED, (row[0], look.at, out.same, out.under))
+
+
+def read(db: sqlite3.Connection, sources: Sequence[str]) -> Links:
+    """Read the links between the items of sources, in the order of the items."""
+    chosen = (json.dumps(list(sources)),)
+    items = db.execute(_KEYS, chosen).fetchall()
+    number = np.array([i for i, _ in items], dtype=np.intp)
+    row = {i: at for at, (i, _) in enumerate(items)}
+    linked = db.execute(_LINKED, chosen).fetchall()
+    pairs = np.array(db.execute(_LINKS, chosen).fetchall(), dtype=np.intp)
+    page, target = np.searchsorted(number, pairs.reshape(-1, 2)).T
+    return Links.of_columns(
+        tuple(key for _, key in items),
+        (page, target),
+        {row[i]: row[same] for i, same, _ in linked if same in row},
+        {row[i]: rules for i, _, rules in linked},
+    )
+
+
+def of_memory(keys: Sequence[str], out: Mapping[str, Outgoing]) -> Links:
+    """Return the links between items, from where each page was last seen to lead."""
+    row = {key: i for i, key in enumerate(keys)}
+    known = {row[key]: where for key, where in out.items() if key in row}
+    pairs = [(i, row[t]) for i, where in known.items() for t in where.to if t in row]
+    page, target = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return Links.of_columns(
+        tuple(keys),
+        (page, target),
+        {i: row[where.same] for i, where in known.items() if where.same in row},
+        {i: where.under for i, where in known.items()},
+    )
