@@ -121,12 +121,57 @@ def weibull_freshness(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
     Eq. 4 of Ipeirotis et al., "Modeling and managing changes in text databases",
     TODS 2007, is the same thing integrated by parts.
     """
-    a = 1.0 / shape
-    y = np.minimum(y, _BELOW_ONE)
-    x = np.asarray(special.gammaincinv(1 + a, y))
-    # ln of d P / d ln x, which is x**(1 + a) exp(-x) / Gamma(1 + a)
-    bend = (1 + a) * np.log(x) - x - special.gammaln(1 + a)
-    return x**a, a * y * np.exp(-bend)
+    spacing, bend = np.ones_like(y), np.zeros_like(y)
+    live = y < 1.0
+    y, a = np.minimum(y[live], _BELOW_ONE), 1.0 / np.broadcast_to(shape, y.shape)[live]
+    x, lead = inverse_gamma(1.0 + a, y)
+    spacing[live], bend[live] = x**a, a * y / lead
+    return spacing, bend
+
+
+def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Solve P(k, x) = y for 0 < y < 1; return x, and d P / d ln x there.
+
+    Two steps of Halley's method in ln x, on ln P below one half and on ln(1 - P)
+    above, both of which are concave, from a start that is right to a few percent.
+    Each costs one incomplete gamma function; scipy's inverse costs five. It is
+    asked for those few that have not settled.
+
+    >>> inverse_gamma(np.array([1.0, 2.0]), np.array([0.5, 0.5]))[0].round(6)
+    array([0.693147, 1.678347])
+    """
+    log_gamma = special.gammaln(k)
+    x, step = _near_inverse(k, y, log_gamma), np.full(y.shape, np.inf)
+    for _ in range(2):
+        step = _halley(k, y, x, log_gamma)
+        x = x * np.exp(step)
+    lost = ~(np.abs(step) < 1e-4)  # the next error is of the order of its cube
+    if lost.any():
+        x[lost] = special.gammaincinv(k[lost], y[lost])
+    return x, np.exp(k * np.log(x) - x - log_gamma)
+
+
+def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
+    """Return about where P(k, x) = y.
+
+    Small x by the first two terms of the series, others by the cube that is nearly
+    normal: Wilson and Hilferty, "The distribution of chi-square", 1931.
+    """
+    root = np.exp((np.log(y) + log_gamma + np.log(k)) / k)
+    cube = 1.0 - 1.0 / (9.0 * k) + special.ndtri(y) / (3.0 * np.sqrt(k))
+    small = root < 0.3 * k
+    series = root * np.exp(np.where(small, root, 0.0) / (k + 1.0))
+    return np.where(small, series, k * np.maximum(cube, 1e-3) ** 3)
+
+
+def _halley(k: Floats, y: Floats, x: Floats, log_gamma: Floats) -> Floats:
+    """Return how far to go in ln x, at most 1."""
+    reached = np.clip(special.gammainc(k, x), 1e-300, _BELOW_ONE)
+    low = y < 0.5
+    part, wanted = np.where(low, reached, 1.0 - reached), np.where(low, y, 1.0 - y)
+    slope = np.exp(k * np.log(x) - x - log_gamma) / np.where(low, part, -part)
+    off = np.log(part / wanted) / slope
+    return np.clip(-off / (1.0 - 0.5 * off * (k - x - slope)), -1.0, 1.0)
 
 
 def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:

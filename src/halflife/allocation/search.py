@@ -14,10 +14,17 @@ class Search:
     The coordinate is m = ln(price), or, where no price above ``top`` is ever paid,
     m = ln(-ln(1 - price / top)): then demand falls like a power of exp(m) at both
     ends. Demand never rises with m.
+
+    Args:
+        start: ln(price) to try first.
+        top: The price above which nobody asks for anything.
+        slope: About d ln(demand) / d ln(price) near the start, where it is known.
+
     """
 
-    def __init__(self, start: float, top: float) -> None:
+    def __init__(self, start: float, top: float, slope: float | None = None) -> None:
         self.top = top
+        self.slope = slope
         self.low, self.high = -np.inf, np.inf
         self.at = start
         self._last = self._before = np.inf
@@ -60,7 +67,7 @@ class Search:
         self.at = after
 
     def _step(self, total: float, change: float, budget: float) -> float:
-        """Return how far to go: along the tangent at first, then along the chord.
+        """Return how far to go: by the known slope or the tangent, then the chord.
 
         Items about to be given up make the tangent far too steep; the chord is not
         misled by a few of them.
@@ -69,7 +76,8 @@ class Search:
             self._seen = None
             return np.inf
         log = float(np.log(total))
-        slope = change / total * self._stretch()
+        known = change / total if self.slope is None else self.slope
+        slope = known * self._stretch()
         if self._seen is not None and self._seen[0] != self.at:
             chord = (log - self._seen[1]) / (self.at - self._seen[0])
             slope = chord if chord < 0 else slope

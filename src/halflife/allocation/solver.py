@@ -17,10 +17,13 @@ from halflife.allocation.objectives import (
     unknown,
 )
 from halflife.allocation.search import Search
-from halflife.arrays import Floats
+from halflife.arrays import Floats, Ints
 
 _BLOCK = 8192  # items at a time: what one step needs stays in the processor's cache
-_SAMPLE = 8192
+_STAND_INS = 32768
+_SHAPES = 64  # of their cells lie side by side where shapes differ
+_NEAR = 3e-6  # in ln(price); so close, frequencies follow their slopes
+_STRAIGHT = 1e-5  # the most that ln(frequency) may move along its slope
 _CLOSE = 1e-11  # relative; how nearly the budget is met before the last scaling
 _NO_PRICE = 1e-290  # a price of nothing would ask for infinitely many looks
 _STEPS = 200
@@ -57,7 +60,9 @@ class Demand(NamedTuple):
     """What the items would ask for at any price.
 
     ``first`` is the price at which an item's first look stops being worth it, or,
-    for losses without a limit, the unit in which the curve counts the price.
+    for losses without a limit, the unit in which the curve counts the price. An item
+    with a ``floor`` pays no less than that; ``limits`` are the fewest and the most
+    looks a day, one row each.
     """
 
     curve: curves.Curve
@@ -66,37 +71,129 @@ class Demand(NamedTuple):
     cost: Floats
     shape: Floats
     limited: bool
+    floor: Floats | None = None
+    limits: Floats | None = None
 
-    def sample(self, every: int) -> Self:
-        """Return the demand of one item in ``every``."""
+    def summary(self) -> Self:
+        """Return a few thousand stand-ins that ask for nearly the same at any price.
+
+        Items of like ``first`` and ``shape`` become one, at their mean and with
+        their ``pace * cost`` added up. There must be no floor and no limits.
+        """
+        log, mass = np.log(self.first), self.pace * self.cost
+        rows = 1 if np.ptp(self.shape) == 0 else _SHAPES
+        cell = _cells(self.shape, rows) * (_STAND_INS // rows)
+        cell += _cells(log, _STAND_INS // rows)
+        total = np.bincount(cell, mass, minlength=_STAND_INS)
+        some = total > 0
+        log_first = np.bincount(cell, mass * log, minlength=_STAND_INS)
+        shape = np.bincount(cell, mass * self.shape, minlength=_STAND_INS)
         return self._replace(
-            first=self.first[::every],
-            pace=self.pace[::every],
-            cost=self.cost[::every],
-            shape=self.shape[::every],
+            first=np.exp(log_first[some] / total[some]),
+            pace=total[some],
+            cost=np.ones(int(some.sum())),
+            shape=shape[some] / total[some],
         )
 
-    def at(self, price: float, frequency: Floats) -> tuple[float, float]:
-        """Fill in the frequencies; return requests a day, and their d / d ln price."""
+    def at(
+        self, price: float, frequency: Floats, slope: Floats | None = None
+    ) -> tuple[float, float]:
+        """Fill in the frequencies; return requests a day, and their d / d ln price.
+
+        ``slope``, if given, is filled with -d ln(frequency) / d ln(price).
+        """
         total = change = 0.0
         for start in range(0, self.first.size, _BLOCK):
             rows = slice(start, start + _BLOCK)
-            asked, bend = self._block(price, rows, frequency[rows])
+            bend = None if slope is None else slope[rows]
+            asked, falls = self._block(price, rows, frequency[rows], bend)
             total += asked
-            change -= bend
+            change -= falls
         return total, change
 
-    def _block(self, price: float, rows: slice, out: Floats) -> tuple[float, float]:
-        y = np.maximum(price / self.first[rows], _NO_PRICE)
+    def near(
+        self, price: float, known: "Known", frequency: Floats
+    ) -> tuple[float, float]:
+        """Do the same as ``at`` close to a price for which it was done.
+
+        Items about to be given up or taken on are computed anew, the others follow
+        their slopes: what is left out is of the order of the step's square.
+        """
+        moved = known.slope * float(np.log(known.price / price))
+        straight = np.clip(moved, -_STRAIGHT, _STRAIGHT)
+        np.multiply(known.frequency, np.exp(straight), out=frequency)
+        steep = np.flatnonzero(np.abs(moved) > _STRAIGHT)
+        part = self._take(steep)
+        some = np.empty(steep.size)
+        part.at(price, some)
+        frequency[steep] = some
+        spent = frequency * self.cost
+        return float(spent.sum()), -float(spent @ known.slope)
+
+    def _take(self, rows: Ints) -> Self:
+        return self._replace(
+            first=self.first[rows],
+            pace=self.pace[rows],
+            cost=self.cost[rows],
+            shape=self.shape[rows],
+        )
+
+    def slope(self, price: float) -> float | None:
+        """Return d ln(requests) / d ln(price) across a small range of prices."""
+        scratch = np.empty(self.first.size)
+        more, less = (self.at(price * by, scratch)[0] for by in (0.98, 1.02))
+        return float(np.log(less / more) / np.log(1.02 / 0.98)) if less > 0 else None
+
+    def _block(
+        self, price: float, rows: slice, out: Floats, slope: Floats | None = None
+    ) -> tuple[float, float]:
+        paid = price if self.floor is None else np.maximum(price, self.floor[rows])
+        y = np.maximum(paid / self.first[rows], _NO_PRICE)
         spacing, bend = self.curve(y, self.shape[rows])
         out[:] = self.pace[rows] / spacing
         if self.limited:
             out[y >= 1.0] = 0.0
+        if self.floor is not None:
+            bend = np.where(self.floor[rows] < price, bend, 0.0)
+        if self.limits is not None:
+            fewest, most = self.limits[:, rows]
+            bend = np.where((out > fewest) & (out < most), bend, 0.0)
+            np.clip(out, fewest, most, out=out)
+        if slope is not None:  # who was given up counts as steep up to its own price
+            given_up = _STRAIGHT / np.log(np.maximum(y, 1.0 + 1e-15))
+            slope[:] = np.where(y < 1.0, bend, given_up) if self.limited else bend
         spent = out * self.cost[rows]
         return float(spent.sum()), float(spent @ bend)
 
 
-def allocate(
+class Known(NamedTuple):
+    """Frequencies and their slopes at a price."""
+
+    price: float
+    frequency: Floats
+    slope: Floats
+
+
+class _Trials:
+    """What is asked for at one price after another; close to the last it is quick."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._known: Known | None = None
+
+    def at(self, price: float) -> tuple[Floats, float, float]:
+        """Return frequencies, requests a day, and their d / d ln price."""
+        frequency, known = np.empty(self._demand.first.size), self._known
+        if known and abs(np.log(price / known.price)) < _NEAR:
+            return frequency, *self._demand.near(price, known, frequency)
+        slope = np.empty_like(frequency)
+        total, change = self._demand.at(price, frequency, slope)
+        if self._demand.floor is None and self._demand.limits is None:
+            self._known = Known(price, frequency, slope)
+        return frequency, total, change
+
+
+def allocate(  # noqa: PLR0913  (one problem, told whole)
     rate: ArrayLike,
     budget: float,
     *,
@@ -104,6 +201,7 @@ def allocate(
     cost: ArrayLike | None = None,
     shape: ArrayLike | None = None,
     objective: Objective = "freshness",
+    limits: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Allocation:
     """Return the looks a day that make the most of ``budget`` requests a day.
 
@@ -115,12 +213,23 @@ def allocate(
     spending evenly. Cho and Garcia-Molina, TODS 2003; with a ``shape``, survival is
     exp(-rate * t**shape) and this is Eq. 4 of Ipeirotis et al., TODS 2007.
 
+    ``limits`` are the fewest and the most looks a day that an item may get; between
+    them it gets what it would get at the price, and where all have their most the
+    rest of the budget is not spent.
+
     >>> allocate([1, 2, 3, 4, 5], 5).frequency.round(2)
     array([1.15, 1.36, 1.35, 1.14, 0.  ])
+    >>> allocate([1, 2, 3, 4, 5], 5, limits=(0.5, 1.2)).frequency.round(2)
+    array([1.11, 1.2 , 1.2 , 0.99, 0.5 ])
     """
     given = columns(rate, weight, cost, shape)
     spend = amount("budget", budget)
-    _check(given, objective)
+    check_objective(given, objective)
+    if limits is not None:
+        frequency, price = _within(given, spend, objective, _limits(limits, given))
+        return Allocation(
+            frequency, price * given.scale, value_of(given, frequency, objective)
+        )
     frequency = np.zeros(given.rate.size)
     useful = given.useful
     price = 0.0
@@ -129,9 +238,13 @@ def allocate(
     elif useful.any():
         some = given.take(useful)
         frequency[useful], price = _spend(some, spend, objective)
-    return Allocation(
-        frequency, price * given.scale, _value(given, frequency, objective)
+    quick = given.bent and objective == "freshness" and given.scale > 0
+    value = (
+        _bent_freshness(given, frequency, price)
+        if quick
+        else value_of(given, frequency, objective)
     )
+    return Allocation(frequency, price * given.scale, value)
 
 
 def kkt_residual(  # noqa: PLR0913  (an allocation and what it was made from)
@@ -165,7 +278,8 @@ def kkt_residual(  # noqa: PLR0913  (an allocation and what it was made from)
     return max(over, wasted, float(off.max()))
 
 
-def _check(given: Columns, objective: Objective) -> None:
+def check_objective(given: Columns, objective: Objective) -> None:
+    """Raise ``ValueError`` unless the items can be given this objective."""
     if objective not in _POISSON:
         raise unknown(objective)
     if objective == "harmonic" and given.bent:
@@ -180,15 +294,69 @@ def _spend(given: Columns, budget: float, objective: Objective) -> tuple[Floats,
     limited = objective == "freshness"
     if budget == 0:
         return np.zeros_like(first), float(first.max()) if limited else np.inf
+    demand = demand_of(given, objective)
+    if first.size <= _STAND_INS:
+        return settle(demand, budget, start_of(demand, budget, objective))
+    few = demand.summary()  # its price is nearly everyone's, and cheap
+    price = settle(few, budget, start_of(few, budget, objective))[1]
+    return settle(demand, budget, float(np.log(price)), few.slope(price))
+
+
+def _cells(values: Floats, n: int) -> Ints:
+    """Return in which of ``n`` equal parts of their range the values lie."""
+    low, high = float(values.min()), float(values.max())
+    scale = (n - 1) / (high - low) if high > low else 0.0
+    return np.asarray((values - low) * scale + 0.5).astype(np.intp)
+
+
+def demand_of(
+    given: Columns,
+    objective: Objective,
+    *,
+    floor: Floats | None = None,
+    limits: Floats | None = None,
+) -> Demand:
+    """Return what useful items would ask for at any price."""
     curve = (_WEIBULL if given.bent else _POISSON)[objective]
-    demand = Demand(curve, first, given.pace, given.cost, given.shape, limited)
-    every = max(1, first.size // _SAMPLE)
-    sample = demand.sample(every)
-    share = budget * sample.first.size / first.size
-    start = _start(sample, share, objective)
-    if every > 1:  # a sample's price is nearly everyone's, and cheap
-        start = float(np.log(settle(sample, share, start)[1]))
-    return settle(demand, budget, start)
+    limited = objective == "freshness"
+    first = _first(given, objective)
+    shape = given.shape
+    return Demand(curve, first, given.pace, given.cost, shape, limited, floor, limits)
+
+
+def _limits(limits: tuple[ArrayLike, ArrayLike], given: Columns) -> Floats:
+    n = given.rate.size
+    fewest, most = (np.asarray(side, dtype=np.float64) for side in limits)
+    both = np.stack([np.broadcast_to(fewest, n), np.broadcast_to(most, n)])
+    if not np.all((both[0] >= 0) & (both[0] <= both[1]) & np.isfinite(both[0])):
+        raise ValueError("limits must be 0 <= fewest <= most looks a day")
+    return both
+
+
+def _within(
+    given: Columns, budget: float, objective: Objective, limits: Floats
+) -> tuple[Floats, float]:
+    """Return the best frequencies between limits, and the price."""
+    fewest, most = limits
+    useful = given.useful
+    frequency = fewest.copy()
+    bound = float(given.cost @ fewest)
+    if bound > budget * (1 + _CLOSE):
+        raise ValueError(
+            f"the fewest looks a day take {bound:g} requests, the budget is {budget:g}"
+        )
+    rest = budget - float((given.cost * fewest)[~useful].sum())
+    some = given.take(useful)
+    if float(some.cost @ most[useful]) <= rest * (1 + _CLOSE):
+        frequency[useful] = most[useful]
+        return frequency, 0.0
+    first = float(_first(some, objective).max())
+    if float(some.cost @ fewest[useful]) >= rest * (1 - _CLOSE):
+        return frequency, first if objective == "freshness" else np.inf
+    demand = demand_of(some, objective, limits=limits[:, useful])
+    spent, price = settle(demand, rest, start_of(demand, rest, objective))
+    frequency[useful] = np.clip(spent, fewest[useful], most[useful])
+    return frequency, price
 
 
 def _first(given: Columns, objective: Objective) -> Floats:
@@ -201,7 +369,7 @@ def _first(given: Columns, objective: Objective) -> Floats:
     return worth
 
 
-def _start(demand: Demand, budget: float, objective: Objective) -> float:
+def start_of(demand: Demand, budget: float, objective: Objective) -> float:
     """Return ln of the price if every look came soon: U(s) is then c s**p.
 
     For Poisson it is an upper bound, and always as good a start as any.
@@ -213,7 +381,9 @@ def _start(demand: Demand, budget: float, objective: Objective) -> float:
     return p * float(np.log(asked / budget))
 
 
-def settle(demand: Demand, budget: float, start: float) -> tuple[Floats, float]:
+def settle(
+    demand: Demand, budget: float, start: float, slope: float | None = None
+) -> tuple[Floats, float]:
     """Return the frequencies that spend exactly the budget, and their price.
 
     Newton's method on ln(requests), kept inside a bracket that shrinks. Frequencies
@@ -221,23 +391,24 @@ def settle(demand: Demand, budget: float, start: float) -> tuple[Floats, float]:
     the last of the budget is then handed out between the two ends of the bracket,
     between which every item's worth lies.
     """
-    search = Search(start, float(demand.first.max()) if demand.limited else np.inf)
-    frequency = np.empty(demand.first.size)
+    top = float(demand.first.max()) if demand.limited else np.inf
+    search = Search(start, top, slope)
+    trials = _Trials(demand)
     for _ in range(_STEPS):
-        total, change = demand.at(search.price, frequency)
+        frequency, total, change = trials.at(search.price)
         if abs(total - budget) <= _CLOSE * budget:
             return frequency * (budget / total), search.price
         search.move(total, change, budget)
         if search.tight:
             break
-    fewer = np.empty_like(frequency)
+    frequency, fewer = (np.empty(demand.first.size) for _ in range(2))
     most, _ = demand.at(search.price_at(search.low), frequency)
     least, _ = demand.at(search.price_at(search.high), fewer)
     share = (budget - least) / (most - least)
     return fewer + share * (frequency - fewer), search.price_at(search.low)
 
 
-def _value(given: Columns, frequency: Floats, objective: Objective) -> float:
+def value_of(given: Columns, frequency: Floats, objective: Objective) -> float:
     """Return the weighted mean of the objective; without weight nothing is lost."""
     matters = given.weight > 0
     if not matters.any():
@@ -253,3 +424,17 @@ def _value(given: Columns, frequency: Floats, objective: Objective) -> float:
         each = mean_harmonic(f, rate)
     weight = given.weight[matters]
     return float((weight * each).sum() / weight.sum())
+
+
+def _bent_freshness(given: Columns, frequency: Floats, price: float) -> float:
+    """Return the weighted mean freshness of a best schedule, without an integral.
+
+    The mean of S over 0..T is S(T) + U(T) / T, and at the optimum weight * U is
+    price * cost for every item looked at: the second terms add up to price * budget.
+    """
+    looked = frequency > 0
+    x = (given.pace[looked] / frequency[looked]) ** given.shape[looked]
+    alive = (given.pace == 0).astype(np.float64)
+    alive[looked] = np.exp(-x)
+    paid = price * float(given.cost @ frequency) if looked.any() else 0.0
+    return (float(given.weight @ alive) + paid) / float(given.weight.sum())
