@@ -36,7 +36,9 @@ class Score:
         peak: The most requests at one tick, warm-up included.
         over: The most requests by which a tick exceeded what it was granted.
         daily: Freshness of each day, warm-up included.
+        warm_days: How many of these days are not scored.
         sums: What the scores are made of, group by group.
+        chance: Whether anything was left to chance; if not, all seeds score alike.
 
     """
 
@@ -50,7 +52,9 @@ class Score:
     peak: int
     over: int
     daily: Floats
+    warm_days: int
     sums: Sums
+    chance: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class Replay:
 
     Everything is looked at once at ``begin``, free of charge, as after a first
     crawl. Then requests come in evenly, ``budget`` a day, and are spent at
-    ``ticks`` evenly spaced moments a day; what a tick leaves over is lost.
+    ``ticks`` evenly spaced moments a day; what a tick leaves over is lost. Hints
+    cost nothing: those that came since the last tick are there at the next.
 
     Attributes:
         recording: What really happened.
@@ -89,14 +94,18 @@ class Replay:
         ``watch`` is shown what was believed at each tick, before anything is
         asked, and how fresh the copy truly was.
         """
-        return asyncio.run(self._score(strategy, np.random.default_rng(seed), watch))
+        rng = np.random.default_rng(seed)
+        untouched = _state(rng)
+        copy, spent = asyncio.run(self._run(strategy, rng, watch))
+        chance = _state(rng) != untouched
+        return _score(copy, spent, int(np.ceil(self.warm)), chance=chance)
 
-    async def _score(
+    async def _run(
         self,
         strategy: Strategy,
         rng: np.random.Generator,
         watch: Callable[[View, float], None] | None,
-    ) -> Score:
+    ) -> tuple[TrueCopy, "_Spent"]:
         store, copy, spent = MemoryStore(), self._copy(), _Spent()
         store.add(self.recording.items())
         run = store.begin((NAME,), self.begin, lease=np.inf)
@@ -104,8 +113,11 @@ class Replay:
         store.append(run, self.recording.looks(everything, self.begin))
         source = RecordedSource(self.recording)
         loop = Loop(source, store, strategy.belief(), strategy.policy)
+        before = self.begin
         for now, requests in self._moments():
             copy.pass_time(now)
+            store.append(run, self.recording.hints(before, now))
+            before = now
             if watch is not None:
                 watch(loop.view(run, now, now), copy.freshness)
             turn = await loop.turn(
@@ -117,7 +129,7 @@ class Replay:
             )
             spent.count(turn, requests, scored=copy.scoring)
         copy.pass_time(self.end)
-        return _score(copy, spent)
+        return copy, spent
 
     def _copy(self) -> TrueCopy:
         copy = TrueCopy(self.recording, self.begin, self.end)
@@ -197,7 +209,13 @@ class _Spent:
             self.ratios.append(change_ratio(turn.changed, turn.looks))
 
 
-def _score(copy: TrueCopy, spent: _Spent) -> Score:
+def _state(rng: np.random.Generator) -> tuple[object, object]:
+    """Return what a draw, or a child that draws, would change."""
+    source = rng.bit_generator
+    return source.state, getattr(source.seed_seq, "n_children_spawned", 0)
+
+
+def _score(copy: TrueCopy, spent: _Spent, warm_days: int, *, chance: bool) -> Score:
     sums = copy.sums()
     return Score(
         freshness=sums.freshness,
@@ -210,5 +228,7 @@ def _score(copy: TrueCopy, spent: _Spent) -> Score:
         peak=spent.peak,
         over=spent.over,
         daily=copy.daily,
+        warm_days=warm_days,
         sums=sums,
+        chance=chance,
     )

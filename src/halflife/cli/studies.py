@@ -1,5 +1,6 @@
 """Verbs that study policies: replay and bench."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,74 +12,104 @@ from halflife.cli.options import Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from halflife.cli.comparing import Trial
+    from halflife.bench.league import Rules
     from halflife.lives import Collection
 
+SHOWN = (
+    "policy", "budget", "freshness", "age", "change_ratio", "starved", "requests",
+    "blind", "told", "hindsight",
+)  # fmt: skip
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
+
+
+HistoryPath = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A .csv (key, at), a folder of Parquet files, or a set source."
+    ),
+]
+PagesPath = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Page histories of many sites: 360 days, 60 of them to warm up, one "
+        "sync a day, intervals over sites.",
+    ),
+]
+Policies = Annotated[
+    str, typer.Option(metavar="A,B,...", help="Policies to compare, or all.")
+]
+Budgets = Annotated[
+    str, typer.Option(metavar="X,Y,...", help="Looks a day, as shares of the items.")
+]
+Days = Annotated[
+    float | None, typer.Option(min=1, help="Replay only the last so many days.")
+]
+Ticks = Annotated[
+    int | None,
+    typer.Option(min=1, max=1440, help="Syncs a day [default: 4; of --pages: 1]."),
+]
 
 
 @app.command()
 def replay(  # noqa: PLR0913  (each is an option)
-    history: Annotated[
-        Path,
-        typer.Argument(
-            help="A .csv (key, at), a folder of Parquet files, or a set source."
-        ),
-    ],
+    history: HistoryPath = None,
     *,
-    policies: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Policies to compare.")
-    ] = RIVALS,
-    budgets: Annotated[
-        str,
-        typer.Option(metavar="X,Y,...", help="Looks a day, as shares of the items."),
-    ] = "0.1,0.2",
+    pages: PagesPath = None,
+    policies: Policies = RIVALS,
+    budgets: Budgets = "0.1,0.2",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Repetitions.")] = 1,
-    days: Annotated[
-        float | None, typer.Option(min=1, help="Replay only the last so many days.")
-    ] = None,
-    ticks: Annotated[int, typer.Option(min=1, max=1440, help="Syncs a day.")] = 4,
+    days: Days = None,
+    ticks: Ticks = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes to use.")] = 1,
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
+    from halflife.bench import league
     from halflife.cli import sets
-    from halflife.cli.comparing import Trial
     from halflife.cli.words import listed, positive
+    from halflife.errors import UsageError
 
-    known = None if history.exists() else sets.stored(str(history))
+    path = pages or history
+    if path is None or (pages and history):
+        raise UsageError("name one recorded history: HISTORY or --pages DIR")
+    known = None if path.exists() or pages else sets.stored(str(path))
     if known is not None:
         _replay_set(known, json=json)
         return
+    names = league.everybody() if policies == "all" else listed(policies)
     shares = [positive("--budgets", word) for word in listed(budgets)]
-    trial = Trial(shares, seeds=seeds, ticks=ticks)
-    _replay_pages(history, listed(policies), trial, days=days, json=json)
+    rules = league.Rules(shares, seeds=seeds, ticks=ticks or 4, jobs=jobs)
+    if pages:
+        rules, days = replace(rules, ticks=ticks or league.TICKS), days or league.DAYS
+    _replay_pages(path, names, rules, days=days, quarter=not pages, json=json)
 
 
 def _replay_pages(
-    history: Path,
-    policies: "Sequence[str]",
-    trial: "Trial",
+    path: Path,
+    names: "Sequence[str]",
+    rules: "Rules",
     *,
     days: float | None,
+    quarter: bool,
     json: bool,
 ) -> None:
-    """Score policies on a recording of pages."""
-    from halflife import parts
+    """Score policies on a recording of pages; ``quarter`` of it may be to warm up."""
+    from halflife.bench import league
     from halflife.cli import show
-    from halflife.cli.comparing import compare
     from halflife.sources import histories
 
-    rivals = {name: parts.strategy(name) for name in policies}
-    recorded = histories.load(history, days=days)
-    steps = len(rivals) * len(trial.shares)
-    with show.progress("replaying", steps, quiet=json) as advance:
-        rows = compare(recorded, rivals, trial, advance)
+    league.check(names)
+    recorded = histories.load(path, days=days)
+    if quarter:
+        rules = replace(rules, warm=0.25 * (recorded.end - recorded.begin))
+    steps = len(names) * len(rules.shares)
+    with show.progress("replaying", steps) as advance:
+        rows = league.compare(recorded, names, rules, advance)
     if json:
-        items, length = len(recorded.recording), recorded.end - recorded.begin
-        head = {"history": str(history), "items": items, "days": length}
-        show.emit({**head, "seeds": trial.seeds, "results": rows})
+        show.emit({"history": str(path), **league.report(recorded, rules, rows)})
     else:
-        show.table([show.flat(row) for row in rows])
+        show.table([show.flat({n: row[n] for n in SHOWN}) for row in rows])
 
 
 def _replay_set(known: "Collection", *, json: bool) -> None:

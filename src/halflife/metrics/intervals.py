@@ -50,3 +50,65 @@ def series_interval(
     whole = values[values.size % blocks :]
     means = whole.reshape(blocks, -1).mean(axis=1)
     return mean_interval(means, confidence=confidence)
+
+
+def draws(groups: int, rng: np.random.Generator, *, resamples: int = 2000) -> Floats:
+    """Return how often each group is drawn in each resample; a row a resample."""
+    return rng.multinomial(groups, np.full(groups, 1.0 / groups), resamples).astype(
+        np.float64
+    )
+
+
+class Ratio(NamedTuple):
+    """A share of sums over groups: ``sum(top) / sum(bottom)``."""
+
+    top: Floats
+    bottom: Floats
+
+    def of(self, counts: Floats) -> Floats:
+        """Return the ratio with each group counted so often; 0 where it is 0 / 0."""
+        top, bottom = counts @ self.top, counts @ self.bottom
+        return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def cluster_interval(
+    counts: Floats,
+    ratio: Ratio,
+    minus: Ratio | None = None,
+    *,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return a ratio, or the difference of two, with its interval over groups.
+
+    Whole groups are resampled, for the items of a group are alike; ``counts`` are
+    ``draws``. Two ratios on the same draws are paired. Bias-corrected and
+    accelerated: Efron, "Better bootstrap confidence intervals", JASA 1987.
+    """
+
+    def statistic(weights: Floats) -> Floats:
+        return ratio.of(weights) - (0.0 if minus is None else minus.of(weights))
+
+    groups = counts.shape[1]
+    mean = float(statistic(np.ones((1, groups)))[0])
+    sampled = statistic(counts)
+    if groups < 2 or float(np.ptp(sampled)) == 0.0:
+        return Interval(mean, mean, mean)
+    without = statistic(np.ones((groups, groups)) - np.eye(groups))
+    low, high = _levels(mean, sampled, without, confidence)
+    bounds = np.quantile(sampled, [low, high])
+    return Interval(mean, min(float(bounds[0]), mean), max(float(bounds[1]), mean))
+
+
+def _levels(
+    mean: float, sampled: Floats, without: Floats, confidence: float
+) -> tuple[float, float]:
+    """Return the quantiles to take, given the values without each group."""
+    below = np.mean(sampled < mean) + np.mean(sampled == mean) / 2.0
+    edge = 0.5 / sampled.size
+    bias = float(special.ndtri(np.clip(below, edge, 1.0 - edge)))
+    off = without.mean() - without
+    spread = float((off**2).sum()) ** 1.5
+    skew = float((off**3).sum()) / (6.0 * spread) if spread > 0 else 0.0
+    z = float(special.ndtri(0.5 + confidence / 2.0))
+    ends = [bias + (bias + side) / (1.0 - skew * (bias + side)) for side in (-z, z)]
+    return float(special.ndtr(ends[0])), float(special.ndtr(ends[1]))

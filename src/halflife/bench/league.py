@@ -1,0 +1,213 @@
+"""Every policy on the same page histories, under the same budgets.
+
+``python -m halflife.bench.league FOLDER OUT`` takes a folder with
+``pages.parquet`` and ``changes.parquet``, replays every installed policy and the
+``oracle`` at five budgets, and writes ``league.json``, ``league.md`` and
+``league.svg`` to the folder OUT.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife import parts
+from halflife.belief.plain import KnownRates
+from halflife.bench import standings
+from halflife.errors import UsageError
+from halflife.policies import Strategy
+from halflife.policies.index import Index
+from halflife.replay import Replay, Score
+from halflife.sources import histories
+from halflife.sources.histories import Recorded
+from halflife.study.league import picture
+
+ORACLE = "oracle"
+FEWEST_CHANGES = 0.3  # that the oracle takes a page to have, also if it had none
+DAYS, WARM, TICKS = 360.0, 60.0, 1
+SHARES = (0.002, 0.005, 0.01, 0.02, 0.05)
+
+Job: TypeAlias = tuple[str, float]  # a policy and a budget
+Advance: TypeAlias = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The same for every policy.
+
+    Attributes:
+        shares: Budgets to try, in looks a day as shares of the items.
+        seeds: Repetitions; only policies that leave things to chance need them.
+        ticks: Moments a day at which requests are spent.
+        warm: Days at the beginning that are not scored.
+        jobs: Processes that work side by side; the result is the same.
+
+    """
+
+    shares: Sequence[float] = SHARES
+    seeds: int = 5
+    ticks: int = TICKS
+    warm: float = WARM
+    jobs: int = 1
+
+    def replay(self, recorded: Recorded, share: float) -> Replay:
+        """Return the replay of a recording under one of the budgets."""
+        return Replay(
+            recorded.recording,
+            share * len(recorded.recording),
+            recorded.begin,
+            recorded.end,
+            ticks=self.ticks,
+            warm=self.warm,
+        )
+
+
+def everybody() -> list[str]:
+    """Return all policies that can take part, each once."""
+    return [*(name for name in parts.policies() if name != "index"), ORACLE]
+
+
+def compare(
+    recorded: Recorded, names: Sequence[str], rules: Rules, advance: Advance
+) -> list[standings.Row]:
+    """Return one row for each budget and policy, with the bounds beside it."""
+    check(names)
+    if recorded.begin + rules.warm >= recorded.end:
+        raise UsageError(
+            f"the history has {recorded.end - recorded.begin:g} days, of which "
+            f"{rules.warm:g} are for warming up; nothing is left to score"
+        )
+    scores = play(recorded, names, rules, advance)
+    bounds = {}
+    for share in rules.shares:
+        replay = rules.replay(recorded, share)
+        bounds[share] = standings.Bounds(
+            replay.blind(), replay.told(), replay.hindsight()
+        )
+    return standings.rows(scores, bounds)
+
+
+def check(names: Sequence[str]) -> None:
+    """Raise ``UsageError`` if one of the policies is not known."""
+    known = [*parts.policies(), ORACLE]
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"no policy is named {name!r}; known policies: "
+                f"{', '.join(sorted(known))}"
+            )
+        if name != ORACLE:
+            parts.strategy(name)
+
+
+def play(
+    recorded: Recorded, names: Sequence[str], rules: Rules, advance: Advance
+) -> dict[Job, list[Score]]:
+    """Return the scores of every policy at every budget, one a seed that matters."""
+    jobs = [(name, share) for share in rules.shares for name in names]
+    found: dict[Job, list[Score]] = {}
+    for job, scores in _played(partial(_play, recorded, rules), jobs, rules.jobs):
+        found[job] = scores
+        advance(1, f"{job[0]} at {job[1]:.1%}")
+    return {job: found[job] for job in jobs}
+
+
+def _played(
+    run: Callable[[Job], list[Score]], jobs: Sequence[Job], processes: int
+) -> Iterator[tuple[Job, list[Score]]]:
+    """Yield each job's scores as they come, from this process or from several."""
+    if processes == 1:
+        yield from ((job, run(job)) for job in jobs)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        pending = {pool.submit(run, job): job for job in jobs}
+        for done in as_completed(pending):
+            yield pending[done], done.result()
+
+
+def _play(recorded: Recorded, rules: Rules, job: Job) -> list[Score]:
+    """Return a policy's score for each seed; one is enough if it draws nothing."""
+    name, share = job
+    replay = rules.replay(recorded, share)
+    strategy = oracle(replay) if name == ORACLE else parts.strategy(name)
+    scores = [replay.score(strategy, 0)]
+    if scores[0].chance:
+        scores += [replay.score(strategy, seed) for seed in range(1, rules.seeds)]
+    return scores
+
+
+def oracle(replay: Replay) -> Strategy:
+    """Return the index rule with each item's true mean rate, known beforehand."""
+    start, at = replay.recording.moments
+    item = np.repeat(np.arange(len(replay.recording)), np.diff(start))
+    inside = (at > replay.begin) & (at < replay.end)
+    changes = np.bincount(item[inside], minlength=len(replay.recording))
+    rate = np.maximum(changes, FEWEST_CHANGES) / (replay.end - replay.begin)
+    return Strategy(
+        Index("freshness"),
+        partial(KnownRates, rate),
+        "The index rule with every page's true mean rate, which nobody can know.",
+    )
+
+
+def report(
+    recorded: Recorded, rules: Rules, rows: Sequence[standings.Row]
+) -> dict[str, object]:
+    """Return the league as one answer: what was played, and the rows."""
+    return {
+        "items": len(recorded.recording),
+        "groups": len(set(recorded.recording.group)),
+        "days": recorded.end - recorded.begin,
+        "warm": rules.warm,
+        "ticks": rules.ticks,
+        "seeds": rules.seeds,
+        "results": list(rows),
+    }
+
+
+def write(
+    answer: Mapping[str, object], rows: Sequence[standings.Row], out: Path
+) -> None:
+    """Write the league as JSON, as a table and as a picture."""
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(answer, indent=1, allow_nan=False) + "\n"
+    (out / "league.json").write_text(text, encoding="utf-8")
+    (out / "league.md").write_text(standings.markdown(rows), encoding="utf-8")
+    (out / "league.svg").write_text(picture(rows), encoding="utf-8")
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Play the whole league and write it down."""
+    parser = argparse.ArgumentParser(prog="halflife.bench.league")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--policies", default=",".join(everybody()))
+    parser.add_argument("--budgets", default=",".join(map(str, SHARES)))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--ticks", type=int, default=TICKS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args(words)
+    shares = [float(word) for word in given.budgets.split(",")]
+    rules = Rules(shares, given.seeds, given.ticks, jobs=given.jobs)
+    recorded = histories.load(given.folder, days=DAYS)
+    names = given.policies.split(",")
+    rows = compare(recorded, names, rules, _tell)
+    write(report(recorded, rules, rows), rows, given.out)
+    sys.stdout.write(standings.markdown(rows))
+
+
+def _tell(_done: int, said: str) -> None:
+    sys.stderr.write(f"{said}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""From scores to a table: means, intervals, differences, and how close to the best."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.metrics.bounds import (
+    closeness,
+    headroom,
+    requests_for,
+    staleness_cut,
+)
+from halflife.metrics.intervals import (
+    Interval,
+    Ratio,
+    cluster_interval,
+    draws,
+    mean_interval,
+    series_interval,
+)
+from halflife.metrics.sums import Sums, averaged
+from halflife.replay import Score
+
+Row: TypeAlias = dict[str, Any]
+Figure: TypeAlias = dict[str, float]
+
+CHAMPION, UNIFORM = "champion", "uniform"
+RIVALS = (UNIFORM, "nutch-adaptive", CHAMPION)  # whom everybody is held against
+FEWEST_GROUPS = 5  # with fewer, groups cannot say how sure we are
+_SEED = 20030  # every row goes by the same draws, so that rows can be compared
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What could be had at one budget.
+
+    Attributes:
+        blind: Without news, if changes came at even odds (B0).
+        told: If every change were announced (B1).
+        hindsight: Knowing the future; nobody exceeds it (B2).
+
+    """
+
+    blind: float
+    told: float
+    hindsight: float
+
+
+def rows(
+    scores: Mapping[tuple[str, float], Sequence[Score]], bounds: Mapping[float, Bounds]
+) -> list[Row]:
+    """Return one row for each policy and budget."""
+    sums = {job: averaged([s.sums for s in runs]) for job, runs in scores.items()}
+    groups = max((len(s.names) for s in sums.values()), default=1)
+    counts = draws(groups, np.random.default_rng(_SEED))
+    told = []
+    for (name, share), runs in scores.items():
+        mine, bound = sums[name, share], bounds[share]
+        row: Row = {"policy": name, "budget": share, "runs": len(runs)}
+        row |= _figures(runs, mine, counts) | _spent(runs) | asdict(bound)
+        rivals = {r: sums[r, share] for r in RIVALS if (r, share) in sums}
+        told.append(row | _standing(mine, rivals, bound, counts))
+    _add_savings(told)
+    return told
+
+
+def _figures(runs: Sequence[Score], mine: Sums, counts: Floats) -> Row:
+    """Return the measures with their intervals: over groups, if there are enough."""
+    if len(mine.names) >= FEWEST_GROUPS:
+        pairs = {
+            "freshness": Ratio(mine.fresh, mine.weight),
+            "age": Ratio(mine.age, mine.weight),
+            "harmonic": Ratio(mine.harmonic, mine.weight),
+            "change_ratio": Ratio(mine.changed, mine.looks),
+        }
+        return {n: _figure(cluster_interval(counts, p)) for n, p in pairs.items()}
+    names = ("age", "harmonic", "change_ratio")
+    seeds = {n: mean_interval(np.array([getattr(s, n) for s in runs])) for n in names}
+    return {
+        "freshness": _figure(_over_time(runs)),
+        **{name: _figure(interval) for name, interval in seeds.items()},
+    }
+
+
+def _over_time(runs: Sequence[Score]) -> Interval:
+    """Return mean freshness with the interval of its daily series."""
+    mean = float(np.mean([s.freshness for s in runs]))
+    daily = np.mean([s.daily[s.warm_days :] for s in runs], axis=0)
+    spread = series_interval(daily if daily.size else np.array([mean]))
+    off = mean - spread.mean
+    return Interval(mean, spread.low + off, spread.high + off)
+
+
+def _spent(runs: Sequence[Score]) -> Row:
+    return {
+        "cycle_ratio": float(np.mean([s.cycle_ratio for s in runs])),
+        "starved": float(np.mean([s.starved for s in runs])),
+        "requests": round(float(np.mean([s.requests for s in runs]))),
+        "peak": max(s.peak for s in runs),
+        "over": max(s.over for s in runs),
+    }
+
+
+def _standing(
+    mine: Sums, rivals: Mapping[str, Sums], bound: Bounds, counts: Floats
+) -> Row:
+    """Return how a policy stands to its rivals and to what could be had."""
+    fresh, limits = mine.freshness, asdict(bound)
+    row: Row = {"closeness": {n: closeness(fresh, b) for n, b in limits.items()}}
+    if UNIFORM in rivals:
+        even = rivals[UNIFORM].freshness
+        row["headroom"] = {n: headroom(fresh, even, b) for n, b in limits.items()}
+    ours = Ratio(mine.fresh, mine.weight)
+    row["gain"] = {
+        name: _figure(cluster_interval(counts, ours, Ratio(his.fresh, his.weight)))
+        for name, his in rivals.items()
+    }
+    row["staleness_cut"] = {
+        name: staleness_cut(fresh, his.freshness) for name, his in rivals.items()
+    }
+    return row
+
+
+def _add_savings(told: Sequence[Row]) -> None:
+    """Say which share of a rival's requests would have reached its freshness."""
+    curves = {name: _curve(told, name) for name in dict.fromkeys(_names(told))}
+    for row in told:
+        row["requests_share"] = {}
+        for rival in row["gain"]:
+            his = dict(zip(*(c.tolist() for c in curves[rival]), strict=True))
+            level = his[row["budget"]]
+            needed, known = requests_for(level, *curves[row["policy"]])
+            share = needed / row["budget"] if known else None
+            row["requests_share"][rival] = share
+
+
+def _curve(told: Sequence[Row], name: str) -> tuple[Floats, Floats]:
+    mine = [r for r in told if r["policy"] == name]
+    shares = np.array([r["budget"] for r in mine])
+    return shares, np.array([r["freshness"]["mean"] for r in mine])
+
+
+def _names(told: Sequence[Row]) -> list[str]:
+    return [row["policy"] for row in told]
+
+
+def _figure(interval: Interval) -> Figure:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+
+
+HEAD = (
+    "policy", "freshness", "against uniform", "staleness cut", "requests for uniform's",
+    "age (days)", "change ratio", "starved", "of B0", "of B2",
+)  # fmt: skip
+
+
+def markdown(told: Sequence[Row]) -> str:
+    """Return the rows as Markdown, a table for each budget, the freshest first."""
+    parts = []
+    for share in dict.fromkeys(row["budget"] for row in told):
+        some = [row for row in told if row["budget"] == share]
+        some.sort(key=lambda row: -float(row["freshness"]["mean"]))
+        one = some[0]
+        parts.append(
+            f"### {share:.1%} of the pages a day\n\n"
+            f"Bounds: blind (B0) {one['blind']:.4f}, told (B1) {one['told']:.4f}, "
+            f"hindsight (B2) {one['hindsight']:.4f}.\n\n"
+            f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}\n"
+            + "".join(f"| {' | '.join(_cells(row))} |\n" for row in some)
+        )
+    return "\n".join(parts)
+
+
+def _cells(row: Row) -> list[str]:
+    gain, cut = row["gain"].get(UNIFORM), row["staleness_cut"].get(UNIFORM)
+    saved = row["requests_share"].get(UNIFORM)
+    return [
+        row["policy"],
+        _told(row["freshness"], ".4f"),
+        _told(gain, "+.4f") if gain else "",
+        "" if cut is None else f"{cut:.1%}",
+        "" if saved is None else f"{saved:.0%}",
+        _told(row["age"], ".3g"),
+        _told(row["change_ratio"], ".3f"),
+        f"{row['starved']:.1%}",
+        f"{row['closeness']['blind']:.3f}",
+        f"{row['closeness']['hindsight']:.3f}",
+    ]
+
+
+def _told(figure: Figure, form: str) -> str:
+    mean, low, high = (format(figure[k], form) for k in ("mean", "low", "high"))
+    return mean if low == high else f"{mean} [{low}, {high}]"
