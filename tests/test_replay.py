@@ -1,16 +1,19 @@
+import itertools
 from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from halflife.bench.population import poisson_recording, rates_and_weights
+from halflife.metrics.bounds import Trace, best_in_hindsight
 from halflife.policies.adaptive import nutch, stormcrawler
 from halflife.policies.index import age, freshness, harmonic
 from halflife.policies.simple import proportional, round_robin, uniform
 from halflife.replay import Replay
 from halflife.sources.recorded import Recording
+from halflife.truth import TrueCopy
 
 STRATEGIES = {
     "harmonic": harmonic,
@@ -144,3 +147,130 @@ def test_states_count_what_a_plain_count_finds(seed, at, items):
     spans = zip(recording.start[:-1], recording.start[1:], strict=True)
     plain = [int((recording.at[a:b] <= at).sum()) for a, b in spans]
     assert recording.states(rows, at).tolist() == plain
+
+
+quarters = st.integers(1, 39).map(lambda q: q / 4 + 1 / 16)  # never at a tick
+changed = st.lists(quarters, max_size=4, unique=True).map(sorted)
+
+
+def recorded(changes, weight):
+    at = [t for ats in changes for t in ats]
+    n = len(changes)
+    return Recording(
+        keys=tuple(f"p{i}" for i in range(n)),
+        start=np.concatenate([[0], np.cumsum([len(ats) for ats in changes])]),
+        at=np.array(at),
+        weight=np.array(weight),
+        born=np.full(n, -np.inf),
+        died=np.full(n, np.inf),
+        group=tuple(f"g{i % 2}" for i in range(n)),
+    )
+
+
+def walked(changes, looks, since, end):
+    """Days current, days times age, days times harmonic number: from edge to edge."""
+    looks = [0.0, *looks]
+    edges = sorted({since, end, *changes, *looks})
+    fresh = age = harmonic = 0.0
+    for a, b in itertools.pairwise([e for e in edges if since <= e <= end]):
+        last = max(t for t in looks if t <= a)
+        missed = [c for c in changes if last < c <= a]
+        fresh += 0 if missed else b - a
+        age += sum((b - c) ** 2 - (a - c) ** 2 for c in missed[:1]) / 2
+        harmonic += (b - a) * sum(1 / k for k in range(1, len(missed) + 1))
+    return fresh, age, harmonic
+
+
+@given(
+    st.lists(changed, min_size=1, max_size=4),
+    st.lists(st.sets(st.integers(0, 3)), min_size=9, max_size=9),
+    st.sampled_from([0.0, 2.0, 3.3, 7.0]),
+)
+def test_the_true_copy_adds_up_what_a_walk_from_edge_to_edge_finds(
+    changes, plan, since
+):
+    n = len(changes)
+    weight = np.arange(1.0, n + 1)
+    copy = TrueCopy(recorded(changes, weight), 0.0, 10.0)
+    copy.score_from(since)
+    looks = [[] for _ in changes]
+    for day, rows in enumerate(plan, start=1):
+        copy.pass_time(float(day))
+        mine = sorted(r for r in rows if r < n)
+        copy.refresh(np.array(mine, dtype=np.intp))
+        for r in mine:
+            looks[r].append(float(day))
+    copy.pass_time(10.0)
+    walks = [walked(c, k, since, 10.0) for c, k in zip(changes, looks, strict=True)]
+    fresh, age, harmonic = (weight @ np.array(walks)).tolist()
+    sums, total = copy.sums(), weight.sum() * (10.0 - since)
+    assert sums.weight.sum() == pytest.approx(total)
+    assert sums.fresh.sum() == pytest.approx(fresh)
+    assert sums.age.sum() == pytest.approx(age, abs=1e-9)
+    assert sums.harmonic.sum() == pytest.approx(harmonic, abs=1e-9)
+    assert copy.mean_freshness == pytest.approx(fresh / total)
+    whole = [walked(c, k, 0.0, 10.0)[0] for c, k in zip(changes, looks, strict=True)]
+    assert copy.daily.mean() == pytest.approx(weight @ whole / weight.sum() / 10.0)
+    assert sums.looks.sum() == sum(t >= since - 1e-9 for k in looks for t in k)
+
+
+def best_of_all(changes, weight, ticks, granted, since, end):
+    """Try every schedule: which items to look at, at which ticks."""
+    subsets = list(itertools.product([0, 1], repeat=len(ticks)))
+    worth = np.zeros(1)
+    spent = np.zeros((1, len(ticks)), dtype=int)
+    for ats, w in zip(changes, weight, strict=True):
+        chosen = [[t for t, x in zip(ticks, s, strict=True) if x] for s in subsets]
+        mine = np.array([w * walked(ats, looks, since, end)[0] for looks in chosen])
+        worth = (worth[:, None] + mine).ravel()
+        spent = (spent[:, None] + np.array(subsets)).reshape(-1, len(ticks))
+        kept = (spent <= granted).all(axis=1)
+        worth, spent = worth[kept], spent[kept]
+    return worth.max() / (sum(weight) * (end - since))
+
+
+early = st.lists(
+    st.integers(1, 19).map(lambda q: q / 4 + 1 / 16), max_size=3, unique=True
+).map(sorted)
+
+
+@given(
+    st.lists(early, min_size=1, max_size=3),
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+    st.sampled_from([0.0, 1.0, 1.7, 3.0]),
+)
+@settings(max_examples=60)
+def test_no_schedule_at_all_exceeds_the_bound_of_hindsight(changes, granted, since):
+    weight, ticks = [3.0, 1.0, 2.0][: len(changes)], [1.0, 2.0, 3.0, 4.0]
+    recording = recorded(changes, weight)
+    item = np.repeat(np.arange(len(changes)), np.diff(recording.start))
+    trace = Trace(
+        item, recording.at, recording.weight, np.array(ticks), np.array(granted)
+    )
+    best = best_of_all(changes, weight, ticks, granted, since, 5.0)
+    assert best <= best_in_hindsight(trace, since, 5.0) + 1e-9
+    rich = replace(trace, granted=np.full(4, len(changes)))
+    best = best_of_all(changes, weight, ticks, rich.granted, since, 5.0)
+    assert best_in_hindsight(rich, since, 5.0) == pytest.approx(best)
+
+
+def test_requests_before_the_scored_time_cannot_be_saved_for_it():
+    trace = Trace(
+        item=np.array([0, 1]),
+        at=np.array([5.5, 5.5]),
+        weight=np.ones(2),
+        ticks=np.array([1.0, 6.0]),
+        granted=np.array([2, 1]),
+    )
+    assert best_in_hindsight(trace, 4.0, 8.0) == pytest.approx((1.5 + 1.5 + 2.0) / 8)
+
+
+def test_a_bound_without_weight_or_changes_is_whole():
+    none = np.zeros(0)
+    trace = Trace(none.astype(int), none, np.ones(2), np.ones(1), np.ones(1, int))
+    assert best_in_hindsight(trace, 0.0, 5.0) == 1.0
+    assert best_in_hindsight(replace(trace, weight=np.zeros(2)), 0.0, 5.0) == 1.0
+
+
+def test_announced_changes_bound_what_is_reached_blindly(replay):
+    assert replay.blind() < replay.told() <= 1.0

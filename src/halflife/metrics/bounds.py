@@ -68,9 +68,7 @@ def _values(trace: Trace, since: float, end: float) -> tuple[Floats, float]:
 
 
 def _largest(values: Floats, count: int) -> Floats:
-    if count >= values.size:
-        return values
-    return np.partition(values, values.size - count)[values.size - count :]
+    return np.sort(values)[max(values.size - count, 0) :]
 
 
 def closeness(freshness: float, bound: float) -> float:
