@@ -141,10 +141,10 @@ def weighted(
     variance is sum((1 - pi) (v (y - p))^2) / sum(v)^2. The sample is worth
     sum(v)^2 / sum(v^2) plain looks (Kish 1965).
 
-    >>> same = np.ones(4), np.full(4, 0.5)
-    >>> three = np.array([True, True, True, False])
-    >>> [x.round(4).tolist() for x in weighted(np.zeros(4, int), three, *same, 1)]
-    [[0.75], [4.0], [0.0234]]
+    >>> three, half = np.array([True, True, True, False]), np.full(4, 0.5)
+    >>> found = weighted(np.zeros(4, int), three, np.ones(4), half, 1)
+    >>> found.mean, found.count, found.variance.round(4)
+    (array([0.75]), array([4.]), array([0.0234]))
     """
     v = weight / chance
     total = np.bincount(category, weights=v, minlength=categories)

@@ -63,8 +63,8 @@ class Sampling:
         inside: Which items of a category come first: any (``chance``), those
             believed stalest (``staleness``); or all items by their believed
             staleness, as corrected by their categories' samples (``odds``).
-        weighted: Sample by weight and believed staleness, estimate the changed
-            share of the weight, and spend by weight.
+        weighted: Sample by weight and by how often items were found changed,
+            estimate the changed share of the weight, and spend by weight.
         shared: Let a page sampled for one category serve all its categories.
         share: Most of a turn's budget that goes into the sample.
 

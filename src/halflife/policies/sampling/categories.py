@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from halflife.categories import Categories
+from halflife.grouping.places import folder
 from halflife.view import View
 
 Categorise: TypeAlias = Callable[[View], Categories]
@@ -19,10 +20,10 @@ def by_site(view: View) -> Categories:
 
     Cho and Ntoulas, "Effective change detection using sampling", VLDB 2002.
     """
-    codes, where = np.unique(view.group, return_inverse=True)
-    names = [f"group {code}" for code in codes.tolist()]
-    rows = np.arange(len(view), dtype=np.intp)
-    return Categories.of_pairs(names, where.astype(np.intp), rows, len(view))
+    rows = np.argsort(view.group, kind="stable")
+    codes, start = np.unique(view.group[rows], return_index=True)
+    names = tuple(f"group {code}" for code in codes.tolist())
+    return Categories(names, np.append(start, len(view)), rows, len(view))
 
 
 class Kept:
@@ -90,27 +91,18 @@ class Filed:
         return Categories.of_pairs(tuple(code), where, rows, len(keys))
 
 
-def folder(key: str) -> str:
-    """Return the folder of a page, by its name.
-
-    >>> folder("https://example.org/news/2026/a.html?x=/1")
-    'https://example.org/news/2026'
-    """
-    return key.partition("?")[0].rpartition("/")[0]
-
-
-def merge_small(folders: Iterable[str], fewest: int) -> dict[str, str]:
+def merge_small(names: Iterable[str], fewest: int) -> dict[str, str]:
     """Return the folder that each is filed under: itself, or the nearest large one.
 
-    >>> sorted(merge_small(["a/b"] * 2 + ["a/c"], 2).items())
-    [('a/b', 'a/b'), ('a/c', 'a')]
+    >>> sorted(merge_small(["a/b/", "a/b/", "a/c/"], 2).items())
+    [('a/', 'a/'), ('a/b/', 'a/b/'), ('a/c/', 'a/')]
     """
-    count = Counter(folders)
+    count = Counter(names)
     parent: dict[str, str] = {}
     for depth in range(max((n.count("/") for n in count), default=0), 0, -1):
         for name in [n for n in count if n.count("/") == depth]:
-            if count[name] < fewest:
-                parent[name] = name.rpartition("/")[0]
+            if count[name] < fewest and name != folder(name, 0):
+                parent[name] = name[:-1].rpartition("/")[0] + "/"
                 count[parent[name]] += count.pop(name)
     return {name: _root(name, parent) for name in {*parent, *count}}
 

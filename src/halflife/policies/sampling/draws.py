@@ -133,20 +133,18 @@ def whole(parts: Floats, start: float) -> Ints:
 def importance(view: View, categories: Categories) -> Floats:
     """Return sizes by weight times believed staleness, half of them made even.
 
-    The staleness is that after the mean exposure of the category's items, by the
-    rate as it was before this turn, so that an item's size is the same before and
-    after the look at it. One half of the chances is even, which bounds what a
-    single look can count for (Hesterberg, Technometrics 1995).
+    An item is as likely stale as its looks before this turn found it changed, with
+    one look more at the common share. Rates and ages would tell more, but they move
+    with the look itself, and then nobody could say with what chance it was drawn.
+    One half of the chances is even, which bounds what a single look can count for
+    (Hesterberg, Technometrics 1995).
     """
+    now = compared(view)
+    changes = view.changes - (now & view.changed)
+    compares = np.maximum(view.looks - now - 1, 0)
+    common = float(changes.sum() + 0.5) / float(compares.sum() + 1)
     item, category, n = categories.item, categories.category, len(categories)
-    before = view.changes - (view.looked & view.changed)
-    rate = view.rate * (before + 0.5) / (view.changes + 0.5)
-    waiting = (view.held & ~view.looked)[item]
-    exposure = np.where(view.held, view.exposure, 0.0)[item] * waiting
-    waits = np.bincount(category, weights=waiting, minlength=n)
-    since = np.bincount(category, weights=exposure, minlength=n)
-    since = np.where(waits > 0, since / np.maximum(waits, 1.0), 1.0)
-    size = view.weight[item] * -np.expm1(-rate[item] * since[category])
+    size = (view.weight * (changes + common) / (compares + 1.0))[item]
     total = np.bincount(category, weights=size, minlength=n)
     mean = np.where(total > 0, total / np.maximum(categories.size, 1), 1.0)
     uneven: Floats = (1.0 - DEFENCE) * size / mean[category] + DEFENCE
