@@ -171,7 +171,8 @@ def _halley(k: Floats, y: Floats, x: Floats, log_gamma: Floats) -> Floats:
     part, wanted = np.where(low, reached, 1.0 - reached), np.where(low, y, 1.0 - y)
     slope = np.exp(k * np.log(x) - x - log_gamma) / np.where(low, part, -part)
     off = np.log(part / wanted) / slope
-    return np.clip(-off / (1.0 - 0.5 * off * (k - x - slope)), -1.0, 1.0)
+    step: Floats = -off / (1.0 - 0.5 * off * (k - x - slope))
+    return np.clip(step, -1.0, 1.0)
 
 
 def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:

@@ -90,7 +90,7 @@ class Demand(NamedTuple):
         shape = np.bincount(cell, mass * self.shape, minlength=_STAND_INS)
         return self._replace(
             first=np.exp(log_first[some] / total[some]),
-            pace=total[some],
+            pace=np.asarray(total[some], dtype=np.float64),
             cost=np.ones(int(some.sum())),
             shape=shape[some] / total[some],
         )

@@ -84,8 +84,9 @@ class PoissonBelief:
         more = n - self._rate.size
         if more <= 0:
             return
-        empty = np.zeros((more, self._likelihood.shape[1]), dtype=np.float32)
-        self._likelihood = np.concatenate([self._likelihood, empty])
+        known = self._likelihood
+        self._likelihood = np.zeros((n, known.shape[1]), dtype=np.float32)
+        self._likelihood[: len(known)] = known
         for name in ("_shape", "_exposure", "_rate"):
             old = getattr(self, name)[: n - more]
             setattr(self, name, np.concatenate([old, np.zeros(more)]))
@@ -94,9 +95,9 @@ class PoissonBelief:
         if rows.size == 0 or self.prior is None:
             return
         mass = np.array(self.prior.mass)
-        shape, exposure, rate = posterior(self._likelihood[rows], mass)
-        self._shape[rows], self._exposure[rows], self._rate[rows] = (
-            shape,
-            exposure,
-            rate,
-        )
+        every = rows.size == self._rate.size
+        found = posterior(self._likelihood, mass, rows=None if every else rows)
+        if every:
+            self._shape, self._exposure, self._rate = found
+            return
+        self._shape[rows], self._exposure[rows], self._rate[rows] = found

@@ -30,6 +30,8 @@ from halflife.models.roots import falling_roots
 Table: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 _CHUNK = 8192  # rows at a time, so that scratch space stays small
+_GAP_CHUNK = 32768
+_FEW = 2048  # gaps; fewer are added up sooner than scipy.sparse is imported
 _SAMPLE = 4000  # items that the prior is estimated from
 _ROUNDS = 200
 _SETTLED = 1e-5  # largest change of a prior's weight in the last round
@@ -99,20 +101,42 @@ def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
     rate = grid.rate
     days = np.clip(gaps.length, _SHORTEST, _LONGEST)
     quiet = np.flatnonzero(~gaps.changed)
-    rows, code = np.unique(gaps.item[quiet], return_inverse=True)
-    still = tallied(code, days[quiet] * gaps.tally[quiet], rows.size)
-    for part in _parts(rows.size):
-        table[rows[part]] -= np.multiply.outer(still[part], rate)
+    _add_quiet(table, gaps.item[quiet], days[quiet] * gaps.tally[quiet], rate)
     busy = np.flatnonzero(gaps.changed)
     busy = busy[np.argsort(gaps.item[busy], kind="stable")]
-    for part in _parts(busy.size):
+    for part in _parts(busy.size, _GAP_CHUNK):
         some = busy[part]
         # Gaps from a fold have few distinct lengths; logarithms are dear.
         length, code = np.unique(days[some], return_inverse=True)
         each = np.log(-np.expm1(-np.multiply.outer(length, rate)))
-        item, tally = gaps.item[some], gaps.tally[some, None]
+        item = gaps.item[some]
         first = np.flatnonzero(np.diff(item, prepend=-1))
-        table[item[first]] += np.add.reduceat(each[code] * tally, first, axis=0)
+        table[item[first]] += _added_up(each, code, gaps.tally[some], first)
+
+
+def _add_quiet(table: Table, item: Ints, days: Floats, rate: Floats) -> None:
+    """Take days without a change into account."""
+    pace = rate.astype(table.dtype)
+    if 8 * item.size > len(table):  # nearly every row: no need to pick them out
+        still = tallied(item, days, len(table)).astype(table.dtype)
+        for part in _parts(len(table)):
+            table[part] -= np.multiply.outer(still[part], pace)
+        return
+    rows, code = np.unique(item, return_inverse=True)
+    still = tallied(code, days, rows.size).astype(table.dtype)
+    for part in _parts(rows.size):
+        table[rows[part]] -= np.multiply.outer(still[part], pace)
+
+
+def _added_up(each: Floats, code: Ints, tally: Floats, first: Ints) -> Floats:
+    """Return the sums of tally * each[code] over the runs that begin at ``first``."""
+    if code.size < _FEW:
+        return np.asarray(np.add.reduceat(each[code] * tally[:, None], first, axis=0))
+    from scipy import sparse  # noqa: PLC0415  (slow)
+
+    ends = np.append(first, code.size)
+    shape = (first.size, len(each))
+    return np.asarray(sparse.csr_array((tally, code, ends), shape=shape) @ each)
 
 
 def wide_prior(grid: RateGrid = GRID) -> Floats:
@@ -151,31 +175,38 @@ def grid_posterior(table: Table, prior: Floats) -> Floats:
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def posterior(table: Table, prior: Floats, grid: RateGrid = GRID) -> Posterior:
-    """Return each item's posterior, as a Gamma distribution and its mean."""
-    columns = np.empty((3, len(table)))
-    rate = grid.rate
-    for part in _parts(len(table)):
-        weight = grid_posterior(table[part], prior)
-        columns[:2, part] = _as_gamma(weight, grid)
-        columns[2, part] = weight @ rate
+def posterior(
+    table: Table, prior: Floats, grid: RateGrid = GRID, *, rows: Ints | None = None
+) -> Posterior:
+    """Return each item's posterior, or some rows', as a Gamma and its mean."""
+    columns = np.empty((3, len(table) if rows is None else rows.size))
+    time, losses = _losses(grid)
+    # One product gives the losses, the mean rate and what to divide them by.
+    wanted = np.column_stack([losses, grid.rate, np.ones(grid.points)])
+    wanted = (prior[:, None] * wanted).astype(table.dtype)
+    for part in _parts(columns.shape[1]):
+        some = table[part if rows is None else rows[part]]
+        some = some - some.max(axis=1, keepdims=True)
+        found = np.exp(some, out=some) @ wanted
+        found /= found[:, -1:]
+        columns[:2, part] = _as_gamma(found[:, :-2], time)
+        columns[2, part] = found[:, -2]
     return Posterior(*columns)
 
 
-def _as_gamma(weight: Floats, grid: RateGrid) -> tuple[Floats, Floats]:
+def _as_gamma(lost: Table, time: Floats) -> tuple[Floats, Floats]:
     """Return the shape and exposure with the same survival at two moments.
 
-    With S = (1 + t / b) ** -a, ln S(t1) / ln S(t2) depends on b alone. For a mixture
-    of exponentials it lies between t1 / t2 and 1, so b always exists.
+    ``lost`` is 1 - S at each ``time``. With S = (1 + t / b) ** -a, the ratio
+    ln S(t1) / ln S(t2) depends on b alone. For a mixture of exponentials it lies
+    between t1 / t2 and 1, so b always exists.
     """
-    time, losses = _losses(grid)
-    lost = weight @ losses
-    every = np.arange(len(weight))
+    every = np.arange(len(lost))
     late = np.clip((lost < _MOSTLY).sum(axis=1), 1, time.size - 1)
     early = (lost < _PART * lost[every, late, None]).sum(axis=1)
     early = np.clip(early, 0, late - 1)
-    drop = -np.log1p(-lost[every, late])
-    target = np.log(-np.log1p(-lost[every, early]) / drop)
+    drop = -np.log1p(-lost[every, late].astype(np.float64))
+    target = np.log(-np.log1p(-lost[every, early].astype(np.float64)) / drop)
     ratio = time[late] / time[early]
 
     def surplus(log_b: Floats) -> tuple[Floats, Floats]:
@@ -203,8 +234,8 @@ def _losses(grid: RateGrid) -> tuple[Floats, Floats]:
     return time, -np.expm1(-np.multiply.outer(rate, time)).mean(axis=1)
 
 
-def _parts(n: int) -> list[slice]:
-    return [slice(start, start + _CHUNK) for start in range(0, n, _CHUNK)]
+def _parts(n: int, size: int = _CHUNK) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 class EmpiricalBayesRate:
