@@ -1,0 +1,104 @@
+"""Pages that lie together: on one site, or in one folder of it.
+
+An address is split at slashes. What follows a ``?`` or ``#`` is no place, several
+slashes are one, and a page whose address ends in a slash lies in the folder of that
+name. Addresses without a scheme, such as ``site/folder/page``, are split alike; a key
+without a slash is a page in the folder ``/`` of a site without a name.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from halflife.categories import Categories
+
+LONGEST = 4096  # characters of an address that count
+DEEPEST = 32  # folders above a page that count
+
+
+def site(key: str) -> str:
+    """Return the host of an address; its first part if it has no scheme.
+
+    >>> site("https://Example.org:8080/a/b"), site("example.org/a")
+    ('example.org:8080', 'example.org')
+    """
+    return _split(key)[0].rpartition("://")[2].removesuffix("/").lower()
+
+
+def folder(key: str, depth: int | None = None) -> str:
+    """Return the folder a page lies in: its address up to the last slash.
+
+    Not more than ``depth`` folders below the site's root, if given.
+
+    >>> folder("http://a.org/x/y/z.html?q=/1"), folder("http://a.org/x/y/z.html", 1)
+    ('http://a.org/x/y/', 'http://a.org/x/')
+    """
+    root, path = _split(key)
+    if depth is None:
+        return root + path[: path.rfind("/") + 1]
+    parts = path.split("/", depth)[:-1] if depth > 0 else []
+    return root + "".join([part + "/" for part in parts])
+
+
+def by_site(keys: Iterable[str], group: Sequence[str] = ()) -> Categories:
+    """Return a category for each site; ``group`` says the sites where they are known.
+
+    >>> by_site(["http://a/1", "http://b/2", "http://a/3"]).names
+    ('a', 'b')
+    """
+    return Categories.of_labels(group or map(site, keys))
+
+
+def folders(keys: Iterable[str], depth: int | None = None) -> Categories:
+    """Return a category for each folder; each page is in the one it lies in.
+
+    With ``depth``, in that which lies so many folders below the root at most.
+    """
+    return Categories.of_labels(folder(key, depth) for key in keys)
+
+
+def ancestors(keys: Iterable[str], deepest: int = DEEPEST) -> Categories:
+    """Return a category for each folder; a page is in its own and in all above it.
+
+    >>> ancestors(["http://a/x/1", "http://a/2"]).size
+    array([2, 1])
+    """
+    code: dict[str, int] = {}
+    above: dict[str, list[int]] = {}
+    category: list[int] = []
+    count: list[int] = []
+    for key in keys:
+        own = folder(key, deepest)
+        if own not in above:
+            above[own] = [code.setdefault(name, len(code)) for name in _chain(own)]
+        category += above[own]
+        count.append(len(above[own]))
+    rows = np.repeat(np.arange(len(count)), np.array(count, np.intp))
+    where = np.array(category, np.intp)
+    return Categories.of_pairs(tuple(code), where, rows, len(count))
+
+
+def _chain(own: str) -> list[str]:
+    """Return the folders from the root down to this one."""
+    root, path = _split(own)
+    names = [root]
+    for part in path.split("/")[:-1]:
+        names.append(names[-1] + part + "/")
+    return names
+
+
+def _split(key: str) -> tuple[str, str]:
+    """Return an address as its site's root, with a slash, and what lies below it."""
+    if len(key) > LONGEST or "?" in key or "#" in key:
+        key = key[:LONGEST].partition("#")[0].partition("?")[0]
+    scheme, mark, rest = key.partition("://")
+    if not mark or "/" in scheme:
+        scheme, mark, rest = "", "", key.lstrip("/")
+        if "/" not in rest:
+            return "/", rest
+    host, _, path = rest.partition("/")
+    if "//" in path or path.startswith("/"):
+        path = "/".join(
+            [part for part in path.split("/")[:-1] if part] + [path.rpartition("/")[2]]
+        ).removeprefix("/")
+    return f"{scheme}{mark}{host}/", path

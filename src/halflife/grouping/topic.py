@@ -1,0 +1,316 @@
+"""What pages are known for: topics by the links that lead to a page.
+
+A surfer who is after a term jumps now and then to a page with that term, chosen
+evenly, and otherwise follows a link of the page he is on. A page's reputation on the
+term is the chance of finding him there. With d the chance of a jump, N(t) the pages
+that hold the term t and O(q) the links out of page q, it solves
+
+    R(p, t) = (1 - d) sum(R(q, t) / O(q), q links to p) + d / N(t) [t is on p].
+
+Rafiei and Mendelzon, "What is this page known for?", Computer Networks 2000;
+Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with correlation",
+Algorithm 1. A page is in the categories of the k topics it is best known for.
+
+The terms on pages are ``Categories`` too: a category is a term and holds the pages
+that the term is on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.categories import Categories
+
+JUMP = 0.15  # the surfer's chance of a jump, as usual since Brin and Page
+TOPICS = 6  # a page: the best number in section 5.4 of the paper
+_BLOCK = 1 << 21  # numbers in a block of pages by terms; larger ones cost page faults
+
+_SMALL = 2048  # linked pages up to which the equations are solved outright
+_SINGLE = 1e-5  # tolerance from which single precision is exact enough
+
+Sparse: TypeAlias = Any  # a matrix of scipy.sparse, which has no types
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Which page links to which; no link twice and none to the page it is on.
+
+    Attributes:
+        source: Row of the page that each link is on.
+        target: Row of the page that it leads to.
+        n_pages: Pages there are, linked or not.
+
+    """
+
+    source: Ints
+    target: Ints
+    n_pages: int
+
+    @classmethod
+    def of_pairs(cls, source: Ints, target: Ints, n_pages: int) -> Self:
+        """Return the links in the order given, the first of equal ones."""
+        source, target = np.asarray(source, np.intp), np.asarray(target, np.intp)
+        code = source * max(n_pages, 1) + target
+        first = np.zeros(code.size, np.bool_)
+        first[np.unique(code, return_index=True)[1]] = True
+        first &= source != target
+        return cls(source[first], target[first], n_pages)
+
+    def __len__(self) -> int:
+        return self.source.size
+
+    @property
+    def out(self) -> Ints:
+        """How many links each page has."""
+        return np.bincount(self.source, minlength=self.n_pages)
+
+    def first_in(self, most: int | None) -> Bools:
+        """Return which links are among the first ``most`` to their target."""
+        if most is None:
+            return np.ones(len(self), np.bool_)
+        order = np.argsort(self.target, kind="stable")
+        place = np.arange(len(self))
+        begins = np.searchsorted(self.target[order], self.target[order])
+        kept = np.empty(len(self), np.bool_)
+        kept[order] = place - begins < most
+        return kept
+
+
+def common(terms: Categories, fewest: int, most: int | None = None) -> Categories:
+    """Return the terms that are on at least ``fewest`` pages.
+
+    Of these, only the ``most`` commonest. The paper's reputation favours rare terms:
+    a term that is on one page makes that page known for it, and nothing else.
+    """
+    size = terms.size
+    keep = np.flatnonzero(size >= fewest)
+    if most is not None:
+        keep = np.sort(keep[np.argsort(-size[keep], kind="stable")][:most])
+    return some(terms, keep)
+
+
+def some(categories: Categories, keep: Ints) -> Categories:
+    """Return some of the categories, in ascending order of their numbers."""
+    inside = np.isin(np.arange(len(categories)), keep)
+    names = tuple(categories.names[j] for j in np.flatnonzero(inside).tolist())
+    start = np.append(0, np.cumsum(categories.size[inside])).astype(np.intp)
+    item = categories.item[np.repeat(inside, categories.size)]
+    return Categories(names, start, item, categories.n_items)
+
+
+@dataclass(frozen=True, slots=True)
+class Surfer:
+    """How reputations are computed.
+
+    Attributes:
+        jump: Chance of a jump at each step; d in the formula.
+        tolerance: Largest error of a term's reputations, summed over all pages, of
+            which the whole is at most 1.
+        in_links: Links to a page that count, the first ones given; None for all.
+        depth: Links that the surfer follows after a jump at most; None for any.
+
+    """
+
+    jump: float = JUMP
+    tolerance: float = 1e-5
+    in_links: int | None = None
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.jump <= 1.0:
+            raise ValueError(f"jump must be in (0, 1], got {self.jump}")
+        if not self.tolerance > 0.0:
+            raise ValueError(f"tolerance must be positive, got {self.tolerance}")
+
+    def reputation(self, links: Links, terms: Categories) -> Floats:
+        """Return R(p, t) as row p, column t.
+
+        >>> links = Links.of_pairs(np.array([0]), np.array([1]), 2)
+        >>> terms = Categories.of_pairs(["tea"], np.array([0]), np.array([0]), 2)
+        >>> Surfer().reputation(links, terms).round(4).tolist()
+        [[0.15], [0.1275]]
+        """
+        jumps = _jumps(terms, self.jump)
+        found: Floats = jumps.toarray()
+        for part in _parts(links, self):
+            for columns, score in self._scores(part, jumps):
+                found[np.ix_(part.pages, columns)] = score
+        return found
+
+    def topics(self, links: Links, terms: Categories, k: int = TOPICS) -> Categories:
+        """Return the categories of the ``k`` topics that each page is best known for.
+
+        A page with fewer topics is in fewer; of topics it is known for alike, those
+        named first count. Categories that would hold no page are left out.
+        """
+        jumps = _jumps(terms, self.jump)
+        alone = np.ones(links.n_pages, np.bool_)
+        pairs: list[tuple[Ints, Ints]] = []
+        for part in _parts(links, self):
+            best = _Best.none(part.pages.size)
+            for columns, score in self._scores(part, jumps):
+                best = best.with_more(score, columns, k)
+            pairs.append(best.pairs(part.pages))
+            alone[part.pages] = False
+        pairs.append(_rarest(terms, alone[terms.item], k))
+        page, term = (np.concatenate(both) for both in zip(*pairs, strict=True))
+        return common(Categories.of_pairs(terms.names, term, page, links.n_pages), 1)
+
+    def _scores(self, part: "_Part", jumps: Sparse) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the reputations on the terms that reach a part, a block at a time."""
+        own = jumps[part.pages]
+        step = part.entering @ jumps
+        reached = np.zeros(jumps.shape[1], np.bool_)
+        reached[own.indices] = reached[step.indices] = True
+        columns = np.flatnonzero(reached)
+        own, step = own.tocsc(), step.tocsc()
+        width = max(1, _BLOCK // part.pages.size)
+        for start in range(0, columns.size, width):
+            some = columns[start : start + width]
+            more = self._by_links(part.within, step[:, some].toarray())
+            yield some, more + own[:, some].toarray()
+
+    def _by_links(self, within: Sparse, step: Floats) -> Floats:
+        """Return what links add, given what the first link after a jump adds."""
+        if self.depth is not None:
+            return _walk(within, step, self.depth)
+        if len(step) <= _SMALL:
+            return np.linalg.solve(np.eye(len(step)) - within.toarray(), step)
+        if self.tolerance >= _SINGLE:  # halves the time
+            within, step = within.astype(np.float32), step.astype(np.float32)
+        return _iterate(within, step, self.tolerance * self.jump)
+
+
+def _walk(within: Sparse, step: Floats, depth: int) -> Floats:
+    """Return the sum of what ``depth`` links add, one after the other."""
+    total = np.zeros_like(step)
+    for _ in range(depth):
+        total += step
+        step = within @ step
+        if not step.any():
+            break
+    return total
+
+
+def _iterate(within: Sparse, step: Floats, tolerance: float) -> Floats:
+    """Return the sum of what any number of links add.
+
+    As soon as each step is the one before times some number, up to e, the rest is
+    taken for a geometric series. What is then left of the equation is |e| a term, and
+    the error at most |e| / d, since no step makes a difference larger and each link is
+    followed with chance 1 - d.
+    """
+    total = np.zeros_like(step)
+    while True:
+        total += step
+        after: Floats = within @ step
+        ratio, off = _series(after, step)
+        if off.max(initial=0.0) <= tolerance:
+            step *= ratio / (1.0 - ratio)
+            total += step
+            return total
+        step = after
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Pages that links lead to, with every such page that they are linked with.
+
+    ``entering`` takes the surfer from any page to one of these, ``within`` from one of
+    these to another.
+    """
+
+    pages: Ints
+    entering: Sparse
+    within: Sparse
+
+
+def _parts(links: Links, surfer: Surfer) -> Iterator[_Part]:
+    """Yield the pages that links lead to, in parts between which there is no link.
+
+    A page without links to it is reached by jumps alone. Parts are small where the
+    links allow, and then hold few of the terms; the smallest are taken together.
+    """
+    from scipy import sparse  # noqa: PLC0415  (slow)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (slow)
+
+    kept = links.first_in(surfer.in_links)
+    source, target = links.source[kept], links.target[kept]
+    weight = (1.0 - surfer.jump) / links.out[source]
+    shape = (links.n_pages, links.n_pages)
+    matrix = sparse.csr_array((weight, (target, source)), shape=shape)
+    linked = np.flatnonzero(np.diff(matrix.indptr))
+    entering = matrix[linked]
+    _, label = connected_components(entering[:, linked], directed=False)
+    begins = np.append(0, np.cumsum(np.bincount(label)))[:-1]
+    bundle = begins[label] // (_SMALL // 2)
+    for number in np.unique(bundle).tolist():
+        rows = np.flatnonzero(bundle == number)
+        pages, some = linked[rows], entering[rows]
+        yield _Part(pages, some, some[:, pages])
+
+
+def _jumps(terms: Categories, jump: float) -> Sparse:
+    """Return d / N(t) where t is on p, as row p, column t."""
+    from scipy import sparse  # noqa: PLC0415  (slow)
+
+    share = jump / np.maximum(terms.size, 1)
+    each = np.repeat(share, terms.size)
+    shape = (terms.n_items, len(terms))
+    return sparse.csc_array((each, terms.item, terms.start), shape=shape).tocsr()
+
+
+def _series(after: Floats, before: Floats) -> tuple[Floats, Floats]:
+    """Return what is left of each column, and how far it is from being in proportion.
+
+    ``off`` is the residual of the sum if all further steps shrink by this ratio.
+    """
+    ones = np.ones(len(after), after.dtype)
+    whole = ones @ before
+    ratio = (ones @ after) / np.where(whole > 0, whole, 1.0)
+    gap = before * ratio
+    np.subtract(after, gap, out=gap)
+    np.abs(gap, out=gap)
+    return ratio, (ones @ gap) / (1.0 - ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    """The topics of greatest reputation so far, a row a page, in the terms' order."""
+
+    score: Floats
+    term: Ints
+
+    @classmethod
+    def none(cls, pages: int) -> Self:
+        return cls(np.zeros((pages, 0)), np.zeros((pages, 0), np.intp))
+
+    def with_more(self, score: Floats, term: Ints, k: int) -> Self:
+        """Return the best ``k`` of these and others; of equal ones, the first."""
+        scores = np.hstack([self.score, score])
+        terms = np.hstack([self.term, np.broadcast_to(term, score.shape)])
+        if scores.shape[1] <= k:
+            return type(self)(scores, terms)
+        least = np.partition(scores, -k, axis=1)[:, -k, None] if k else np.inf
+        chosen = scores > least
+        even = scores == least
+        room = k - chosen.sum(axis=1, keepdims=True)
+        chosen |= even & (np.cumsum(even, axis=1) <= room)
+        return type(self)(scores[chosen].reshape(-1, k), terms[chosen].reshape(-1, k))
+
+    def pairs(self, pages: Ints) -> tuple[Ints, Ints]:
+        """Return the page and the term of each reputation above 0."""
+        row, place = np.nonzero(self.score > 0)
+        return pages[row], self.term[row, place]
+
+
+def _rarest(terms: Categories, inside: Bools, k: int) -> tuple[Ints, Ints]:
+    """Return the ``k`` rarest terms of each page, among the entries ``inside``."""
+    page, term = terms.item[inside], terms.category[inside]
+    order = np.lexsort((term, terms.size[term], page))
+    page, term = page[order], term[order]
+    place = np.arange(page.size) - np.searchsorted(page, page)
+    return page[place < k], term[place < k]
