@@ -1,7 +1,10 @@
+import itertools
 from pathlib import Path
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from halflife.errors import UsageError
 from halflife.sources.histories import load
@@ -70,6 +73,60 @@ def test_sites_are_moved_to_end_at_the_same_moment(tmp_path):
     assert recording.keys == ("s/old", "t/p", "t/gone")
     assert recording.at.tolist() == [5.0, 10.0, 10.0, 2.0]
     assert recording.died.tolist() == [np.inf, np.inf, 5.0]
+
+
+def read_one_by_one(pages, changes, days):
+    """Keys, groups, ends and changes of each page, by walking through the rows."""
+    end_of, row_of, died = {}, {}, []
+    for site, at in zip(changes["site"], changes["timestamp"], strict=True):
+        end_of[site] = max(end_of.get(site, 0), at)
+    for site, page, created, deleted in zip(*pages.values(), strict=True):
+        if site not in end_of or created is None:
+            continue
+        end = end_of[site]
+        gone = np.inf if deleted is None else days + (deleted - end) / 86400
+        if days + (created - end) / 86400 <= 0 < gone:
+            row_of[site, page] = len(died)
+            died.append(gone)
+    found = [[] for _ in died]
+    for site, page, at, kind in zip(*changes.values(), strict=True):
+        moment = days + (at - end_of[site]) / 86400
+        if (site, page) in row_of and kind == "M" and moment > 0:
+            found[row_of[site, page]].append(moment)
+    return list(row_of), died, [sorted(f) for f in found]
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=25)
+def test_columns_are_read_as_rows_would_be(tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    places = rng.choice(40, 12, replace=False)
+    moments = rng.integers(0, 30 * 86400, (2, 12)).tolist()
+    some = rng.integers(0, 40, 25)
+    pages = {
+        "site": [f"s{p % 3}" for p in places],
+        "page": [f"p{p}/x" for p in places],
+        "created_at": [None if m % 7 == 0 else m for m in moments[0]],
+        "deleted_at": [None if m % 2 else m for m in moments[1]],
+    }
+    changes = {
+        "site": [f"s{p % 3}" for p in some],
+        "page": [f"p{p}/x" for p in some],
+        "timestamp": rng.integers(15 * 86400, 30 * 86400, 25).tolist(),
+        "kind": rng.choice(["A", "M", "D"], 25).tolist(),
+    }
+    folder = tmp_path_factory.mktemp("rows")
+    kinds = dict.fromkeys(("created_at", "deleted_at"), pa.int64())
+    columns = {n: pa.array(v, kinds.get(n)) for n, v in pages.items()}
+    parquet.write_table(pa.table(columns), folder / "pages.parquet")
+    parquet.write_table(pa.table(changes), folder / "changes.parquet")
+    recording = load(folder, days=20.0).recording
+    keys, died, found = read_one_by_one(pages, changes, 20.0)
+    assert recording.keys == tuple(f"{site}/{page}" for site, page in keys)
+    assert recording.group == tuple(site for site, _ in keys)
+    assert recording.died.tolist() == died
+    spans = itertools.pairwise(recording.start.tolist())
+    assert [recording.at[a:b].tolist() for a, b in spans] == found
 
 
 @pytest.mark.real

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
-from halflife.sources.parquet import read_table
+from halflife.sources.parquet import Table, read_table
 from halflife.sources.recorded import Recording
 
 SECONDS_A_DAY = 86400.0
@@ -91,57 +90,69 @@ def _moment(text: str) -> float:
 
 
 def _from_parquet(folder: Path, days: float) -> Recorded:
-    pages = _table(
+    pages = read_table(
         folder / "pages.parquet", ("site", "page", "created_at", "deleted_at")
     )
-    changes = _table(folder / "changes.parquet", ("site", "page", "timestamp", "kind"))
-    end_of: dict[str, int] = {}
-    for site, at in zip(changes["site"], changes["timestamp"], strict=True):
-        end_of[site] = max(end_of.get(site, 0), at)
-    row_of: dict[tuple[str, str], int] = {}
-    died: list[float] = []
-    columns = (pages[c] for c in ("site", "page", "created_at", "deleted_at"))
-    for site, page, created, deleted in zip(*columns, strict=True):
-        end = end_of.get(site)
-        if end is None or created is None:
-            continue
-        gone = np.inf if deleted is None else days + (deleted - end) / SECONDS_A_DAY
-        # Only pages that are there when the window opens: later ones are unknown.
-        if days + (created - end) / SECONDS_A_DAY <= 0 < gone:
-            row_of[site, page] = len(died)
-            died.append(gone)
-    item, at_days = _modified(changes, row_of, end_of, days)
-    names = tuple(f"{site}/{page}" for site, page in row_of)
-    n = len(names)
-    born = np.full(n, -np.inf)
-    group = tuple(site for site, _ in row_of)
-    recording = _recording(names, item, at_days, np.ones(n), born, np.array(died))
-    return Recorded(replace(recording, group=group), 0.0, days)
+    changes = read_table(
+        folder / "changes.parquet", ("site", "page", "timestamp", "kind")
+    )
+    ends = changes.group_by("site").aggregate([("timestamp", "max")])
+    born, died = _days(pages, ends, ("created_at", "deleted_at"), days)
+    died = np.where(np.isnan(died), np.inf, died)
+    # Only pages that are there when the window opens: later ones are unknown.
+    there = np.flatnonzero((born <= 0) & (died > 0))
+    lives = dict(zip(_keys(pages.take(there)).to_pylist(), there.tolist(), strict=True))
+    rows = np.array(list(lives.values()), dtype=np.intp)
+    item, at = _modified(changes, ends, _keys(pages.take(rows)), days)
+    site, page = (pages[c].take(rows).to_pylist() for c in ("site", "page"))
+    names = tuple(map("{}/{}".format, site, page))
+    born, weight = np.full(rows.size, -np.inf), np.ones(rows.size)
+    recording = _recording(names, item, at, weight, born, died[rows])
+    return Recorded(replace(recording, group=tuple(site)), 0.0, days)
+
+
+def _days(
+    table: Table, ends: Table, columns: Sequence[str], days: float
+) -> list[Floats]:
+    """Return columns of moments, in days of a window that ends with each site."""
+    home = _places(table["site"], ends["site"])
+    end = np.append(_numbers(ends["timestamp_max"]), np.nan)[home]
+    return [days + (_numbers(table[c]) - end) / SECONDS_A_DAY for c in columns]
 
 
 def _modified(
-    changes: dict[str, list[Any]],
-    row_of: dict[tuple[str, str], int],
-    end_of: dict[str, int],
-    days: float,
+    changes: Table, ends: Table, keys: Table, days: float
 ) -> tuple[Ints, Floats]:
-    item: list[int] = []
-    at: list[float] = []
-    columns = (changes[c] for c in ("site", "page", "timestamp", "kind"))
-    for site, page, timestamp, kind in zip(*columns, strict=True):
-        row = row_of.get((site, page))
-        moment = days + (timestamp - end_of[site]) / SECONDS_A_DAY
-        if row is not None and kind == "M" and moment > 0:
-            item.append(row)
-            at.append(moment)
-    return np.array(item, dtype=np.intp), np.array(at, dtype=np.float64)
+    """Return the changes of known pages within the window: which page, and when."""
+    (at,) = _days(changes, ends, ("timestamp",), days)
+    modified = np.array(changes["kind"].to_pylist(), dtype=np.object_) == "M"
+    inside = np.flatnonzero(modified & (at > 0))
+    item = _places(_keys(changes.take(inside)), keys)
+    known = item >= 0
+    return item[known], at[inside][known]
 
 
-def _table(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
-    table: dict[str, list[Any]] = (
-        read_table(path, columns).select(list(columns)).to_pydict()
-    )
-    return table
+def _keys(table: Table) -> Table:
+    """Return site and page as one column; the mark between them is in no name."""
+    from pyarrow import compute  # noqa: PLC0415  (an extra)
+
+    names = (compute.cast(table[c], "string") for c in ("site", "page"))
+    return compute.binary_join_element_wise(*names, "\x1f")
+
+
+def _places(values: Table, among: Table) -> Ints:
+    """Return where each value stands in another column; -1 if it does not."""
+    from pyarrow import compute  # noqa: PLC0415  (an extra)
+
+    found = compute.index_in(values, value_set=among.combine_chunks())
+    places: Ints = compute.fill_null(found, -1).to_numpy().astype(np.intp)
+    return places
+
+
+def _numbers(column: Table) -> Floats:
+    """Return a column as numbers; nan where it says nothing."""
+    numbers: Floats = column.cast("float64").to_numpy()
+    return numbers
 
 
 def _recording(
