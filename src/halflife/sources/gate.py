@@ -164,6 +164,8 @@ class Gate:
                     answer = replace(answer, hops=hops, moved_to=moved_to)
                 return answer
             hop = _target(hop, reply.location)
+            if trip.access.within and not trip.access.within(str(hop)):
+                return replace(reply.answer, url=str(hop), hops=hops)
             moving = moving and reply.answer.status in _PERMANENT
             moved_to = str(hop) if moving else moved_to
         raise Unreachable(f"{hop.raw_host}: more than {hops - 1} redirects")

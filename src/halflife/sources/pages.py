@@ -36,6 +36,7 @@ class SiteSettings:
         keep: Whether the content itself is handed on when it is new.
         scope: URL prefixes; pages that a map names are taken only below them.
         weight: How much the pages that a map names matter.
+        follow: Adds to a look where the page leads, if that is wanted.
 
     """
 
@@ -44,6 +45,7 @@ class SiteSettings:
     keep: bool = True
     scope: tuple[str, ...] = ()
     weight: float = 1.0
+    follow: Callable[[Observation, Answer], list[Observation]] | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -163,6 +165,8 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
         return [Observation(key, at, Seen.ABSENT)]
     if answer.status == 304 and held is not None and held.seen is Seen.PRESENT:
         return [_same(held, answer, at)]
+    if visit.site.follow and 300 <= answer.status < 400:
+        return _looks(visit, answer, at, fingerprint(answer.url.encode()))
     if answer.status not in {200, 203}:
         return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
     raw = fingerprint(answer.body)
@@ -176,8 +180,14 @@ async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Obser
     if may_be_map(answer.body):
         return await asyncio.to_thread(_read, visit, answer, at, raw)
     if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return [await asyncio.to_thread(_page, visit, answer, at, raw)]
-    return [_page(visit, answer, at, raw)]
+        return await asyncio.to_thread(_looks, visit, answer, at, raw)
+    return _looks(visit, answer, at, raw)
+
+
+def _looks(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+    """Return a look at a page, with where it leads if that is wanted."""
+    page = _page(visit, answer, at, raw)
+    return visit.site.follow(page, answer) if visit.site.follow else [page]
 
 
 def _same(held: Observation, answer: Answer, at: float) -> Observation:
@@ -221,7 +231,7 @@ def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observatio
     """Return a look at a map, with hints of the pages it names."""
     found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if found is None:
-        return [_page(visit, answer, at, raw)]
+        return _looks(visit, answer, at, raw)
     page = _page(visit, answer, at, raw, found.text())
     scope = visit.site.scope
     hints = [

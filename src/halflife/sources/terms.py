@@ -1,6 +1,6 @@
 """On what terms a source is asked, and what an answer holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -72,6 +72,7 @@ class Access:
         credentials: Secret headers and where they may go.
         headers: Further headers, sent wherever a redirect leads.
         robots: Whether its robots.txt is obeyed.
+        within: Says where redirects may lead; anywhere if it is None.
 
     """
 
@@ -79,6 +80,7 @@ class Access:
     credentials: Credentials | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     robots: bool = True
+    within: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
@@ -105,7 +107,8 @@ class Answer:
 
     Attributes:
         status: The HTTP status of the last hop.
-        url: Where the answer came from in the end.
+        url: Where the answer came from in the end; of a redirect that may not be
+            followed, where it leads.
         body: The content, decoded.
         content_type: The Content-Type header.
         etag: The ETag header, if it can be sent back.
