@@ -34,7 +34,8 @@ class Forgetting:
 
     Args:
         half_lives: Days after which evidence counts half; ``inf`` forgets nothing.
-        prior: Changes, and the days they took, that are never forgotten.
+        prior: Changes, and the days they took, that are never forgotten; without it,
+            half a change in the days that it takes all items together.
 
     """
 
@@ -42,10 +43,11 @@ class Forgetting:
         self,
         half_lives: Sequence[float] = (30.0, 120.0, 480.0, np.inf),
         *,
-        prior: tuple[float, float] = (0.5, 0.5),
+        prior: tuple[float, float] | None = None,
     ) -> None:
         self.half_lives = tuple(half_lives)
         self.prior = prior
+        self._all = np.array([0.5, 0.5])  # changes and days of all items together
         self.score = np.zeros(len(self.half_lives))
         self._changes, self._days = (np.zeros((self.score.size, 0)) for _ in range(2))
 
@@ -67,6 +69,7 @@ class Forgetting:
             days = np.where(found, part.length / 2, part.length) * part.tally
             self._changes[:, rows] = kept * self._changes[:, rows] + part.tally * found
             self._days[:, rows] = kept * self._days[:, rows] + days
+            self._all += np.sum(part.tally * found), np.sum(days)
 
     @property
     def half_life(self) -> float:
@@ -89,7 +92,8 @@ class Forgetting:
         return shape[row], exposure[row]
 
     def _evidence(self, rows: Ints) -> tuple[Floats, Floats]:
-        changes, days = self.prior
+        usual = 0.5, 0.5 * self._all[1] / self._all[0]
+        changes, days = usual if self.prior is None else self.prior
         return self._changes[:, rows] + changes, self._days[:, rows] + days
 
     def _kept(self, length: Floats) -> Floats:

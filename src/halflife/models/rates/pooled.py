@@ -6,6 +6,8 @@ from halflife.arrays import Bools, Floats, Ints
 from halflife.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
+    Posterior,
+    Table,
     add_log_likelihood,
     fit_prior,
     posterior,
@@ -111,7 +113,7 @@ class PooledRates:
         for start in range(0, rows.size, _CHUNK):
             some = rows[start : start + _CHUNK]
             table = self._table[self._slot[some]]
-            self._set(some, posterior(table, self._prior(some)), slice(None))
+            self._set(some, self._posterior(some, table), slice(None))
 
     def _update_unseen(self, rows: Ints) -> None:
         """Let items without a gap follow their group, worked out once a group."""
@@ -121,23 +123,24 @@ class PooledRates:
         _, first, code = np.unique(group, return_index=True, return_inverse=True)
         for start in range(0, first.size, _CHUNK):
             lead = rows[first[start : start + _CHUNK]]
-            flat = np.zeros((lead.size, GRID.points))
-            believed = posterior(flat, self._prior(lead))
+            flat = np.zeros((lead.size, GRID.points), dtype=np.float32)
+            believed = self._posterior(lead, flat)
             mine = (code >= start) & (code < start + _CHUNK)
             self._set(rows[mine], believed, code[mine] - start)
 
-    def _set(
-        self, rows: Ints, believed: tuple[Floats, Floats, Floats], at: Ints | slice
-    ) -> None:
+    def _set(self, rows: Ints, believed: Posterior, at: Ints | slice) -> None:
         for name, column in zip(
             ("_shape", "_exposure", "_rate"), believed, strict=True
         ):
             getattr(self, name)[rows] = column[at]
 
-    def _prior(self, rows: Ints) -> Floats:
-        if self.priors is None or self._tree is None:
-            return np.tile(self._root, (rows.size, 1))
-        return self.priors.folders.mass[self._tree.folder[rows]]
+    def _posterior(self, rows: Ints, table: Table) -> Posterior:
+        """Return the posteriors of rows, each with the prior of its folder."""
+        prior = self._root[None]
+        if self.priors is not None and self._tree is not None:
+            prior = self.priors.folders.mass[self._tree.folder[rows]]
+        # A prior of its own for each row is a part of what the row says.
+        return posterior(table + np.log(prior), np.ones(GRID.points))
 
 
 def _with_new_groups(priors: TreePriors, tree: Tree) -> TreePriors:

@@ -1,0 +1,167 @@
+"""How far estimated change rates are off, by estimator and number of looks.
+
+``python -m halflife.bench.estimators`` draws pages whose rates are known, looks at
+them at even, random or very uneven moments, and prints the root mean square error of
+ln(rate) of each estimator as JSON. Rates are kept within ``SLOWEST`` .. ``FASTEST``
+on both sides, so that an item which never changes costs a finite error. With
+``--table`` the same is printed for the docs.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.metrics.intervals import mean_interval
+from halflife.models.rates import RateEstimator
+from halflife.models.rates.counts import (
+    Counted,
+    bias_reduced,
+    law_of_large_numbers,
+    naive,
+    smoothed,
+)
+from halflife.models.rates.dated import LastModified
+from halflife.models.rates.drift import Forgetting, Restarting
+from halflife.models.rates.gamma import GammaPoisson
+from halflife.models.rates.likelihood import MaximumLikelihood, Moment
+from halflife.models.rates.pooled import PooledRates
+from halflife.models.rates.stochastic import StochasticApproximation
+from halflife.models.rates.tree import Tree
+
+SLOWEST, FASTEST = 1e-3, 20.0
+HOSTS, ITEMS, SEEDS = 20, 400, 20
+LOOKS = (5, 20, 100)
+LAWS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
+    "regular": lambda _, size: np.ones(size),
+    "exponential": lambda rng, size: rng.exponential(1.0, size),
+    "lognormal": lambda rng, size: np.exp(rng.normal(-0.5, 1.0, size)),
+}
+POPULATIONS = ("lognormal", "bimodal")
+ESTIMATORS: Mapping[str, Callable[[], RateEstimator]] = {
+    "naive": partial(Counted, naive),
+    "smoothed": partial(Counted, smoothed),
+    "bias-reduced": partial(Counted, bias_reduced),
+    "maximum likelihood": MaximumLikelihood,
+    "pseudo-likelihood": partial(MaximumLikelihood, pretend=0.5),
+    "moment": Moment,
+    "large numbers": partial(Counted, law_of_large_numbers),
+    "stochastic": StochasticApproximation,
+    "stochastic, momentum": partial(StochasticApproximation, momentum=0.3),
+    "last modified": LastModified,
+    "gamma": GammaPoisson,
+    "population": PooledRates,
+    "pooled": PooledRates,
+    "forgetting": Forgetting,
+    "restarting": Restarting,
+}
+
+
+def population(kind: str, rng: np.random.Generator) -> tuple[Floats, Ints]:
+    """Return rates and the host of each item; hosts make half the spread of ln(rate).
+
+    ``lognormal`` has median 0.1 a day and sigma 1.8. In ``bimodal`` half of each
+    host's items never change.
+    """
+    host = np.arange(ITEMS) % HOSTS
+    spread = 1.8 / np.sqrt(2.0)
+    about = rng.normal(np.log(0.1), spread, HOSTS)[host]
+    rate = np.exp(about + rng.normal(0.0, spread, ITEMS))
+    if kind == "bimodal":
+        rate[rng.permutation(ITEMS)[: ITEMS // 2]] = 0.0
+    return rate, host
+
+
+def looks(
+    rate: Floats, length: Floats, rng: np.random.Generator
+) -> tuple[Bools, Floats]:
+    """Return which gaps see a change, and the days from the last change to the look."""
+    with np.errstate(divide="ignore"):
+        since = rng.exponential(1.0, length.shape) / rate[:, None]
+    return since < length, since
+
+
+def estimate(
+    name: str, length: Floats, changed: Bools, since: Floats, host: Ints
+) -> Floats:
+    """Return the rates that an estimator learns, look after look."""
+    model = ESTIMATORS[name]()
+    items, n = length.shape
+    model.grow(items)
+    if isinstance(model, PooledRates) and name == "pooled":
+        model.place(Tree(host, host, np.arange(HOSTS)))
+    item = np.arange(items)
+    for k in range(n):
+        if isinstance(model, LastModified):
+            model.add(item, length[:, k], changed[:, k], since=since[:, k])
+        else:
+            model.add(item, length[:, k], changed[:, k])
+    return model.rate()
+
+
+def error(rate: Floats, truth: Floats) -> float:
+    """Return the root mean square error of ln(rate), both kept within limits."""
+    off = np.log(np.clip(rate, SLOWEST, FASTEST) / np.clip(truth, SLOWEST, FASTEST))
+    return float(np.sqrt(np.mean(off**2)))
+
+
+def trial(kind: str, law: str, n: int, seed: int) -> dict[str, float]:
+    """Return the error of every estimator on one drawn population."""
+    rng = np.random.default_rng(seed)
+    truth, host = population(kind, rng)
+    length = LAWS[law](rng, (ITEMS, n))
+    changed, since = looks(truth, length, rng)
+    return {
+        name: error(estimate(name, length, changed, since, host), truth)
+        for name in ESTIMATORS
+    }
+
+
+def run(seeds: int = SEEDS) -> list[dict[str, Any]]:
+    """Return the mean error and its 95 % interval over seeds, cell by cell."""
+    rows = []
+    for kind in POPULATIONS:
+        for law in LAWS:
+            for n in LOOKS:
+                trials = [trial(kind, law, n, seed) for seed in range(seeds)]
+                rows += [
+                    {
+                        "population": kind,
+                        "law": law,
+                        "looks": n,
+                        "estimator": name,
+                        "rmse": mean_interval(
+                            np.array([t[name] for t in trials])
+                        )._asdict(),
+                    }
+                    for name in ESTIMATORS
+                ]
+    return rows
+
+
+def table(rows: list[dict[str, Any]], kind: str) -> str:
+    """Return the errors of one population as a Markdown table."""
+    cells = [(law, n) for law in LAWS for n in LOOKS]
+    head = "| estimator | " + " | ".join(f"{law} {n}" for law, n in cells) + " |"
+    lines = [head, "|---" * (len(cells) + 1) + "|"]
+    for name in ESTIMATORS:
+        told = [
+            f"{r['rmse']['mean']:.2f} ±{r['rmse']['high'] - r['rmse']['mean']:.2f}"
+            for r in rows
+            if (r["population"], r["estimator"]) == (kind, name)
+        ]
+        lines.append(f"| {name} | " + " | ".join(told) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    found = run()
+    if "--table" in sys.argv[1:]:
+        told = "\n\n".join(f"{kind}\n\n{table(found, kind)}" for kind in POPULATIONS)
+        sys.stdout.write(told + "\n")
+    else:
+        sys.stdout.write(json.dumps(found, indent=1))
