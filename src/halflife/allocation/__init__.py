@@ -12,7 +12,9 @@ from halflife.allocation.bounds import (
     hindsight_bound_on_trace,
     signal_bound,
 )
+from halflife.allocation.checks import allocate_checks
 from halflife.allocation.columns import Objective
+from halflife.allocation.hosts import PoliteAllocation, allocate_polite
 from halflife.allocation.objectives import (
     index,
     marginal,
@@ -20,17 +22,30 @@ from halflife.allocation.objectives import (
     mean_freshness,
     mean_harmonic,
 )
+from halflife.allocation.randomised import (
+    NewsAllocation,
+    azar,
+    lambdacrawl,
+    lambdacrawl_approx,
+)
 from halflife.allocation.solver import Allocation, allocate, kkt_residual
 
 __all__ = [
     "Allocation",
+    "NewsAllocation",
     "Objective",
+    "PoliteAllocation",
     "allocate",
+    "allocate_checks",
+    "allocate_polite",
+    "azar",
     "blind_bound",
     "hindsight_bound",
     "hindsight_bound_on_trace",
     "index",
     "kkt_residual",
+    "lambdacrawl",
+    "lambdacrawl_approx",
     "marginal",
     "mean_age",
     "mean_freshness",

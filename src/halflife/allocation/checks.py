@@ -1,0 +1,90 @@
+"""The best schedule when a look that finds nothing new is cheap.
+
+A server that can say "not modified" answers a check for ``check`` requests' worth of
+cost and sends the content, for ``extra`` more, only if there is something new. A look
+every T days then costs check + extra (1 - exp(-rate T)) on average. Spending one more
+look a day on an item adds check + extra h(x), h(x) = 1 - (1 + x) exp(-x), x = rate T,
+to what is spent, and for freshness h(x) = rate U(T). So at the optimum
+
+    weight U(T) / (check + extra rate U(T)) = price,
+
+which is U(T) = price check / (weight - price extra rate): the weight of an item is
+less by what its own changes cost.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halflife.allocation import curves
+from halflife.allocation.columns import Columns, amount, columns
+from halflife.allocation.halving import CHEAPEST, meet
+from halflife.allocation.solver import Allocation, value_of
+from halflife.arrays import Floats
+
+
+def worth_of_check(
+    gain: Floats, fresh: Floats, rate: Floats, check: Floats, extra: float
+) -> Floats:
+    """Return what a look buys per unit of cost: gain / (check + extra rate fresh).
+
+    ``gain`` is weight times the index of whatever objective, ``fresh`` the index of
+    freshness. Exact if the rate is known; if it is not, rate times ``fresh`` stands
+    for the chance it bounds, and is kept at 1.
+    """
+    if extra == 0:
+        return gain / check
+    return gain / (check + extra * np.minimum(rate * fresh, 1.0))
+
+
+def mean_cost(frequency: Floats, rate: Floats, check: float, extra: float) -> Floats:
+    """Return what looks at each item cost a day: f (check + extra (1 - exp(-x)))."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changed = -np.expm1(-np.where(frequency > 0, rate / frequency, 0.0))
+    return frequency * (check + extra * changed)
+
+
+def allocate_checks(
+    rate: ArrayLike,
+    budget: float,
+    *,
+    check: float = 1.0,
+    extra: float = 0.0,
+    weight: ArrayLike | None = None,
+) -> Allocation:
+    """Return the freshest schedule when only changed items cost ``extra`` (Poisson).
+
+    >>> allocate_checks([1, 2, 3, 4, 5], 5).frequency.round(2)
+    array([1.15, 1.36, 1.35, 1.14, 0.  ])
+    >>> allocate_checks([1, 2, 3, 4, 5], 5, check=0.5, extra=0.5).frequency.round(2)
+    array([1.55, 1.75, 1.58, 0.93, 0.  ])
+    """
+    given = columns(rate, weight)
+    spend = np.array([amount("budget", budget)])
+    price = (amount("check", check), amount("extra", extra))
+    if price[0] == 0:
+        raise ValueError("check must be more than nothing, or there is no end to looks")
+    frequency = np.zeros(given.rate.size)
+    useful = given.useful
+    some = given.take(useful)
+    if not some.rate.size or spend[0] == 0:
+        return Allocation(frequency, 0.0, value_of(given, frequency, "freshness"))
+
+    def asked(log_price: Floats) -> Floats:
+        looks = _looks(some, float(log_price[0]), price)
+        return np.array([mean_cost(looks, some.rate, *price).sum()])
+
+    top = np.log(np.max(some.weight / some.rate) / sum(price))
+    ends = meet(asked, spend, np.array([CHEAPEST]), np.array([top]))
+    low, high = (_looks(some, float(m[0]), price) for m in (ends.low, ends.high))
+    frequency[useful] = ends.mix(low, high, ends.share)
+    value = value_of(given, frequency, "freshness")
+    return Allocation(frequency, float(np.exp(ends.low[0])) * given.scale, value)
+
+
+def _looks(given: Columns, log_price: float, cost: tuple[float, float]) -> Floats:
+    price = np.exp(log_price)
+    left = given.weight - price * cost[1] * given.rate
+    asked = price * cost[0] * given.rate
+    y = np.where(asked < left, asked / np.where(asked < left, left, 1.0), 1.0)
+    x, _ = curves.freshness(np.maximum(y, 1e-290), given.shape)
+    return np.where(y < 1.0, given.rate / x, 0.0)
