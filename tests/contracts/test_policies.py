@@ -9,9 +9,14 @@ from hypothesis import given
 
 from contracts.views import view_of, views
 from halflife.budget import Budget
-from halflife.policies.adaptive import due_first
+from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.index import Index
-from halflife.policies.simple import most_missed, oldest_first, oldest_first_by_chance
+from halflife.policies.simple import (
+    heaviest_unseen,
+    most_missed,
+    oldest_first,
+    oldest_first_by_chance,
+)
 
 POLICIES = {
     "harmonic": Index("harmonic"),
@@ -20,7 +25,10 @@ POLICIES = {
     "oldest first": oldest_first,
     "oldest first by chance": oldest_first_by_chance,
     "most missed": most_missed,
+    "heaviest unseen": heaviest_unseen,
     "due first": due_first,
+    "due by chance": due_by_chance,
+    "index with all its terms": Index("age", extra=2.0, shortest=1.0, longest=4.0),
 }
 
 
@@ -34,6 +42,18 @@ class TestEveryPolicy:
     def test_stays_within_budget(self, policy, view, requests):
         plan = plan_of(policy, view, requests)
         assert view.cost[plan.rows].sum() <= requests
+
+    @given(view=views(), room=st.integers(0, 6))
+    def test_asks_no_group_for_more_than_it_has_room_for(self, policy, view, room):
+        room = np.where(view.group == 1, np.inf, float(room))
+        view = dataclasses.replace(view, room=room)
+        rows = np.concatenate(
+            [plan_of(policy, view, 50).rows, np.flatnonzero(view.looked)]
+        )
+        planned = rows[~view.looked[rows]]
+        for group in np.unique(view.group[planned]):
+            mine = rows[view.group[rows] == group]
+            assert view.cost[mine].sum() <= room[mine].min()
 
     @given(view=views())
     def test_gives_the_same_plan_for_the_same_view_and_seed(self, policy, view):

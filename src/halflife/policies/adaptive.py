@@ -10,14 +10,9 @@ first, also on items not due yet.
 
 from functools import partial
 
-import numpy as np
-
 from halflife.belief.due import DueDates, IntervalRule
-from halflife.budget import Budget
-from halflife.plan import Plan
 from halflife.policies import Strategy
-from halflife.policies.choose import best
-from halflife.view import View
+from halflife.policies.dates import due_first
 
 # Apache Nutch 1.x, AdaptiveFetchSchedule with conf/nutch-default.xml.
 NUTCH = IntervalRule(
@@ -27,14 +22,6 @@ NUTCH = IntervalRule(
 STORMCRAWLER = IntervalRule(
     start=1.0, grow=1.5, shrink=0.5, shortest=1 / 24, longest=14.0, pull=0.5
 )
-
-
-def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at what is due the longest; needs a view with due dates."""
-    del rng
-    late = view.now - view.due
-    score = np.where(np.isfinite(late), late, 1e9)
-    return best(view, budget, score, late, lambda row: f"due {late[row]:.3g} days ago")
 
 
 nutch = Strategy(

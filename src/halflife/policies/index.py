@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.allocation import Objective, index
+from halflife.allocation.checks import worth_of_check
 from halflife.arrays import Floats
 from halflife.budget import Budget
 from halflife.plan import Plan
@@ -19,6 +20,7 @@ from halflife.policies.choose import best
 from halflife.view import View
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
+_FIRST = 1e30  # above whatever a look may buy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +32,45 @@ class Index:
             logarithm; starves no item), ``freshness`` (share of copies that are
             current; gives up on items that change too fast) or ``age`` (how long
             copies have been out of date).
+        extra: What a look costs more if it finds a change, where ``View.cost`` is
+            that of finding none (``halflife.allocation.checks``).
+        shortest: Days for which an item is left alone after a good look.
+        longest: Days after which an item comes before all others, oldest first, so
+            that none starves; the budget must allow for it.
 
     """
 
     objective: Objective = "harmonic"
+    extra: float = 0.0
+    shortest: float = 0.0
+    longest: float = np.inf
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
         """Return the next requests, best first, costing at most ``budget``."""
         del rng  # ties fall to the earlier row: nothing is left to chance
         gain = self.gain(view)
         score = np.where(gain > 0, gain, -np.inf)
-        return best(view, budget, score, gain, lambda row: _why(view, row))
+        if self.shortest > 0:
+            score = np.where(view.age < self.shortest, -np.inf, score)
+        if self.longest < np.inf:
+            late = view.age > self.longest
+            score = np.where(late, _FIRST * (1.0 + view.age - self.longest), score)
+        return best(view, budget, score, gain, lambda row: self._why(view, row))
 
     def gain(self, view: View) -> Floats:
         """Return what a look at each item would buy now, per request."""
         age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
         bought = index(view.survival, age, self.objective)
-        gain: Floats = view.weight * bought / view.cost
-        return gain
+        gain: Floats = view.weight * bought
+        if self.extra == 0:
+            return gain / view.cost
+        fresh = index(view.survival, age, "freshness")
+        return worth_of_check(gain, fresh, view.rate, view.cost, self.extra)
+
+    def _why(self, view: View, row: int) -> str:
+        if view.held[row] and view.age[row] > self.longest:
+            return f"not seen for more than {days(self.longest)}"
+        return _why(view, row)
 
 
 def _why(view: View, row: int) -> str:

@@ -43,6 +43,17 @@ def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     )
 
 
+def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at items in proportion to how much they matter, evenly spaced.
+
+    The best rule if weight / rate were the same for all (Kolobov et al., "Optimal
+    freshness crawl under politeness constraints", SIGIR 2019).
+    """
+    del rng
+    waited = view.weight * np.minimum(view.age, 1e9)
+    return best(view, budget, waited, waited, lambda row: _unseen(view, row))
+
+
 def _unseen(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
@@ -57,4 +68,7 @@ uniform = Strategy(
 )
 proportional = Strategy(
     most_missed, about="Look at pages as often as they change; intuitive, and bad."
+)
+weight_proportional = Strategy(
+    heaviest_unseen, PlainRates, "Look at pages as often as they matter."
 )

@@ -1,0 +1,96 @@
+"""Belief in copies that survive after Weibull, all with one shape."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+from halflife.belief import view_of
+from halflife.evidence import Evidence
+from halflife.history import Gaps
+from halflife.models.poisson import PoissonRate
+from halflife.view import View
+
+SHAPES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+_PRIOR_CHANGES, _PRIOR_DAYS = 0.5, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weibull:
+    """S(t) = exp(-rate t**shape), one rate an item.
+
+    >>> Weibull(np.array([0.5]), 1.0).lasting(np.array([np.inf]))
+    array([2.])
+    """
+
+    rate: Floats
+    shape: float
+
+    def alive(self, t: Floats) -> Floats:
+        """Return exp(-rate t**shape)."""
+        return np.exp(-self.rate * t**self.shape)
+
+    def lasting(self, t: Floats) -> Floats:
+        """Return Gamma(1 + a) P(a, x) rate**-a with x = rate t**shape, a = 1/shape."""
+        a = 1.0 / self.shape
+        part = special.gammainc(a, self.rate * t**self.shape)
+        return np.asarray(special.gamma(1 + a) * part * self.rate**-a)
+
+    def moment(self, t: Floats) -> Floats:
+        """Return a Gamma(2a) P(2a, x) rate**-2a."""
+        a = 1.0 / self.shape
+        part = special.gammainc(2 * a, self.rate * t**self.shape)
+        return np.asarray(a * special.gamma(2 * a) * part * self.rate ** (-2 * a))
+
+
+class BentRates:
+    """Copies survive after Weibull with one shape; each item has its own rate.
+
+    A gap g sees a change with chance 1 - exp(-rate g**shape), which is a Poisson
+    process in the time g**shape; so each rate is found as a Poisson rate is, and the
+    shape is the one of ``SHAPES`` under which the gaps are most likely. Quiet gaps
+    of one item that came in one batch count as one long gap.
+
+    Args:
+        shape: The shape, if it is known.
+        refit: Learn again when looks have grown by this factor.
+
+    """
+
+    def __init__(self, shape: float | None = None, *, refit: float = 1.1) -> None:
+        self.shape = shape
+        self.refit = refit
+        self._of: Evidence | None = None
+        self._looks = 0
+        self._survival = Weibull(np.zeros(0), 1.0)
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        looks = int(evidence.looks.sum())
+        grown = self._survival.rate.size != len(evidence)
+        if self._of is not evidence or grown or looks > self.refit * self._looks:
+            self._of, self._looks = evidence, looks
+            self._survival = fitted(evidence.gaps(), len(evidence), self.shape)
+        a = 1.0 / self._survival.shape
+        rate = self._survival.rate**a / special.gamma(1 + a)  # one over the mean life
+        return view_of(evidence, now, since, np.asarray(rate), self._survival)
+
+
+def fitted(gaps: Gaps, n_items: int, shape: float | None = None) -> Weibull:
+    """Return the rates, and the shape if need be, that explain the gaps best."""
+    shapes = SHAPES if shape is None else (shape,)
+    found = [_fit(gaps, n_items, g) for g in shapes]
+    return max(found, key=lambda f: f[0])[1]
+
+
+def _fit(gaps: Gaps, n_items: int, shape: float) -> tuple[float, Weibull]:
+    time = gaps.length**shape
+    model = PoissonRate(prior_changes=_PRIOR_CHANGES, prior_days=_PRIOR_DAYS)
+    rate = model.fit(gaps.item, time, gaps.changed, gaps.tally, n_items=n_items).rate_
+    expected = rate[gaps.item] * time
+    with np.errstate(divide="ignore"):
+        found = np.log(-np.expm1(-np.maximum(expected, 1e-12)))
+    each = gaps.tally * np.where(gaps.changed, found, -expected)
+    prior = _PRIOR_CHANGES * np.log(rate) - _PRIOR_DAYS * rate
+    return float(each.sum() + prior.sum()), Weibull(rate, shape)

@@ -1,0 +1,153 @@
+"""Looks learned by their own gains: no model of change at all.
+
+MirrorSync: Kolobov, Bubeck and Zimmert, "Online learning for active cache
+synchronization", ICML 2020. With T = 1 / r days between syncs and C(t) the expected
+loss t days after one, an item loses J(r) = r times the integral of C over 0..T. A
+probe at a moment u drawn evenly from 0..T makes
+
+    (loss at the probe - loss at the sync) / r
+
+an unbiased estimate of J'(r); if there is a probe only with chance e, it is divided
+by e. Here the loss is whether the copy had changed, which is what a look shows.
+Frequencies follow the gradient by mirror descent under the barrier -sum(ln r):
+
+    1 / r' = 1 / r + step * weight * gradient + v,
+
+with the one number v at which all looks, probes included, cost what is spent a day.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.belief import Belief
+from halflife.belief.plain import PlainRates
+from halflife.belief.scheduled import Pace
+from halflife.evidence import Evidence
+from halflife.view import View
+
+_GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927
+_HALVINGS = 60
+
+
+class MirrorSync:
+    """Intervals moved by what a few probes show.
+
+    Whether there is a probe, and when, follows each item's own sequence of multiples
+    of the golden ratio, spread as evenly as numbers can be; so nothing is left to
+    chance. One step at most halves an interval. An update is made after each turn for
+    the items whose cycle has ended (the paper's asynchronous form).
+
+    Args:
+        step: How far to follow the gradient; the published code has 0.05.
+        probes: The chance e of a probe between two syncs; there it is 0.1.
+        beside: What else is believed.
+
+    """
+
+    def __init__(
+        self,
+        step: float = 0.05,
+        probes: float = 0.1,
+        beside: Belief | None = None,
+    ) -> None:
+        self.step = step
+        self.probes = probes
+        self.beside = beside or PlainRates()
+        self._of: Evidence | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self._pace = Pace()
+        none = np.zeros(0)
+        self._interval = self._synced = self._probe = none
+        self._seen = none  # the loss that the probe of this cycle showed, or nan
+        self._looks = self._changes = self._cycle = none.astype(np.intp)
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        if self._of is not evidence:
+            self._of = evidence
+            self._start()
+        pace = self._pace.follow(evidence, now)
+        self._grow(evidence)
+        rows = np.flatnonzero(evidence.looks > self._looks)
+        if rows.size:
+            self._follow(evidence, rows)
+        if pace is not None:
+            self._spend(evidence.cost, pace)
+        view = self.beside(evidence, now, since)
+        return replace(view, due=self._due())
+
+    def _due(self) -> Floats:
+        """Return the probe's date while there is one ahead, then the sync's."""
+        sync = self._synced + self._interval
+        return np.where(np.isnan(self._seen), np.minimum(self._probe, sync), sync)
+
+    def _grow(self, evidence: Evidence) -> None:
+        more = len(evidence) - self._interval.size
+        if more <= 0:
+            return
+        usual = float(np.mean(self._interval)) if self._interval.size else 1.0
+        blank = np.full(more, np.nan)
+        self._interval = np.concatenate([self._interval, np.full(more, usual)])
+        self._synced = np.concatenate([self._synced, np.full(more, -np.inf)])
+        self._probe = np.concatenate([self._probe, np.full(more, np.inf)])
+        self._seen = np.concatenate([self._seen, blank])
+        count = np.zeros(more, dtype=np.intp)
+        for name in ("_looks", "_changes", "_cycle"):
+            setattr(self, name, np.concatenate([getattr(self, name), count]))
+
+    def _follow(self, evidence: Evidence, rows: Ints) -> None:
+        """Take in one more look at each of these items."""
+        changed = evidence.changes[rows] > self._changes[rows]
+        waiting = np.isfinite(self._probe[rows]) & np.isnan(self._seen[rows])
+        probed, ended = rows[waiting], rows[~waiting]
+        self._seen[probed] = changed[waiting]
+        self._descend(ended, changed[~waiting], evidence.weight)
+        self._begin(ended, evidence.last_at[ended])
+        self._looks, self._changes = evidence.looks.copy(), evidence.changes.copy()
+
+    def _descend(self, rows: Ints, changed: Bools, weight: Floats) -> None:
+        """Move the intervals of items whose cycle ended by their gradients."""
+        seen = self._seen[rows]
+        probed = ~np.isnan(seen)
+        # The copy had changed by the sync if it had by the probe, or has since.
+        lost = np.maximum(np.where(probed, seen, 0.0), changed)
+        slope = np.where(probed, seen - lost, 0.0) / self.probes
+        share = weight[rows] / max(float(weight.mean()), 1e-300)
+        moved = 1.0 + self.step * share * slope
+        self._interval[rows] *= np.maximum(moved, 0.5)
+
+    def _begin(self, rows: Ints, at: Floats) -> None:
+        """Begin a new cycle at a sync, with a probe ahead or none."""
+        self._synced[rows] = at
+        self._cycle[rows] += 1
+        count = self._cycle[rows].astype(np.float64)
+        drawn = np.mod(count * _GOLDEN + rows * _PLASTIC, 1.0)
+        moment = np.mod(count * _PLASTIC + rows * _GOLDEN, 1.0)
+        ahead = at + moment * self._interval[rows]
+        self._probe[rows] = np.where(drawn < self.probes, ahead, np.inf)
+        self._seen[rows] = np.nan
+
+    def _spend(self, cost: Floats, pace: float) -> None:
+        """Add the one number to all intervals at which they cost what is spent."""
+        self._interval = spread(self._interval, cost, pace / (1.0 + self.probes))
+
+
+def spread(interval: Floats, cost: Floats, budget: float) -> Floats:
+    """Return intervals, all longer or shorter by the same, that spend the budget.
+
+    The projection under the barrier -sum(ln r): 1 / r' = 1 / r + v.
+
+    >>> spread(np.array([1.0, 2.0]), np.ones(2), 0.75).round(6)
+    array([2.257334, 3.257334])
+    """
+    low = -float(interval.min(initial=np.inf))
+    high = float(cost.sum()) / budget  # at intervals that long nothing is left
+    for _ in range(_HALVINGS):
+        v = (low + high) / 2
+        spent = float(np.sum(cost / np.maximum(interval + v, 1e-300)))
+        low, high = (v, high) if spent > budget else (low, v)
+    return interval + high

@@ -1,0 +1,55 @@
+"""Rules for views with due dates, whoever keeps them."""
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.budget import Budget
+from halflife.plan import Plan
+from halflife.policies.choose import best
+from halflife.view import View
+
+_LONG_AGO = 1e9  # days; an item never seen is due for that long
+
+
+def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at what is due the longest; an item due at no time is left alone."""
+    del rng
+    late = view.now - view.due
+    score = np.minimum(late, _LONG_AGO)
+    return best(view, budget, score, late, lambda row: _when(late, row))
+
+
+def due_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look at random, each item as often as its due dates say but at no fixed time.
+
+    Each item's next look comes after an exponential time with the mean of its
+    interval, whenever it was last seen, and the first to come are taken: the looks
+    of rules whose rates hold for random looks.
+    """
+    often = frequencies(view)
+    wait = rng.exponential(size=len(view))
+    with np.errstate(divide="ignore"):
+        score = np.where(view.held, np.log(often) - np.log(wait), np.inf)
+    return best(view, budget, score, often, lambda row: _by_chance(view, often, row))
+
+
+def frequencies(view: View) -> Floats:
+    """Return the looks a day that the due dates stand for; 1 where never seen."""
+    last = view.now - view.age
+    with np.errstate(invalid="ignore"):
+        interval = np.where(view.held, view.due - last, 1.0)
+    return 1.0 / np.maximum(interval, 1e-9)
+
+
+def _when(late: Floats, row: int) -> str:
+    if np.isinf(late[row]):
+        return "never seen yet"
+    if late[row] < 0:
+        return f"due in {-late[row]:.3g} days"
+    return f"due {late[row]:.3g} days ago"
+
+
+def _by_chance(view: View, often: Floats, row: int) -> str:
+    if not view.held[row]:
+        return "never seen yet"
+    return f"drawn by chance, at {often[row]:.2g} looks a day"

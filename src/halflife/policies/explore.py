@@ -1,0 +1,48 @@
+"""Explore, then commit: learn for a while, then keep to what was learned.
+
+Upadhyay et al., "Learning to crawl", AAAI 2020: for the first share of the horizon
+every item is looked at equally often; then rates are estimated once, and the best
+intervals are kept to. The paper's estimate, the rate at which as many looks would have
+found a change, calls an item endlessly fast if every look found one, and it would
+never be looked at again; so the most likely rate with one pretended look of each kind
+is taken here.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from halflife.allocation import allocate
+from halflife.arrays import Floats
+from halflife.belief.rates import EstimatedRates
+from halflife.belief.scheduled import Scheduled
+from halflife.models.rates.likelihood import MaximumLikelihood
+from halflife.policies import Strategy
+from halflife.policies.dates import due_first
+from halflife.view import View
+
+HORIZON = 90.0  # days
+SHARE = 0.15
+
+
+def freshest(view: View, budget: float) -> Floats:
+    """Return the looks a day that keep most copies current."""
+    return allocate(view.rate, budget, weight=view.weight, cost=view.cost).frequency
+
+
+def exploring(horizon: float = HORIZON, share: float = SHARE) -> Scheduled:
+    """Return the belief that explores for a share of the horizon, and then commits."""
+    learned = EstimatedRates(partial(MaximumLikelihood, pretend=0.5))
+    return Scheduled(freshest, learned, every=np.inf, wait=share * horizon)
+
+
+explore_commit = Strategy(
+    due_first,
+    exploring,
+    "Look at all equally often for 13.5 days, then keep to the best intervals.",
+)
+
+
+def explore_commit_over(horizon: float, share: float = SHARE) -> Strategy:
+    """Return the strategy for another horizon, in days."""
+    return Strategy(due_first, partial(exploring, horizon, share), explore_commit.about)

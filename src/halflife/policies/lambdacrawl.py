@@ -1,0 +1,60 @@
+"""LambdaCrawl, the schedule of least harmonic loss for looks at random moments.
+
+Kolobov et al., "Staying up to date with online content changes using reinforcement
+learning for scheduling", NeurIPS 2019.
+
+The rates are the best ones for the harmonic loss if looks come at random moments. As
+published, change rates are the most likely ones after one pretended gap of half a
+day with a change and one without.
+"""
+
+from functools import partial
+
+from halflife.allocation import lambdacrawl as best_rates
+from halflife.allocation import lambdacrawl_approx as rough_rates
+from halflife.arrays import Floats
+from halflife.belief.rates import EstimatedRates
+from halflife.belief.scheduled import Scheduled
+from halflife.models.rates.likelihood import MaximumLikelihood
+from halflife.policies import Strategy
+from halflife.policies.dates import due_by_chance, due_first
+from halflife.view import View
+
+
+def rates(view: View, budget: float) -> Floats:
+    """Return the looks a day with the least harmonic loss if they come at random."""
+    found = best_rates(view.rate, budget, weight=view.weight, cost=view.cost)
+    return found.frequency
+
+
+def approx(view: View, budget: float) -> Floats:
+    """Return looks a day in proportion to the weights (LambdaCrawlApprox)."""
+    found = rough_rates(view.rate, budget, weight=view.weight, cost=view.cost)
+    return found.frequency
+
+
+def as_published() -> Scheduled:
+    """Return the belief with the paper's own estimator of change rates."""
+    return Scheduled(rates, EstimatedRates(partial(MaximumLikelihood, pretend=0.5)))
+
+
+lambdacrawl = Strategy(
+    due_by_chance,
+    partial(Scheduled, rates),
+    "LambdaCrawl's rates, looks at random moments.",
+)
+lambdacrawl_even = Strategy(
+    due_first,
+    partial(Scheduled, rates),
+    "LambdaCrawl's rates, looks evenly spaced.",
+)
+lambdacrawl_published = Strategy(
+    due_by_chance,
+    as_published,
+    "LambdaCrawl with its own estimator of change rates, as published.",
+)
+lambdacrawl_approx = Strategy(
+    due_by_chance,
+    partial(Scheduled, approx),
+    "LambdaCrawlApprox: looks at random moments, as often as pages matter.",
+)

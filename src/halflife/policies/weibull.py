@@ -1,0 +1,44 @@
+"""The best intervals for copies that survive after Weibull.
+
+Ipeirotis, Ntoulas, Cho and Gravano, "Modeling and managing changes in text
+databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian optimum
+looks every T with weight times (integral of S - T S(T)) the same for all.
+"""
+
+from functools import partial
+
+from halflife.allocation import allocate
+from halflife.arrays import Floats
+from halflife.belief.bent import BentRates, Weibull
+from halflife.belief.scheduled import Scheduled
+from halflife.policies import Strategy
+from halflife.policies.dates import due_first
+from halflife.view import View
+
+
+def best_intervals(view: View, budget: float) -> Floats:
+    """Return the looks a day that keep most copies current."""
+    rate, shape = view.rate, 1.0
+    if isinstance(view.survival, Weibull):
+        rate, shape = view.survival.rate, view.survival.shape
+    bent = None if shape == 1 else shape
+    return allocate(
+        rate, budget, weight=view.weight, cost=view.cost, shape=bent
+    ).frequency
+
+
+def scheduled(shape: float | None = None) -> Scheduled:
+    """Return the belief in one shape for all, learned unless it is given."""
+    return Scheduled(best_intervals, BentRates(shape))
+
+
+weibull = Strategy(
+    due_first,
+    scheduled,
+    "The best intervals if copies survive after Weibull, its shape learned.",
+)
+
+
+def weibull_of(shape: float) -> Strategy:
+    """Return the strategy for a known shape."""
+    return Strategy(due_first, partial(scheduled, shape), weibull.about)
