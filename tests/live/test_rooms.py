@@ -1,0 +1,86 @@
+"""A turn asks each host for no more than its pace allows."""
+
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from halflife.belief.plain import PlainRates
+from halflife.belief.room import Roomy
+from halflife.host import HostState
+from halflife.item import Item
+from halflife.live.rooms import Rooms
+from halflife.loop import Allowance, Loop
+from halflife.observation import Looks, Observation, Seen
+from halflife.policies.index import Index
+from halflife.stores.memory import MemoryStore
+
+SLOW = "User-agent: *\nCrawl-delay: 30\n"
+
+
+@pytest.fixture
+def store():
+    store = MemoryStore()
+    hosts = {
+        "https://slow.example:443": SLOW,
+        "https://quick.example:443": "User-agent: *\nDisallow:\n",
+        "http://localhost:8000": SLOW,
+    }
+    for name, robots in hosts.items():
+        state = HostState(name, robots=robots, robots_status=200, robots_at=5.0)
+        store.save_host(state)
+    return store
+
+
+def test_a_host_takes_one_request_for_each_delay_and_one_at_the_start(store):
+    rooms = Rooms(store, 2.0, 600.0)
+    assert rooms("quick.example") == 301.0
+    assert rooms("slow.example") == 21.0
+    assert rooms("localhost:8000") == 21.0
+    assert rooms("never.asked") == 301.0
+
+
+def test_a_host_without_a_delay_takes_anything(store):
+    assert Rooms(store, 0.0, 600.0)("quick.example") == np.inf
+    assert Rooms(store, 0.0, 600.0)("slow.example") == 21.0
+
+
+def test_a_robots_txt_read_anew_counts_at_once(store):
+    rooms = Rooms(store, 1.0, 600.0)
+    assert rooms("slow.example") == 21.0
+    store.save_host(
+        HostState("https://slow.example:443", robots_status=404, robots_at=6.0)
+    )
+    assert rooms("slow.example") == 601.0
+
+
+@dataclass
+class Willing:
+    """Answers everything, and remembers what was asked."""
+
+    asked: list
+
+    async def perform(self, requests, now, purse):
+        for request in requests:
+            purse.pay()
+            self.asked.append(request.key)
+            yield Looks.of([Observation(request.key, now, Seen.PRESENT, "a")])
+
+
+def test_a_turn_ends_when_every_host_had_what_it_takes(store):
+    items = [
+        Item(f"https://{host}.example/{i}", "web", group=f"{host}.example")
+        for host in ("slow", "quick")
+        for i in range(30)
+    ]
+    store.add(items)
+    run = store.begin(("web",), 10.0, lease=np.inf)
+    source = Willing([])
+    belief = Roomy(PlainRates(), Rooms(store, 2.0, 120.0))
+    loop = Loop(source, store, belief, Index())
+    rng = np.random.default_rng(0)
+    asyncio.run(loop.turn(run, Allowance(100), rng, clock=lambda: 10.0))
+    slow = [key for key in source.asked if "slow" in key]
+    assert len(slow) == 5
+    assert len(source.asked) == 35
