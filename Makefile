@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format experiments experiments-objects lock clean
+.PHONY: help setup demo test check format experiments experiments-objects experiments-pages lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -58,6 +58,10 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
 	@! test -f "$(DATA)/../sites/pages.parquet" || \
 	  $(BIN)/python -m halflife.bench.unseen "$(DATA)/../sites" > out/unseen.json
+
+experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
+	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
+	$(BIN)/python -m halflife.bench.league "$(DATA)" out
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)
