@@ -10,7 +10,7 @@ the one folded last means that the clock was set back: nothing is known then abo
 the time between the two, and the later look's time is believed from there on.
 
 A hint counts when it claims a change that no look has seen: it names a later moment
-than any claim before, and one after the latest good look. Claims less than a day
+than any claim before, and one after the latest good look. Claims less than an hour
 apart, with no look between them, are one hint: edits come in bursts, and some maps
 tell the time of day as the time of change. A claim that names a whole day may mean
 any moment of it. A hint without columns of its own (``Looks.details`` empty) claims
@@ -33,7 +33,7 @@ Texts: TypeAlias = NDArray[np.object_]
 
 CLASSES_PER_OCTAVE = 8
 SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
-APART = 1.0  # days between claims that count as two
+APART = 1.0 / 24.0  # days between claims that count as two
 MOST_HINTS = 32  # more of them since one look say no more
 _ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
 NEVER: int = -1  # the ``seen`` of an item that was never looked at

@@ -1,7 +1,7 @@
 """A source that answers from a recording instead of the network."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,8 @@ class Recording:
         born: When each item came into being; ``-inf`` if before the recording.
         died: When it went away; ``inf`` if it did not.
         group: The group of each item, such as its site; empty if all are in one.
+        hint_start: Where each item's hints begin in ``hint_at``; empty if none came.
+        hint_at: When hints said that the item had just changed, true or not.
 
     """
 
@@ -40,6 +42,8 @@ class Recording:
     born: Floats
     died: Floats
     group: tuple[str, ...] = ()
+    hint_start: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    hint_at: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -99,6 +103,27 @@ class Recording:
         there = (self.born[rows] <= at) & (at < self.died[rows])
         return np.where(there, Seen.PRESENT, Seen.ABSENT).astype(np.int8)
 
+    @cached_property
+    def _told(self) -> tuple[Ints, Floats]:
+        """Which item each hint is of, and when it came; in the order of time."""
+        if self.hint_start.size == 0:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        item = np.repeat(np.arange(len(self)), np.diff(self.hint_start))
+        order = np.argsort(self.hint_at, kind="stable")
+        return item[order], self.hint_at[order]
+
+    def hints(self, after: float, until: float) -> Looks:
+        """Return the hints that came between two moments, the last of each item."""
+        item, at = self._told
+        first, last = np.searchsorted(at, [after, until], side="right")
+        rows, back = np.unique(item[first:last][::-1], return_index=True)
+        return Looks(
+            keys=tuple(self.keys[i] for i in rows.tolist()),
+            at=at[first:last][::-1][back],
+            seen=np.full(rows.size, Seen.HINT, dtype=np.int8),
+            digest=("",) * rows.size,
+        )
+
     def items(self) -> list[Item]:
         """Return the items of the recording."""
         group = self.group or ("",) * len(self)
@@ -134,3 +159,31 @@ class RecordedSource:
         row = self.recording.row
         rows = np.array([row[r.key] for r in requests[:paid]], dtype=np.intp)
         yield self.recording.looks(rows, now)
+
+
+def reveal(
+    recording: Recording,
+    share: float,
+    recall: float,
+    precision: float,
+    rng: np.random.Generator,
+) -> Recording:
+    """Return the recording with hints of its changes for a share of the items.
+
+    Each change of such an item is announced, at once, with probability ``recall``.
+    False hints come at random moments between the first change of all and the last,
+    as many to each item as make ``precision`` the share of true ones.
+    """
+    if not (0 <= share <= 1 and 0 <= recall <= 1 and 0 < precision <= 1):
+        raise ValueError("share and recall must lie in 0..1, precision above 0")
+    told = rng.random(len(recording)) < share
+    item = np.repeat(np.arange(len(recording)), np.diff(recording.start))
+    true = told[item] & (rng.random(item.size) < recall)
+    changes = np.diff(recording.start) * told
+    false = rng.poisson(changes * recall * (1.0 - precision) / precision)
+    span = recording.at.min(initial=0.0), recording.at.max(initial=0.0)
+    item = np.concatenate([item[true], np.repeat(np.arange(len(recording)), false)])
+    at = np.concatenate([recording.at[true], rng.uniform(*span, int(false.sum()))])
+    start = np.zeros(len(recording) + 1, dtype=np.intp)
+    np.cumsum(np.bincount(item, minlength=len(recording)), out=start[1:])
+    return replace(recording, hint_start=start, hint_at=at[np.lexsort((at, item))])

@@ -1,0 +1,185 @@
+"""What a look buys where hints of change come, some of them false.
+
+An item changes at a rate D. Each change is announced by a hint with probability r,
+the recall, and false hints come at a rate v of their own. With
+
+    a = (1 - r) D    changes that nobody announces,
+    g = r D + v      hints, true and false,
+    k = ln(g / v)    what one hint is worth: it multiplies P(fresh) by exp(-k),
+
+an item last seen t days and s hints ago is fresh with probability exp(-a t - k s),
+which is exp(-a T) with T = t + b s and b = k / a: a hint makes the age longer by b.
+The model and the effective age are those of Busa-Fekete et al., WWW 2025; the sums
+below were derived for it and are checked by simulation.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halflife import special
+from halflife.arrays import Floats
+
+MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
+_MOST_TERMS = 256
+_LEAST_MISSED = 1e-6  # share of changes that goes unannounced, at least
+_FAR = 45.0  # a T from which an item is surely stale
+_GRID = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """How items change and what is told of it; rates a day, one row an item.
+
+    Attributes:
+        silent: a, changes that no hint announces.
+        told: g, hints, true and false.
+        worth: k >= 0, what one hint is worth; P(fresh) falls by exp(-k).
+
+    """
+
+    silent: Floats
+    told: Floats
+    worth: Floats
+
+    @classmethod
+    def of(cls, rate: ArrayLike, recall: ArrayLike, false: ArrayLike) -> Self:
+        """Return the model of items that change at ``rate``; false hints per day."""
+        change, hit, wrong = np.broadcast_arrays(
+            *(np.asarray(x, dtype=np.float64) for x in (rate, recall, false))
+        )
+        if np.any((hit < 0) | (hit > 1)) or np.any((change < 0) | (wrong < 0)):
+            raise ValueError("recall must lie in 0..1, rates must not be negative")
+        missed = np.maximum(1.0 - hit, _LEAST_MISSED) * change
+        told = hit * change + wrong
+        share = np.where(told > 0, wrong / np.where(told > 0, told, 1.0), 1.0)
+        worth = -np.log(np.maximum(share, np.exp(-MOST_WORTH)))
+        return cls(missed, told, np.where(told > 0, worth, 0.0))
+
+    @classmethod
+    def at(cls, rate: ArrayLike, recall: ArrayLike, precision: ArrayLike) -> Self:
+        """Return the same, given which share of hints is true; v = r D (1 - p) / p.
+
+        >>> float(Hints.at(1.0, 0.5, 0.5).told)
+        1.0
+        """
+        share = np.asarray(precision, dtype=np.float64)
+        if np.any((share <= 0) | (share > 1)):
+            raise ValueError("precision must lie above 0 and not above 1")
+        true = np.asarray(rate, dtype=np.float64) * np.asarray(recall)
+        return cls.of(rate, recall, true * (1.0 - share) / share)
+
+    @property
+    def shift(self) -> Floats:
+        """The days b = k / a by which one hint makes the age longer; finite."""
+        return np.asarray(self.worth / np.maximum(self.silent, 1e-12))
+
+    @property
+    def rate(self) -> Floats:
+        """All changes, D = a + g (1 - exp(-k))."""
+        return np.asarray(self.silent - self.told * np.expm1(-self.worth))
+
+
+class Cycle(NamedTuple):
+    """What happens from one look to the next, on average, in days."""
+
+    length: Floats
+    fresh: Floats
+
+
+def cycle(hints: Hints, until: Floats) -> Cycle:
+    """Return a cycle that ends when the effective age T reaches ``until``.
+
+    With R_i(x) = P(Poisson(x) > i) and x_i = until - i b, summed over x_i > 0:
+
+        length = sum R_i(g x_i) / g,
+        fresh  = sum v**i / (a + g)**(i + 1) R_i((a + g) x_i).
+
+    Where that takes too many terms, each hint is worth next to nothing and T grows
+    evenly by 1 + b g a day.
+    """
+    a, g, k = np.broadcast_arrays(hints.silent, hints.told, hints.worth)
+    until = np.minimum(until, _FAR / np.maximum(a, 1e-12))
+    total = a + g
+    length, fresh = (until * special.exprel(-rate * until) for rate in (g, total))
+    many = (k * _MOST_TERMS < a * until) | (k <= 0)
+    speed = 1.0 + g * hints.shift
+    rows = np.flatnonzero(~many & (a * until > k))
+    length = np.where(many, until / speed, length)
+    fresh = np.where(many, until * special.exprel(-a * until) / speed, fresh)
+    i = 0
+    while rows.size:
+        i += 1
+        left = until[rows] - i * hints.shift[rows]
+        rows, left = rows[left > 0], left[left > 0]
+        weight = np.exp(i * (np.log(g[rows]) - k[rows] - np.log(total[rows])))
+        length[rows] += special.gammainc(i + 1, g[rows] * left) / g[rows]
+        fresh[rows] += (
+            weight * special.gammainc(i + 1, total[rows] * left) / total[rows]
+        )
+    return Cycle(length, fresh)
+
+
+def value(hints: Hints, age: Floats) -> Floats:
+    """Return what a look buys at effective age T: V = fresh - exp(-a T) length.
+
+    Without hints it is the plain index of freshness; when every change is told and
+    no hint is false, it is 0 until a hint comes and 1 / D from then on.
+
+    >>> value(Hints.of(np.ones(1), 0.0, 0.0), np.ones(1)).round(4)  # 1 - 2/e
+    array([0.2642])
+    """
+    length, fresh = cycle(hints, age)
+    stale = np.exp(-np.minimum(hints.silent * age, 700.0))
+    bought: Floats = np.maximum(fresh - stale * length, 0.0)
+    return bought
+
+
+def hinted_bound(
+    rate: ArrayLike,
+    budget: float,
+    recall: float,
+    precision: float,
+    *,
+    weight: ArrayLike | None = None,
+) -> float:
+    """Return the best mean freshness with such hints (the noisy-signal bound).
+
+    At price m each item is looked at when w V(T) reaches m; the price at which the
+    looks take the budget is found by bisection. V(T) = u(D T) / D where u is the same
+    for all items, so one table of u serves them all.
+    """
+    change = np.asarray(rate, dtype=np.float64)
+    importance = np.ones(change.size) if weight is None else np.asarray(weight, float)
+    grid = np.geomspace(1e-6, _FAR / max(1.0 - recall, _LEAST_MISSED), _GRID)
+    one = Hints.at(np.ones(_GRID), recall, precision)
+    bought = np.maximum.accumulate(value(one, grid))
+    length, fresh = cycle(one, grid)
+
+    def at(price: float) -> tuple[Floats, Floats]:
+        asked = price * change / importance
+        age = np.exp(np.interp(asked, bought, np.log(grid)))
+        looked = asked < bought[-1]
+        cycles = np.where(looked, np.interp(age, grid, length), np.inf)
+        kept = np.interp(age, grid, fresh) / cycles
+        return change / cycles, kept
+
+    low, high = np.log(1e-12), np.log(float((importance / change).max()))
+    for _ in range(80):
+        middle = (low + high) / 2
+        looks, _ = at(float(np.exp(middle)))
+        low, high = (middle, high) if looks.sum() > budget else (low, middle)
+    return _mixed(at(float(np.exp(low))), at(float(np.exp(high))), budget, importance)
+
+
+def _mixed(
+    more: tuple[Floats, Floats], less: tuple[Floats, Floats], budget: float, w: Floats
+) -> float:
+    """Return the freshness of the mix of two schedules that takes the budget."""
+    spent = float(more[0].sum()), float(less[0].sum())
+    share = (budget - spent[1]) / (spent[0] - spent[1]) if spent[0] > spent[1] else 0.0
+    kept = (float(w @ fresh) / float(w.sum()) for fresh in (more[1], less[1]))
+    much, little = kept
+    return little + min(max(share, 0.0), 1.0) * (much - little)

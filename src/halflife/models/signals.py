@@ -1,0 +1,170 @@
+"""How much hints of change are worth, learned from the looks that followed them.
+
+An item last seen t days and s hints ago has not changed with probability
+exp(-a t - k s): a is the rate of changes that nobody announces and k what one hint is
+worth, -ln(1 - precision). The chance is given t and s, so it does not matter that
+hints are why we looked: as long as looks are chosen by t and s, those that were made
+say of k what any others would have said.
+
+What does matter is that items differ: those that change often are hinted at often,
+and an estimate of their rates that errs low would make hints look true. So hints are
+compared with what is usual for the item. If they come at a rate g, all changes come
+at D = a + g (1 - exp(-k)), and in terms of D the chance is
+
+    exp(-y),  y = D t - g t (1 - exp(-k)) + k s,
+
+whose slope at k = 0, s - g t, is zero on average whatever D is.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.view import Survival
+
+MOST_WORTH = 7.0  # one hint in a thousand is false: nobody is trusted beyond that
+GRID: Floats = np.concatenate([[0.0], np.geomspace(1e-3, MOST_WORTH, 60)])
+_LEAST = 1e-9
+_LEAST_SHARE = 0.02  # of all changes, that goes unannounced
+
+
+class HintedLooks(NamedTuple):
+    """Gaps between looks, and the hints that came in them.
+
+    Attributes:
+        group: The group that the item belongs to.
+        expected: D t, the changes that so long a gap should see.
+        usual: g t, the hints that so long a gap usually sees.
+        hints: s, the hints that came.
+        changed: Whether the look at the end found a change.
+        tally: How many such gaps; negative to take back some counted elsewhere.
+
+    """
+
+    group: Ints
+    expected: Floats
+    usual: Floats
+    hints: Floats
+    changed: Bools
+    tally: Floats
+
+
+class HintTrust:
+    """What a hint is worth in each group, k = -ln(1 - precision) >= 0.
+
+    k is the most likely of a grid, given the gaps and m pretended hints of which a
+    share q came to nothing. For all groups together q = 1: hints are worth nothing
+    until shown. Each group then pretends with q = exp(-k of all groups together).
+
+    Args:
+        pretend: m, how many hints the prior counts for.
+
+    Attributes:
+        worth_: k of each group, from 0 to 7.
+        pooled_: k of all groups together.
+
+    >>> every, none = np.ones(20), np.zeros(20)
+    >>> changed = np.arange(20) < 15  # three hints in four were right
+    >>> looks = HintedLooks(none.astype(int), none, none, every, changed, every)
+    >>> HintTrust(pretend=0.0).fit(looks, n_groups=1).precision_.round(1)
+    array([0.7])
+
+    """
+
+    worth_: Floats
+    pooled_: float
+
+    def __init__(self, *, pretend: float = 5.0) -> None:
+        self.pretend = pretend
+
+    def fit(self, looks: HintedLooks, *, n_groups: int) -> Self:
+        """Learn what hints are worth from gaps, those without hints included."""
+        if not 0 <= self.pretend < np.inf:
+            raise ValueError("pretend must be finite and not negative")
+        likelihood = _log_likelihood(looks, n_groups)
+        self.pooled_ = float(_mode(likelihood.sum(axis=0)[None], 0.0, self.pretend)[0])
+        self.worth_ = _mode(likelihood, self.pooled_, self.pretend)
+        return self
+
+    @property
+    def precision_(self) -> Floats:
+        """Share of hints that are true, 1 - exp(-k)."""
+        return -np.expm1(-self.worth_)
+
+
+def _log_likelihood(looks: HintedLooks, n_groups: int) -> Floats:
+    """Return the log-likelihood of each k of the grid, a row for each group."""
+    group, expected, usual, hints, changed, tally = looks
+    still = ~changed
+    common = np.bincount(group[still], (tally * usual)[still], n_groups)
+    vain = np.bincount(group[still], (tally * hints)[still], n_groups)
+    where, count, s = group[changed], tally[changed], hints[changed]
+    x, u = expected[changed], usual[changed]
+    table = np.zeros((n_groups, GRID.size))
+    for i, k in enumerate(GRID.tolist()):
+        true = -np.expm1(-k)
+        y = np.maximum(x - u * true, _LEAST_SHARE * x) + k * s + _LEAST
+        seen = np.bincount(where, count * np.log(-np.expm1(-y)), n_groups)
+        table[:, i] = seen + common * true - vain * k
+    return table
+
+
+def _mode(likelihood: Floats, prior: float, pretend: float) -> Floats:
+    """Return the best k of each row, given pretended hints worth ``prior`` each."""
+    wrong = float(np.exp(-prior))
+    right = np.log(np.maximum(-np.expm1(-GRID), 1e-12)) if prior > 0 else 0.0 * GRID
+    table = likelihood + pretend * ((1.0 - wrong) * right - wrong * GRID)
+    found: Floats = GRID[np.argmax(table, axis=1)]
+    return found
+
+
+def silent_share(expected: Floats, hints: Floats, worth: Floats) -> Floats:
+    """Return how likely a change seen was (also) one that no hint announced.
+
+    (1 - exp(-x)) / (1 - exp(-x - k s)): 1 where hints are worth nothing.
+    """
+    x = np.maximum(expected, _LEAST)
+    share: Floats = np.expm1(-x) / np.expm1(-x - worth * hints)
+    return share
+
+
+def recall(silent: Floats, told: Floats, worth: Floats) -> Floats:
+    """Return which share of changes is announced, g p / (a + g p), p = 1 - exp(-k)."""
+    true = -told * np.expm1(-worth)
+    share: Floats = true / np.maximum(silent + true, 1e-300)
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """Survival of items some of whose changes are announced by hints.
+
+    Between hints only what nobody announces can make a copy stale: S is that of
+    silent changes.
+
+    Attributes:
+        inner: Survival of the silence between hints.
+        silent: Changes a day that no hint announces.
+        told: Hints a day, true and false.
+        worth: What one hint is worth, -ln(1 - precision).
+
+    """
+
+    inner: Survival
+    silent: Floats
+    told: Floats
+    worth: Floats
+
+    def alive(self, t: Floats) -> Floats:
+        """Return S(t), the chance of no silent change in ``t`` days."""
+        return self.inner.alive(t)
+
+    def lasting(self, t: Floats) -> Floats:
+        """Return the integral of S(u) over 0..t."""
+        return self.inner.lasting(t)
+
+    def moment(self, t: Floats) -> Floats:
+        """Return the integral of u S(u) over 0..t."""
+        return self.inner.moment(t)

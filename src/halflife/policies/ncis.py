@@ -1,0 +1,103 @@
+"""Rules that go by hints of change, as far as they have proved true."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.allocation import index
+from halflife.allocation.signals import Hints, value
+from halflife.arrays import Floats
+from halflife.belief.hinted import Hinted
+from halflife.belief.poisson import PoissonBelief
+from halflife.budget import Budget
+from halflife.models.poisson import Exponential
+from halflife.models.signals import Announced
+from halflife.plan import Plan
+from halflife.policies import Strategy
+from halflife.policies.choose import best
+from halflife.policies.index import NEVER_SEEN_DAYS, Index, days
+from halflife.view import View
+
+
+def greedy_ncis(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+    """Look where w V(T) / c is largest, T the age made longer by each hint.
+
+    GREEDY-NCIS of Busa-Fekete et al., WWW 2025, with the estimates in place of the
+    truth; where the view tells nothing of hints it is the plain index of freshness.
+    """
+    del rng  # ties fall to the earlier row: nothing is left to chance
+    gain = _gain(view)
+    score = np.where(gain > 0, gain, -np.inf)
+    return best(view, budget, score, gain, lambda row: _why(view, row))
+
+
+def _gain(view: View) -> Floats:
+    age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
+    gain: Floats = view.weight * value(_hints(view), age) / view.cost
+    return gain
+
+
+@dataclass(frozen=True, slots=True)
+class HintedIndex:
+    """Look where the index of freshness says, less what hints will tell anyway.
+
+    The index U of silent changes does not know that other changes will be announced,
+    so it expects too long a life of a new copy. It is multiplied by V / U as they are
+    where each rate is known exactly, at the age with the same chance of a change.
+    """
+
+    def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+        """Return the next requests, best first, costing at most ``budget``."""
+        del rng
+        gain = self.gain(view)
+        score = np.where(gain > 0, gain, -np.inf)
+        return best(view, budget, score, gain, lambda row: _why(view, row))
+
+    def gain(self, view: View) -> Floats:
+        """Return what a look at each item would buy now, per request."""
+        plain = Index("freshness").gain(view)
+        hints = _hints(view)
+        age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
+        load = -np.log(np.maximum(view.survival.alive(age), 1e-12))
+        rate = np.maximum(hints.silent, 1e-9)
+        exact = index(Exponential(rate), load / rate, "freshness")
+        share = value(hints, load / rate) / np.maximum(exact, 1e-300)
+        gain: Floats = plain * np.where(exact > 0, np.clip(share, 0.0, 1.0), 1.0)
+        return gain
+
+
+def _hints(view: View) -> Hints:
+    told = view.survival
+    if isinstance(told, Announced):
+        return Hints(told.silent, told.told, told.worth)
+    nothing = np.zeros(len(view))
+    return Hints(view.rate, nothing, nothing)
+
+
+def _why(view: View, row: int) -> str:
+    if not view.held[row]:
+        return "never seen yet"
+    stale = 1.0 - float(view.survival.alive(view.exposure)[row])
+    age = days(float(view.age[row]))
+    hinted = ", hints say so" if view.exposure[row] > view.age[row] else ""
+    return f"{stale:.0%} likely changed: last seen {age} ago{hinted}"
+
+
+def _plugged_in() -> Hinted:
+    return Hinted(PoissonBelief(), plug_in=True)
+
+
+def _hinted() -> Hinted:
+    return Hinted(PoissonBelief())
+
+
+ncis = Strategy(
+    greedy_ncis,
+    _plugged_in,
+    "Refresh where it buys most current copies, by hints as far as they prove true.",
+)
+index_hinted = Strategy(
+    HintedIndex(),
+    _hinted,
+    "The index of freshness on ages that hints make longer as far as they prove true.",
+)
