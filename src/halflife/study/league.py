@@ -6,7 +6,7 @@ the lines are nearly straight, and the upper end is not squeezed together.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,9 +17,11 @@ from halflife.study.svg import element, number, text
 
 Row: TypeAlias = Mapping[str, Any]
 
-WIDTH, HEIGHT = 860.0, 560.0
-LEFT, RIGHT, TOP, BOTTOM = 66.0, 236.0, 46.0, 506.0
+WIDTH, HEIGHT = 860.0, 660.0
+LEFT, RIGHT, TOP, BOTTOM = 78.0, 226.0, 46.0, 606.0
 LABEL_LINE = 15.0  # px between the names at the right
+TICK_LINE = 17.0  # px at least between the marks of the scale at the left
+HIGHEST = 0.999  # freshness; what is above is drawn there
 LEVELS = (
     0.3,
     0.5,
@@ -92,16 +94,21 @@ def _levels(rows: Sequence[Row]) -> Axis:
     means = [row["freshness"]["mean"] for row in rows]
     values = _missing(np.array([*means, *(row[b] for row in rows for b in BOUNDS)]))
     low, high = float(values.min()), float(values.max())
-    room = 0.04 * (high - low) or 0.1
-    low, high = low - room, high + room
-    places = [(float(_missing(np.array([v]))[0]), f"{100 * v:g} %") for v in LEVELS]
-    ticks = tuple((v, said) for v, said in places if low <= v <= high)
-    return Axis("copies that are current (mean over time)", low, high, ticks)
+    room = 0.03 * (high - low) or 0.1
+    axis = Axis("copies that are current (mean over time)", low - room, high + room, ())
+    ticks, last = [], math.inf
+    for level in LEVELS:
+        up = _missing(np.array([level]))
+        (y,) = axis.place(up, BOTTOM, TOP).tolist()
+        if TOP <= y <= min(BOTTOM, last - TICK_LINE):
+            ticks.append((float(up[0]), f"{100 * level:g} %"))
+            last = y
+    return replace(axis, ticks=tuple(ticks))
 
 
 def _missing(freshness: Floats) -> Floats:
     """Return how far up a freshness stands: -log of what is missing to 1."""
-    up: Floats = -np.log(np.clip(1.0 - freshness, 1e-5, 1.0))
+    up: Floats = -np.log(np.clip(1.0 - freshness, 1.0 - HIGHEST, 1.0))
     return up
 
 
@@ -149,7 +156,7 @@ def _grid(across: Axis, upwards: Axis) -> Iterator[str]:
     yield f'<text class="middle" x="{x}" y="{below}">{across.label}</text>'
     high = number((TOP + BOTTOM) / 2)
     yield (
-        f'<text class="middle" transform="translate(16 {high}) rotate(-90)">'
+        f'<text class="middle" transform="translate(18 {high}) rotate(-90)">'
         f"{upwards.label}</text>"
     )
 
