@@ -161,17 +161,16 @@ class Surfer:
 
     def _scores(self, part: "_Part", jumps: Sparse) -> Iterator[tuple[Ints, Floats]]:
         """Yield the reputations on the terms that reach a part, a block at a time."""
-        own = jumps[part.pages]
-        step = part.entering @ jumps
-        reached = np.zeros(jumps.shape[1], np.bool_)
-        reached[own.indices] = reached[step.indices] = True
+        own, before = jumps[part.pages].tocsc(), jumps[part.sources].tocsc()
+        reached = np.diff(own.indptr) + np.diff(before.indptr) > 0
         columns = np.flatnonzero(reached)
-        own, step = own.tocsc(), step.tocsc()
         width = max(1, _BLOCK // part.pages.size)
         for start in range(0, columns.size, width):
             some = columns[start : start + width]
-            more = self._by_links(part.within, step[:, some].toarray())
-            yield some, more + own[:, some].toarray()
+            step: Floats = part.entering @ before[:, some].toarray()
+            more = self._by_links(part.within, step)
+            more += own[:, some].toarray()
+            yield some, more
 
     def _by_links(self, within: Sparse, step: Floats) -> Floats:
         """Return what links add, given what the first link after a jump adds."""
@@ -219,11 +218,12 @@ def _iterate(within: Sparse, step: Floats, tolerance: float) -> Floats:
 class _Part:
     """Pages that links lead to, with every such page that they are linked with.
 
-    ``entering`` takes the surfer from any page to one of these, ``within`` from one of
-    these to another.
+    ``entering`` takes the surfer from the pages that link to these to these,
+    ``within`` from one of these to another.
     """
 
     pages: Ints
+    sources: Ints
     entering: Sparse
     within: Sparse
 
@@ -249,8 +249,9 @@ def _parts(links: Links, surfer: Surfer) -> Iterator[_Part]:
     bundle = begins[label] // (_SMALL // 2)
     for number in np.unique(bundle).tolist():
         rows = np.flatnonzero(bundle == number)
-        pages, some = linked[rows], entering[rows]
-        yield _Part(pages, some, some[:, pages])
+        pages, ways = linked[rows], entering[rows]
+        sources = np.flatnonzero(np.bincount(ways.indices, minlength=links.n_pages))
+        yield _Part(pages, sources, ways[:, sources], ways[:, pages])
 
 
 def _jumps(terms: Categories, jump: float) -> Sparse:
