@@ -5,12 +5,17 @@ them at even, random or very uneven moments, and prints the root mean square err
 ln(rate) of each estimator as JSON. Rates are kept within ``SLOWEST`` .. ``FASTEST``
 on both sides, so that an item which never changes costs a finite error. With
 ``--table`` the same is printed for the docs.
+
+``python -m halflife.bench.estimators FOLDER`` replays the recorded sites in a folder
+under each strategy of ``halflife.policies.learned`` instead, and under the freshness
+index on the usual belief, and prints the freshness that each reached.
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +37,10 @@ from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.pooled import PooledRates
 from halflife.models.rates.stochastic import StochasticApproximation
 from halflife.models.rates.tree import Tree
+from halflife.policies import Strategy, learned
+from halflife.policies.index import freshness
+from halflife.replay import Replay
+from halflife.sources.histories import load
 
 SLOWEST, FASTEST = 1e-3, 20.0
 HOSTS, ITEMS, SEEDS = 20, 400, 20
@@ -41,7 +50,11 @@ LAWS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
     "exponential": lambda rng, size: rng.exponential(1.0, size),
     "lognormal": lambda rng, size: np.exp(rng.normal(-0.5, 1.0, size)),
 }
-POPULATIONS = ("lognormal", "bimodal")
+POPULATIONS = {  # median and sigma of the rates
+    "lognormal": (0.1, 1.8),
+    "bimodal": (0.1, 1.8),
+    "fast": (3.0, 0.8),
+}
 ESTIMATORS: Mapping[str, Callable[[], RateEstimator]] = {
     "naive": partial(Counted, naive),
     "smoothed": partial(Counted, smoothed),
@@ -64,12 +77,12 @@ ESTIMATORS: Mapping[str, Callable[[], RateEstimator]] = {
 def population(kind: str, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Return rates and the host of each item; hosts make half the spread of ln(rate).
 
-    ``lognormal`` has median 0.1 a day and sigma 1.8. In ``bimodal`` half of each
-    host's items never change.
+    In ``bimodal`` half of the items never change.
     """
     host = np.arange(ITEMS) % HOSTS
-    spread = 1.8 / np.sqrt(2.0)
-    about = rng.normal(np.log(0.1), spread, HOSTS)[host]
+    median, sigma = POPULATIONS[kind]
+    spread = sigma / np.sqrt(2.0)
+    about = rng.normal(np.log(median), spread, HOSTS)[host]
     rate = np.exp(about + rng.normal(0.0, spread, ITEMS))
     if kind == "bimodal":
         rate[rng.permutation(ITEMS)[: ITEMS // 2]] = 0.0
@@ -158,8 +171,35 @@ def table(rows: list[dict[str, Any]], kind: str) -> str:
     return "\n".join(lines)
 
 
+def replayed(
+    folder: Path, shares: tuple[float, ...] = (0.01, 0.02)
+) -> list[dict[str, Any]]:
+    """Return how each strategy did on recorded sites, by budget as a share of pages.
+
+    One tick a day over 360 days, of which the first 60 are not scored.
+    """
+    history = load(folder, days=360.0)
+    rivals = {"freshness": freshness} | {
+        name.replace("_", "-"): strategy
+        for name, strategy in vars(learned).items()
+        if isinstance(strategy, Strategy)
+    }
+    rows = []
+    for share in shares:
+        budget = share * len(history.recording)
+        replay = Replay(
+            history.recording, budget, history.begin, history.end, ticks=1, warm=60.0
+        )
+        for name, strategy in rivals.items():
+            score = replay.score(strategy)
+            row = {"policy": name, "budget": share, "freshness": score.freshness}
+            rows.append(row | {"age": score.age, "starved": score.starved})
+    return rows
+
+
 if __name__ == "__main__":
-    found = run()
+    folders = [Path(word) for word in sys.argv[1:] if not word.startswith("-")]
+    found = replayed(folders[0]) if folders else run()
     if "--table" in sys.argv[1:]:
         told = "\n\n".join(f"{kind}\n\n{table(found, kind)}" for kind in POPULATIONS)
         sys.stdout.write(told + "\n")

@@ -23,7 +23,7 @@ from halflife.models.empirical_bayes import GRID, RateGrid, Table, fit_prior
 Likelihoods: TypeAlias = NDArray[np.float32]
 
 STRENGTHS = (2.0, 8.0, 32.0, 128.0)
-_CHUNK = 8192  # rows at a time, so that scratch space stays small
+_CHUNK = 2048  # rows at a time, so that scratch space stays small
 _ROUNDS = 25
 _SETTLED = 1e-3  # largest change of a weight in the last round
 _SAMPLE = 6000  # items by which the strength is chosen
@@ -78,11 +78,14 @@ def fit_groups(
 def _totals(rows: Likelihoods, within: Ints, mass: Floats) -> Floats:
     """Return the sum of the posteriors of each group's items."""
     total = np.zeros(mass.shape)
+    single = mass.astype(np.float32)  # this is where the time goes
     for part in _parts(within.size):
-        first = np.flatnonzero(np.diff(within[part], prepend=-1))
-        share = _shares(rows[part], mass[within[part]])
-        total[within[part][first]] += np.add.reduceat(share, first, axis=0)
-    return total
+        group = within[part]
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        chance = np.einsum("ij,ij->i", rows[part], single[group])
+        share = rows[part] / chance[:, None]
+        total[group[first]] += np.add.reduceat(share, first, axis=0)
+    return total * mass
 
 
 def _foretold(rows: Likelihoods, within: Ints, mass: Floats, weight: Floats) -> float:
