@@ -27,6 +27,7 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_OF_PAGES = {"pages", "maps", "text", "keep"}
 
 
 class Secret:
@@ -77,12 +78,20 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    if not scope or (isinstance(scope, str) and scope not in {"host", "folder"}):
+        raise ValueError('must be "host", "folder" or a list of patterns')
+    return scope
+
+
 Url = Annotated[str, AfterValidator(_http_url)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 Line = Annotated[str, AfterValidator(_one_line)]
 Text: TypeAlias = Literal["visible", "main", "raw"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
-Kind: TypeAlias = Literal["pages", "listing"]
+Kind: TypeAlias = Literal["pages", "site", "listing"]
+Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
+Within = Annotated[str | Patterns, AfterValidator(_within)]
 Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html"]
 
 
@@ -156,7 +165,18 @@ class ListingConfig(_Table):
         return self
 
 
-class SourceConfig(ListingConfig):
+class CrawlConfig(_Table):
+    """Where a site begins, and how far its links are followed."""
+
+    start: Url | None = None
+    scope: Within = "host"
+    depth: int = Field(default=20, ge=0, le=1000)
+    most: int = Field(default=10_000, ge=1, le=10**6)
+    variants: int = Field(default=100, ge=1, le=10**6)
+    discovery: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+
+
+class SourceConfig(ListingConfig, CrawlConfig):
     """Pages or objects that belong together, and how to ask for them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)
@@ -173,13 +193,14 @@ class SourceConfig(ListingConfig):
 
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> Self:
-        if self.kind == "listing":
-            wrong = {"pages", "maps", "text", "keep"} & self.model_fields_set
-            if not self.addresses:
-                raise ValueError("a listing needs url, urls or page_url")
-        else:
-            listing = {*ListingConfig.model_fields, "url"}
-            wrong = listing & self.model_fields_set
+        listing = {*ListingConfig.model_fields, "url"}
+        site = {*CrawlConfig.model_fields}
+        meant = {"pages": listing | site, "site": listing, "listing": site | _OF_PAGES}
+        wrong = meant[self.kind] & self.model_fields_set
+        if self.kind == "listing" and not self.addresses:
+            raise ValueError("a listing needs url, urls or page_url")
+        if self.kind == "site" and self.start is None:
+            raise ValueError("a site needs start, the page at which it begins")
         if wrong:
             raise ValueError(
                 f"{min(wrong)} has no meaning for a source of kind {self.kind!r}"
@@ -190,8 +211,8 @@ class SourceConfig(ListingConfig):
     def addresses(self) -> tuple[str, ...]:
         """Every address that the settings name; of numbered pages the first."""
         first = (self.page_url.replace("{n}", "1"),) if self.page_url else ()
-        given = (self.url,) if self.url else ()
-        return (*self.pages, *self.maps, *given, *self.urls, *first)
+        given = tuple(url for url in (self.start, self.url) if url)
+        return (*given, *self.pages, *self.maps, *self.urls, *first)
 
     @model_validator(mode="after")
     def _headers_are_sendable(self) -> Self:

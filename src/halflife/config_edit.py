@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config, CrawlConfig, SourceConfig
 from halflife.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ max_bytes = 8388608     # larger answers are refused
 # pages = ["https://example.org/", "https://example.org/news"]
 # maps = ["https://example.org/sitemap.xml"]   # sitemaps and feeds: find new pages
 # weight = 1.0          # how much a fresh copy matters, relative to other sources
+# kind = "site"         # or: begin at a page and follow links
+# start = "https://example.org/"
 # text = "visible"      # what counts as a change: visible text, "main" text, or "raw"
 # [source.headers]
 # Authorization = {env = "DOCS_TOKEN"}         # secrets come from the environment
@@ -85,9 +87,10 @@ def _add(document: "TOMLDocument", source: SourceConfig) -> None:
     for key in ("pages", "maps", "allow"):
         if key in source.model_fields_set:
             _extend(table, key, getattr(source, key))
-    for key in ("weight", "text"):
+    for key in ("kind", "weight", "text", *CrawlConfig.model_fields):
         if key in source.model_fields_set:
-            table[key] = getattr(source, key)
+            value = getattr(source, key)
+            table[key] = list(value) if isinstance(value, tuple) else value
 
 
 def replace(path: Path, text: str) -> None:

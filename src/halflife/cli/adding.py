@@ -9,15 +9,34 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from halflife.live.probing import Added
 
 
 @app.command()
 def add(  # noqa: PLR0913  (each is an option)
     urls: Annotated[
-        list[str] | None, typer.Argument(metavar="[URL]...", help="Pages or maps.")
+        list[str] | None,
+        typer.Argument(metavar="[URL]...", help="Pages or maps; the name of a site."),
     ] = None,
     *,
+    site: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Begin here and follow links."),
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="host|folder|PATTERN", help="How far links lead [default: host]."
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=0, help="Links from the start, at most.")
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Pages of the site, at most.")
+    ] = None,
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="Source [default: the host].")
     ] = None,
@@ -39,18 +58,51 @@ def add(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Add pages, sitemaps or feeds to the settings, and look at each once."""
+    """Add pages, sitemaps, feeds or a site to the settings; look at each once."""
     from halflife.config import Config
     from halflife.live import probing
 
-    found = probing.gathered(urls or [], listed)
-    wish = probing.Wish(found, source, weight, tuple(allow or ()))
+    limits = {"scope": _within(scope), "depth": depth, "most": most}
+    told = {name: value for name, value in limits.items() if value is not None}
+    if site is None:
+        _only_for_sites(told)
+        found = probing.gathered(urls or [], listed)
+        wish = probing.Wish(found, source, weight, tuple(allow or ()))
+    else:
+        source = _named(urls or [], listed, source)
+        found = probing.gathered([site], None)
+        wish = probing.Wish(found, source, weight, tuple(allow or ()), told)
     path = Config.find(config)
     if dry_run:
         added = probing.preview(path, wish)
     else:
         added = probing.add(path, wish, check=check)
     _report(path, added, json=json)
+
+
+def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
+    """Return a scope as the settings write it; several words are patterns."""
+    if not scope:
+        return None
+    word = scope[0]
+    return word if len(scope) == 1 and "*" not in word else tuple(scope)
+
+
+def _only_for_sites(told: "Iterable[str]") -> None:
+    from halflife.errors import UsageError
+
+    for name in told:
+        raise UsageError(f"--{name} has no meaning without --site")
+
+
+def _named(words: list[str], listed: Path | None, source: str | None) -> str | None:
+    """Return the name of a site, given as a word or with --source."""
+    from halflife.errors import UsageError
+
+    names = [*words, *((source,) if source else ())]
+    if listed is not None or len(names) > 1 or any("://" in name for name in names):
+        raise UsageError("with --site give one name at most, and no other URL")
+    return names[0] if names else None
 
 
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife import parts
 from halflife.budget import Budget
 from halflife.cli.show import date, figure, span
-from halflife.config import BudgetConfig, Config
+from halflife.config import BudgetConfig
 from halflife.errors import UsageError
 from halflife.evidence import Evidence
 from halflife.live.spending import Wallet
@@ -68,14 +67,20 @@ def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, obj
     }
 
 
-def plan_rows(config: Config, seen: Outlook, most: int) -> list[dict[str, object]]:
+def plan_rows(seen: Outlook, most: int) -> list[dict[str, object]]:
     """Return the next looks, best first."""
-    strategy = parts.strategy(config.policy.name, config.policy.objective)
-    rng = np.random.default_rng(0)
-    steps = strategy.policy(seen.view, Budget(most), rng)[:most]
+    steps = seen.policy(seen.view, Budget(most), np.random.default_rng(0))[:most]
+    keys = [step.request.key for step in steps]
     return [
-        {"gain": step.gain, "item": step.request.key, "why": step.why} for step in steps
+        {"gain": step.gain, "item": key, "why": _found(seen, key) + step.why}
+        for key, step in zip(keys, steps, strict=True)
     ]
+
+
+def _found(seen: Outlook, key: str) -> str:
+    """Say how a page that nobody has seen became known."""
+    page = seen.found_by.get(key)
+    return f"found by a link from {page}, " if page else ""
 
 
 def find_row(evidence: Evidence, text: str) -> int:

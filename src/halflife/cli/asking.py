@@ -28,14 +28,16 @@ def status(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Say how good the copy is believed to be, and what the budget has left."""
+    from dataclasses import asdict
+
     from halflife.cli import sets, show
     from halflife.cli.answers import budget_left, freshness_now, source_rows
     from halflife.config import Config
-    from halflife.live import wiring
+    from halflife.live import crawling, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
-    pages = [source for source in chosen if source.kind == "pages"]
+    pages = [source for source in chosen if source.kind != "listing"]
     now = wiring.clock()
     with wiring.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
@@ -47,12 +49,16 @@ def status(
             seen = wiring.outlook(settings, store, pages)
             rows = source_rows(seen, store, wiring.names(pages))
             fresh = freshness_now(seen.view)
+        crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
         answer = {**head, "freshness": fresh, "budget": left}
-        show.emit({**answer, "sets": listed, "waiting": waiting, "results": rows})
+        found = {"sites": [asdict(crawl) for crawl in crawls], "sets": listed}
+        show.emit({**answer, **found, "waiting": waiting, "results": rows})
         return
     show.table([show.flat(row) for row in rows])
+    for crawl in crawls:
+        show.say(show.plain(crawl.words()))
     if fresh is not None:
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
     show.table([show.flat(row) for row in listed])
@@ -88,7 +94,7 @@ def show_plan(
     with wiring.reading(config) as store:
         seen = wiring.outlook(config, store, chosen)
         budget = Wallet(store, config.budget).offer(seen.now, seen.evidence)
-    rows = plan_rows(config, seen, most if most is not None else budget)
+    rows = plan_rows(seen, most if most is not None else budget)
     if json:
         show.emit({"at": show.date(seen.now), "requests": budget, "results": rows})
     else:
@@ -169,7 +175,7 @@ def _of_pages(
     from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
-    chosen = [s for s in settings.named(sources or ()) if s.kind == "pages"]
+    chosen = [s for s in settings.named(sources or ()) if s.kind != "listing"]
     if settings.source and not chosen:
         raise UsageError("there are set sources only; name the one to forecast")
     with wiring.reading(settings) as store:

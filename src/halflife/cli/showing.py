@@ -99,7 +99,7 @@ def _tell(report: "Report") -> None:
     config = Config.load(report.config)
     with wiring.reading(config) as store:
         seen = wiring.outlook(config, store, config.source)
-    show.table([show.flat(row) for row in plan_rows(config, seen, 5)])
+    show.table([show.flat(row) for row in plan_rows(seen, 5)])
     show.say(f"\nEverything it knows lies in {report.store}")
     show.say("Go on with:")
     for verb in ("status", "plan", "explain 0001", "forecast --target 0.7"):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from halflife.live.keeping import Keeper, Outcome
     from halflife.live.listings import Looked
     from halflife.live.signals import Stop
+    from halflife.observation import Looks
     from halflife.stores.sqlite import SqliteStore
 
 
@@ -176,7 +177,7 @@ async def _sync(
     quiet: bool,
 ) -> "tuple[Outcome | None, Stop]":
     from halflife.cli import show
-    from halflife.live import wiring
+    from halflife.live import crawling, wiring
     from halflife.live.keeping import keeping
     from halflife.live.signals import Stop, until_stopped
 
@@ -188,7 +189,14 @@ async def _sync(
                 _say_why_not(keeper)
             requests = min(requests, most or requests)
             with show.progress("syncing", requests, quiet=quiet) as advance:
-                work = keeper.turn(requests, lambda looks: advance(len(looks), ""))
+
+                def told(looks: "Looks") -> None:
+                    advance(len(looks), "")
+
+                if crawling.sites(chosen):
+                    work = crawling.turns(keeper, requests, most, told)
+                else:
+                    work = keeper.turn(requests, told)
                 return await until_stopped(work, stop, keeper.ease), stop
 
 
@@ -247,7 +255,7 @@ async def _run(
     from halflife.live.signals import Stop
 
     stop = Stop()
-    pages = [source for source in chosen if source.kind == "pages"]
+    pages = [source for source in chosen if source.kind != "listing"]
     sets = [source for source in chosen if source.kind == "listing"]
     with wiring.writing(config) as store, stop.heard():
         work = (

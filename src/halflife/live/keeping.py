@@ -9,7 +9,7 @@ import numpy as np
 
 from halflife import parts
 from halflife.config import Config, SourceConfig
-from halflife.live import memory, network, wiring
+from halflife.live import crawling, memory, network, wiring
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
@@ -51,6 +51,17 @@ class Outcome:
         tallies = self.sources.items()
         return [name for name, t in tallies if t.failed and not t.looks]
 
+    def add(self, other: "Outcome") -> None:
+        """Add what another turn of the same sync did."""
+        self.requests += other.requests
+        self.found += other.found
+        for name, more in other.sources.items():
+            tally = self.sources.setdefault(name, Tally())
+            tally.looks += more.looks
+            tally.changed += more.changed
+            tally.failed += more.failed
+            tally.trouble = more.trouble or tally.trouble
+
     def total(self, column: str) -> int:
         """Return the sum of a column over all sources."""
         return sum(getattr(tally, column) for tally in self.sources.values())
@@ -71,6 +82,12 @@ class Keeper:
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
+        self.eased = False
+
+    @property
+    def since(self) -> float:
+        """When the turn that would begin now began, if it was interrupted before."""
+        return self.clock() if self._since is None else self._since
 
     def allowance(self, *, everything: bool = False) -> int:
         """Return the requests that a turn may spend now; the income is then used."""
@@ -80,9 +97,16 @@ class Keeper:
         return requests
 
     async def turn(
-        self, requests: int, told: Callable[[Looks], None] = lambda _: None
+        self,
+        requests: int,
+        told: Callable[[Looks], None] = lambda _: None,
+        *,
+        since: float | None = None,
     ) -> Outcome:
-        """Spend up to so many requests; return what came of it."""
+        """Spend up to so many requests; return what came of it.
+
+        What was looked at from ``since`` on, by default from now on, is done.
+        """
         outcome, known = Outcome(), len(self._evidence)
 
         def hear(looks: Looks) -> None:
@@ -97,7 +121,7 @@ class Keeper:
                 purse,
                 self._rng,
                 clock=self.clock,
-                since=self._since,
+                since=self._since if since is None else since,
                 told=hear,
             )
         finally:
@@ -121,6 +145,7 @@ class Keeper:
 
     def ease(self) -> None:
         """Begin nothing more in this turn."""
+        self.eased = True
         if self._purse is not None:
             self._purse.stop()
 
@@ -149,8 +174,11 @@ async def keeping(
     belief = wiring.belief(config, store)
     try:
         async with network.gate(config, store, clock) as gate:
-            pages = network.pages(gate, config, chosen, network.Ownership(store))
-            loop = Loop(pages, store, belief, strategy.policy)
+            owner = network.Ownership(store)
+            pages = network.pages(gate, config, chosen, owner, follow=True)
+            source = crawling.crawl(pages, store, chosen, owner)
+            policy = crawling.policy(strategy.policy, chosen, owner)
+            loop = Loop(source, store, crawling.belief(belief, chosen), policy)
             yield Keeper(config, store, run, loop, clock)
         memory.remember(store, belief)
     finally:

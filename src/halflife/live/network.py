@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
+from halflife.live import crawling
 from halflife.loop import Clock
 from halflife.sources.addresses import networks, origin, parse_url
 from halflife.sources.gate import Gate
@@ -77,7 +78,16 @@ def pages(
     config: Config,
     chosen: Iterable[SourceConfig],
     owner: Callable[[str], str],
+    *,
+    follow: bool = False,
 ) -> Pages:
-    """Return the sources that the settings name, as one source of pages."""
+    """Return the sources that the settings name, as one source of pages.
+
+    With ``follow`` it says where the pages of sites lead.
+    """
+    chosen = list(chosen)
     sites = {source.name: site(source) for source in chosen}
+    if follow:
+        for source in crawling.sites(chosen):
+            sites[source.name] = crawling.following(source, sites[source.name])
     return Pages(gate, sites, source_of=owner, concurrency=config.fetch.concurrency)

@@ -1,7 +1,7 @@
 """Adding pages: look once, tell pages from maps, write the settings."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Wish:
     source: str | None = None
     weight: float | None = None
     allow: tuple[str, ...] = ()
+    site: Mapping[str, object] | None = None  # settings of a site that begins there
 
     def sources(self, maps: Iterable[str] = ()) -> list[SourceConfig]:
         """Return the settings to add; ``maps`` are the URLs that list pages."""
@@ -41,13 +42,16 @@ class Wish:
         return self.source or host_of(url)
 
     def _source(self, name: str, urls: list[str], maps: set[str]) -> SourceConfig:
-        given = {
+        given: dict[str, object] = {
             "name": name,
-            "pages": tuple(u for u in urls if u not in maps),
-            "maps": tuple(u for u in urls if u in maps),
             "weight": self.weight,
             "allow": self.allow,
         }
+        if self.site is None:
+            given["pages"] = tuple(u for u in urls if u not in maps)
+            given["maps"] = tuple(u for u in urls if u in maps)
+        else:
+            given |= {"kind": "site", "start": urls[0], **self.site}
         try:
             wanted = {k: v for k, v in given.items() if v not in (None, ())}
             return SourceConfig.model_validate(wanted)
@@ -62,7 +66,7 @@ class Added:
     Attributes:
         url: Its canonical spelling.
         source: The source it now belongs to.
-        kind: ``page`` or ``map``; empty if nobody looked.
+        kind: ``page``, ``map`` or ``site``; empty if nobody looked.
         pages: How many pages the map lists.
         trouble: Why it was not added; empty if it was.
 
@@ -170,4 +174,6 @@ def _judge(url: str, wish: Wish, looks: dict[str, list[Observation]]) -> Added:
         return replace(row, trouble=f"{url}: {page.note}")
     if page.seen is Seen.ABSENT:
         return replace(row, trouble=f"{url}: there is no such page")
+    if wish.site is not None:
+        return replace(row, kind="site")
     return replace(row, kind="map" if hints else "page", pages=len(hints))

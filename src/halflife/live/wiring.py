@@ -4,7 +4,7 @@ What only reading verbs need is here, and nothing that is slow to import.
 """
 
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -15,7 +15,8 @@ from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
 from halflife.evidence import Evidence
 from halflife.item import Item
-from halflife.live import memory
+from halflife.live import crawling, memory
+from halflife.policies import Policy
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -48,7 +49,8 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
     """
     found: dict[str, Item] = {}
     for source in sources:
-        for url in (*source.pages, *source.maps):
+        start = (source.start,) if source.start else ()
+        for url in (*start, *source.pages, *source.maps):
             if url not in known:
                 item = _item(url, source)
                 found.setdefault(item.key, item)
@@ -78,12 +80,16 @@ class Outlook:
         evidence: What all looks add up to.
         view: What follows from it.
         now: The time of the view.
+        policy: The rule that spends the budget.
+        found_by: For a page never seen, the page that links to it.
 
     """
 
     evidence: Evidence
     view: View
     now: float
+    policy: Policy
+    found_by: Mapping[str, str]
 
 
 def belief(config: Config, store: Store) -> Belief:
@@ -100,4 +106,12 @@ def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Ou
     evidence = store.evidence(names(sources))
     # What was written into the settings since the last sync is not in the store yet.
     evidence.add(items(sources, known=set(evidence.keys)))
-    return Outlook(evidence, belief(config, store)(evidence, now, now), now)
+    owners = crawling.owners(store, sources)
+    policy = parts.strategy(config.policy.name, config.policy.objective).policy
+    return Outlook(
+        evidence,
+        crawling.belief(belief(config, store), sources)(evidence, now, now),
+        now,
+        crawling.policy(policy, sources, lambda key: owners.get(key, "")),
+        crawling.found_by(store, sources),
+    )

@@ -1,0 +1,92 @@
+"""Pages that nobody has seen are believed to change as their neighbours do."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.belief import Belief
+from halflife.evidence import Evidence
+from halflife.grouping.places import folder, site
+from halflife.models.poisson import GammaSurvival
+from halflife.view import View
+
+WORTH = 4.0  # pages that the site counts for in the mean of a folder
+
+
+class Newcomers:
+    """Gives pages never seen the rates of their folder and of their site.
+
+    With r(i) the believed rates of the n pages seen in a group and m the mean of the
+    group around it, a page never seen is believed to have the mean rate
+
+        (sum(r(i)) + WORTH m) / (n + WORTH),
+
+    where the group is its folder, the one around it is its site, and that lies among
+    all pages. How sure we are of it stays as it was. Pages seen keep what is believed
+    of them, and so do all if the belief is not a Gamma distribution of rates.
+
+    Args:
+        belief: What is believed otherwise.
+
+    """
+
+    def __init__(self, belief: Belief) -> None:
+        self.belief = belief
+        self._keys: tuple[str, ...] = ()
+        self._groups = _Places(), _Places()
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        view = self.belief(evidence, now, since)
+        if not isinstance(view.survival, GammaSurvival) or view.held.all():
+            return view
+        self._place(view.keys)
+        new, rate = ~view.held, view.rate.copy()
+        rate[new] = self._pooled(view)[new]
+        shape, exposure = view.survival.shape, view.survival.exposure.copy()
+        exposure[new] = shape[new] / np.maximum(rate[new], 1e-12)
+        survival = replace(view.survival, shape=shape, exposure=exposure)
+        return replace(view, rate=rate, survival=survival)
+
+    def _place(self, keys: tuple[str, ...]) -> None:
+        """Learn where pages lie; keys are only ever added."""
+        if keys[: len(self._keys)] != self._keys:
+            self._keys, self._groups = (), (_Places(), _Places())
+        for key in keys[len(self._keys) :]:
+            self._groups[0].add(site(key))
+            self._groups[1].add(folder(key))
+        self._keys = keys
+
+    def _pooled(self, view: View) -> Floats:
+        """Return the mean rate of each page's surroundings, from the widest inwards."""
+        held = view.held
+        around: Floats = np.full(len(view), _mean(view.rate[held], view.rate))
+        for places in self._groups:
+            code = places.code
+            n = np.bincount(code[held], minlength=len(places))
+            total = np.bincount(code[held], view.rate[held], minlength=len(places))
+            around = (total[code] + WORTH * around) / (n[code] + WORTH)
+        return around
+
+
+class _Places:
+    """Names of places as numbers, one an item."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._code: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def add(self, name: str) -> None:
+        self._code.append(self._number.setdefault(name, len(self._number)))
+
+    @property
+    def code(self) -> Ints:
+        return np.array(self._code, dtype=np.intp)
+
+
+def _mean(some: Floats, otherwise: Floats) -> float:
+    return float((some if some.size else otherwise).mean())

@@ -1,0 +1,208 @@
+"""Sites in the running system: what was found, what may be, and what it costs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halflife.arrays import Bools
+from halflife.belief import Belief
+from halflife.belief.newcomers import Newcomers
+from halflife.config import SourceConfig
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.links import FAR, Links
+from halflife.observation import Looks, Seen
+from halflife.policies import Policy
+from halflife.policies.discovery import Discovering
+from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.live.keeping import Keeper, Outcome
+    from halflife.sources.pages import Pages, SiteSettings
+    from halflife.sources.site import Crawl, Frontier
+
+DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
+
+
+def sites(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that are crawled."""
+    return [source for source in sources if source.kind == "site"]
+
+
+def policy(
+    inner: Policy, sources: Iterable[SourceConfig], source_of: Callable[[str], str]
+) -> Policy:
+    """Return a policy that gives pages found on sites their share of the budget."""
+    share = {source.name: source.discovery for source in sites(sources)}
+    return Discovering(inner, share, source_of) if share else inner
+
+
+def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
+    """Return a belief that takes pages found on sites for what is around them."""
+    return Newcomers(inner) if sites(sources) else inner
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the crawl of a site has come.
+
+    Attributes:
+        source: The site.
+        known: Pages known.
+        fetched: Pages that were looked at with success.
+        frontier: Pages known and never seen.
+        links: Links between them.
+        duplicates: Pages that are the same as one known before.
+        note: What keeps it from going on; empty if nothing does.
+
+    """
+
+    source: str
+    known: int
+    fetched: int
+    frontier: int
+    links: int
+    duplicates: int
+    note: str = ""
+
+    def words(self) -> str:
+        """Return it in a line."""
+        said = (
+            f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
+            f"{self.frontier} found and never seen, {self.links} links, "
+            f"{self.duplicates} duplicates"
+        )
+        return f"{said}; {self.note}" if self.note else said
+
+
+def progress(store: Store, source: SourceConfig) -> Progress:
+    """Return how far the crawl of a site has come."""
+    evidence, links = store.evidence([source.name]), store.links([source.name])
+    held = int(np.count_nonzero(evidence.looks))
+    present = evidence.seen == Seen.PRESENT
+    copies = int(present.sum()) - len(set(evidence.digest[present]))
+    note = ""
+    if len(evidence) >= source.most:
+        note = f"the limit of {source.most} pages is reached: set most higher for more"
+    frontier = len(evidence) - held
+    return Progress(
+        source.name, len(evidence), held, frontier, links.to.size, copies, note
+    )
+
+
+def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
+    """Return, for each page of a site never seen, a page that links to it."""
+    found: dict[str, str] = {}
+    for source in sites(sources):
+        evidence, links = store.evidence([source.name]), store.links([source.name])
+        page, new = links.page, evidence.looks == 0
+        for place in np.flatnonzero(new[links.to])[::-1]:
+            found[links.keys[links.to[place]]] = links.keys[page[place]]
+    return found
+
+
+def following(source: SourceConfig, site: "SiteSettings") -> "SiteSettings":
+    """Return how a site's pages are asked for, with where they lead."""
+    from halflife.sources.links import Scope, spelled  # noqa: PLC0415  (slow)
+    from halflife.sources.site import Follow  # noqa: PLC0415
+
+    scope = Scope.of(str(source.start), source.scope)
+    access = replace(site.access, within=lambda url: spelled(url) in scope)
+    return replace(site, access=access, follow=Follow(scope))
+
+
+def crawl(
+    pages: "Pages",
+    store: Store,
+    sources: Iterable[SourceConfig],
+    source_of: Callable[[str], str],
+) -> "Pages | Crawl":
+    """Return the pages of sources, with what those of sites lead to."""
+    from halflife.sources.site import Crawl  # noqa: PLC0415  (slow to import)
+
+    found = {source.name: frontier(store, source) for source in sites(sources)}
+    return Crawl(pages, found, source_of=source_of) if found else pages
+
+
+def frontier(store: Store, source: SourceConfig) -> "Frontier":
+    """Return what is known of a site, as the store has it; copies lose weight."""
+    from halflife.sources.addresses import canonical  # noqa: PLC0415  (slow)
+    from halflife.sources.links import Scope  # noqa: PLC0415
+    from halflife.sources.site import Follow, Frontier, Limits  # noqa: PLC0415
+
+    links, items = store.links([source.name]), store.items()
+    named = {canonical(url) for url in source.addresses}
+    limits = Limits(source.depth, source.most, source.variants)
+    _reweigh(store, source, links, named)
+    return Frontier(
+        source.name,
+        Follow(Scope.of(str(source.start), source.scope)),
+        limits,
+        depth=_depths(links, named, limits.depth),
+        read=dict(zip(links.keys, links.under, strict=True)),
+        foreign={item.key for item in items if item.source != source.name},
+        weight=source.weight,
+    )
+
+
+def _depths(links: Links, named: set[str], deepest: int) -> dict[str, int]:
+    """Return the depth of each page; what nothing links to any more leads nowhere."""
+    roots = [row for row, key in enumerate(links.keys) if key in named]
+    depth = links.depth(roots)
+    depth[depth == FAR] = deepest
+    return dict(zip(links.keys, depth.tolist(), strict=True))
+
+
+def _reweigh(store: Store, source: SourceConfig, links: Links, named: set[str]) -> None:
+    """Let a page that says it is a copy, and is one, weigh less than the other."""
+    evidence = store.evidence([source.name])
+    copies = duplicates(evidence, links)
+    share = np.where(copies, DUPLICATE, 1.0) * source.weight
+    wrong = np.flatnonzero(~np.isclose(share, evidence.weight))
+    keys = [(int(row), evidence.keys[row]) for row in wrong]
+    store.add(
+        Item(key, source.name, weight=float(share[row]))
+        for row, key in keys
+        if key not in named
+    )
+
+
+def duplicates(evidence: Evidence, links: Links) -> Bools:
+    """Return which pages name another as the same, and were seen to be the same."""
+    same = np.where(links.same >= 0, links.same, 0)
+    alike: Bools = (evidence.digest == evidence.digest[same]).astype(np.bool_)
+    seen = (evidence.seen == Seen.PRESENT) & (evidence.seen[same] == Seen.PRESENT)
+    copies: Bools = (links.same >= 0) & alike & seen
+    return copies
+
+
+async def turns(
+    keeper: "Keeper",
+    requests: int,
+    most: int | None = None,
+    told: Callable[[Looks], None] = lambda _: None,
+) -> "Outcome":
+    """Turn until no more pages are found, or the budget or ``most`` is spent.
+
+    Each turn brings pages that the next may look at; no page is looked at twice.
+    """
+    began = keeper.since
+    outcome = await keeper.turn(requests, told, since=began)
+    last = outcome
+    while last.found and not keeper.eased:
+        room = keeper.allowance()
+        left = room if most is None else min(room, most - outcome.requests)
+        if left <= 0:
+            break
+        last = await keeper.turn(left, told, since=began)
+        outcome.add(last)
+    return outcome
+
+
+def owners(store: Store, sources: Iterable[SourceConfig]) -> Mapping[str, str]:
+    """Return the site that each of the sites' pages belongs to."""
+    names = [source.name for source in sites(sources)]
+    found = store.items(names) if names else ()
+    return {item.key: item.source for item in found}
