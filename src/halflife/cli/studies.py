@@ -136,18 +136,23 @@ def _replay_set(known: "Collection", *, json: bool) -> None:
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="What to measure: allocate, fit, index, learn, lifetimes."),
+        typer.Argument(
+            help="What to measure: allocate, fit, index, learn, lifetimes, turns."
+        ),
     ],
     *,
     items: Annotated[int | None, typer.Option(min=10, help="Pages.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions (learn).")] = 20,
+    shape: Annotated[
+        str | None, typer.Option(help="Of lifetimes: weibull (allocate).")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a figure that the documentation claims."""
     from halflife.cli import show
     from halflife.cli.measuring import measure
 
-    rows = measure(name, items, seeds)
+    rows = measure(name, items, seeds, shape=shape)
     if json:
         only = rows[0] if len(rows) == 1 else {}
         show.emit({"bench": name, **only, "results": rows})
