@@ -125,6 +125,11 @@ def test_settings_that_cannot_be_used_are_refused(bad):
         Surfer(**bad)
 
 
+def test_a_page_without_topics_cannot_be_asked_for():
+    with pytest.raises(ValueError, match="at least 1"):
+        Surfer().topics(*web(1, [], [], 1), k=0)
+
+
 def test_no_pages_and_no_terms_make_no_topics():
     none = np.zeros(0, np.intp)
     empty = Categories.of_pairs((), none, none, 0)

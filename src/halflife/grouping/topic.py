@@ -146,6 +146,8 @@ class Surfer:
         A page with fewer topics is in fewer; of topics it is known for alike, those
         named first count. Categories that would hold no page are left out.
         """
+        if k < 1:
+            raise ValueError(f"a page must have at least 1 topic, got {k}")
         jumps = _jumps(terms, self.jump)
         alone = np.ones(links.n_pages, np.bool_)
         pairs: list[tuple[Ints, Ints]] = []
@@ -295,11 +297,13 @@ class _Best:
         terms = np.hstack([self.term, np.broadcast_to(term, score.shape)])
         if scores.shape[1] <= k:
             return type(self)(scores, terms)
-        least = np.partition(scores, -k, axis=1)[:, -k, None] if k else np.inf
-        chosen = scores > least
-        even = scores == least
-        room = k - chosen.sum(axis=1, keepdims=True)
-        chosen |= even & (np.cumsum(even, axis=1) <= room)
+        least = np.partition(scores, -k, axis=1)[:, -k, None]
+        chosen = scores >= least
+        many = np.flatnonzero(np.count_nonzero(chosen, axis=1) > k)
+        above = scores[many] > least[many]
+        even = chosen[many] & ~above
+        room = k - np.count_nonzero(above, axis=1)[:, None]
+        chosen[many] = above | (even & (np.cumsum(even, axis=1) <= room))
         return type(self)(scores[chosen].reshape(-1, k), terms[chosen].reshape(-1, k))
 
     def pairs(self, pages: Ints) -> tuple[Ints, Ints]:
