@@ -189,6 +189,13 @@ def test_a_schedule_is_solved_for_what_is_spent_a_day():
     assert pace.follow(evidence, 10.5) == pytest.approx(6.0)
 
 
+def test_what_earlier_runs_spent_is_gone_by_at_first():
+    evidence = evidence_of(3)
+    for day in range(20):
+        fold(evidence, seen_at(("k0", "k1"), float(day), str(day % 2)))
+    assert Pace().follow(evidence, 19.5) == pytest.approx(2.0, rel=1e-6)
+
+
 def test_due_dates_follow_the_five_pages_of_cho_and_garcia_molina():
     evidence = evidence_of(5)
     fold(evidence, seen_at(evidence.keys, 1.0))
@@ -297,6 +304,12 @@ def test_the_shape_of_all_is_learned_from_gaps_of_different_lengths(shape):
     found = fitted(Gaps(item, length, changed, np.ones(item.size)), 40)
     assert abs(np.log(found.shape / shape)) < 0.25
     assert np.median(np.abs(np.log(found.rate / rate[::200]))) < 0.2
+
+
+def test_without_gaps_changes_are_taken_to_come_at_random():
+    none = np.zeros(0)
+    gaps = Gaps(none.astype(np.intp), none, none.astype(np.bool_), none)
+    assert fitted(gaps, 3).shape == 1.0
 
 
 def test_a_known_shape_is_kept():

@@ -14,6 +14,7 @@ from halflife.view import View
 
 SHAPES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 _PRIOR_CHANGES, _PRIOR_DAYS = 0.5, 1.0
+_SPREAD = 0.5  # of ln(shape) about 0, before anything was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +50,21 @@ class BentRates:
 
     A gap g sees a change with chance 1 - exp(-rate g**shape), which is a Poisson
     process in the time g**shape; so each rate is found as a Poisson rate is, and the
-    shape is the one of ``SHAPES`` under which the gaps are most likely. Quiet gaps
-    of one item that came in one batch count as one long gap.
+    shape is the one of ``SHAPES`` under which the gaps are most likely, and 1 at
+    first. Quiet gaps of one item that came in one batch count as one long gap.
 
     Args:
-        shape: The shape, if it is known.
-        refit: Learn again when looks have grown by this factor.
+        shape: The shape, if it is known; else it is learned again when looks have
+            doubled.
+        refit: Learn the rates again when looks have grown by this factor.
 
     """
 
-    def __init__(self, shape: float | None = None, *, refit: float = 1.1) -> None:
+    def __init__(self, shape: float | None = None, *, refit: float = 1.25) -> None:
         self.shape = shape
         self.refit = refit
         self._of: Evidence | None = None
-        self._looks = 0
+        self._looks = self._bent_at = 0
         self._survival = Weibull(np.zeros(0), 1.0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
@@ -70,11 +72,19 @@ class BentRates:
         looks = int(evidence.looks.sum())
         grown = self._survival.rate.size != len(evidence)
         if self._of is not evidence or grown or looks > self.refit * self._looks:
+            self._survival = self._fitted(evidence, looks)
             self._of, self._looks = evidence, looks
-            self._survival = fitted(evidence.gaps(), len(evidence), self.shape)
         a = 1.0 / self._survival.shape
         rate = self._survival.rate**a / special.gamma(1 + a)  # one over the mean life
         return view_of(evidence, now, since, np.asarray(rate), self._survival)
+
+    def _fitted(self, evidence: Evidence, looks: int) -> Weibull:
+        shape = self.shape
+        if self._of is evidence and looks <= 2 * self._bent_at and shape is None:
+            shape = self._survival.shape
+        else:
+            self._bent_at = looks
+        return fitted(evidence.gaps(), len(evidence), shape)
 
 
 def fitted(gaps: Gaps, n_items: int, shape: float | None = None) -> Weibull:
@@ -93,4 +103,5 @@ def _fit(gaps: Gaps, n_items: int, shape: float) -> tuple[float, Weibull]:
         found = np.log(-np.expm1(-np.maximum(expected, 1e-12)))
     each = gaps.tally * np.where(gaps.changed, found, -expected)
     prior = _PRIOR_CHANGES * np.log(rate) - _PRIOR_DAYS * rate
-    return float(each.sum() + prior.sum()), Weibull(rate, shape)
+    usual = -0.5 * (np.log(shape) / _SPREAD) ** 2
+    return float(each.sum() + prior.sum() + usual), Weibull(rate, shape)

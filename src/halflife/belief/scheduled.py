@@ -21,24 +21,42 @@ _MEMORY = 7.0  # days over which what is spent a day is averaged
 class Pace:
     """Requests spent a day, lately; a schedule is solved for as many.
 
-    Only good looks are counted: a request that failed bought no look.
+    Only good looks are counted: a request that failed bought no look. As long as
+    no time has passed, what earlier runs spent is gone by (``lifetime_pace``).
     """
 
     def __init__(self) -> None:
         self._at = self._spent = 0.0
         self._days = self._requests = 0.0
+        self._before: float | None = None
 
     def follow(self, evidence: Evidence, now: float) -> float | None:
-        """Return requests a day up to now; nothing before time has passed."""
+        """Return requests a day up to now; nothing if nothing can be known yet."""
         spent = float(evidence.cost @ evidence.looks)
         if self._at == 0.0:
             self._at, self._spent = now, spent
+            self._before = lifetime_pace(evidence, now)
         elif now > self._at:
             kept = float(np.exp((self._at - now) / _MEMORY))
             self._days = kept * self._days + now - self._at
             self._requests = kept * self._requests + spent - self._spent
             self._at, self._spent = now, spent
-        return self._requests / self._days if self._requests > 0 else None
+        return self._requests / self._days if self._requests > 0 else self._before
+
+
+def lifetime_pace(evidence: Evidence, now: float) -> float | None:
+    """Return requests a day over each item's life; nothing before a second look.
+
+    An item looked at n + 1 times has been watched for n gaps and half of the next.
+    """
+    gaps = evidence.gaps()
+    days = np.bincount(gaps.item, gaps.length * gaps.tally, minlength=len(evidence))
+    rows = np.flatnonzero((evidence.looks > 1) & (days > 0))
+    if rows.size == 0:
+        return None
+    watched = days[rows] + np.maximum(now - evidence.last_at[rows], 0.0)
+    often = (evidence.looks[rows] - 0.5) / watched
+    return float(evidence.cost[rows] @ often)
 
 
 class Scheduled:
