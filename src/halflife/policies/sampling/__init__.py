@@ -248,3 +248,7 @@ sampling_history = Strategy(
     Sampling(by_folder(), judge=Judge("history"), inside="staleness"),
     about="Sample each folder, judge it by its history too; stalest pages first.",
 )
+sampling_odds = Strategy(
+    Sampling(by_folder(), judge=Judge("history"), inside="odds"),
+    about="Sample each folder, and correct by it how stale its pages are believed.",
+)
