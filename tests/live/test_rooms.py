@@ -8,8 +8,13 @@ import pytest
 
 from halflife.belief.plain import PlainRates
 from halflife.belief.room import Roomy
+from halflife.config import Config
+from halflife.demo.process import running
+from halflife.demo.world import build
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.live import wiring
+from halflife.live.keeping import keeping
 from halflife.live.rooms import Rooms
 from halflife.loop import Allowance, Loop
 from halflife.observation import Looks, Observation, Seen
@@ -84,3 +89,26 @@ def test_a_turn_ends_when_every_host_had_what_it_takes(store):
     slow = [key for key in source.asked if "slow" in key]
     assert len(slow) == 5
     assert len(source.asked) == 35
+
+
+def test_a_running_system_asks_a_host_only_for_what_fits_into_a_turn(tmp_path):
+    began = 20_000.0
+    with running(build(seed=1, pages=12, days=20.0, began=began)) as site:
+        site.set_clock(began)
+        text = (
+            "[budget]\nrequests = 48\n[fetch]\ndelay = 0.02\n"
+            '[[source]]\nname = "demo"\nallow = ["127.0.0.0/8"]\n'
+            f'maps = ["{site.url}/sitemap.xml"]\n'
+        )
+        config = Config.parse(text, tmp_path / "halflife.toml")
+
+        async def scene():
+            with wiring.writing(config) as store:
+                opened = keeping(config, store, config.source, lambda: began)
+                async with opened as keeper:
+                    keeper.pace(0.11)
+                    return await keeper.turn(40)
+
+        outcome = asyncio.run(scene())
+    assert outcome.found == 12
+    assert outcome.total("looks") == 6

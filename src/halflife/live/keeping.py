@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from halflife import parts
+from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.live import crawling, memory, network, wiring
+from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
@@ -77,6 +79,7 @@ class Keeper:
         self.wallet = Wallet(store, config.budget)
         self.run = run
         self.loop = loop
+        self._delay = config.fetch.delay
         self._owner = network.Ownership(store)
         self._evidence = store.evidence(run.sources)
         self._rng = np.random.default_rng(run.id)
@@ -88,6 +91,11 @@ class Keeper:
     def since(self) -> float:
         """When the turn that would begin now began, if it was interrupted before."""
         return self.clock() if self._since is None else self._since
+
+    def pace(self, seconds: float) -> None:
+        """Let no turn ask a host for more than it takes in so many seconds."""
+        rooms = Rooms(self.wallet.store, self._delay, seconds)
+        self.loop = replace(self.loop, belief=Roomy(self.loop.belief, rooms))
 
     def allowance(self, *, everything: bool = False) -> int:
         """Return the requests that a turn may spend now; the income is then used."""
@@ -189,6 +197,7 @@ async def run_until_stopped(
     keeper: Keeper, stop: Stop, told: Callable[[Outcome], None]
 ) -> None:
     """Turn the loop whenever there is something to spend, until asked to stop."""
+    keeper.pace(LONGEST_NAP)
     lease = asyncio.create_task(keeper.keep_lease())
     try:
         while not stop.asked.is_set() and not lease.done():
