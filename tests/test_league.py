@@ -72,6 +72,19 @@ def test_a_page_that_goes_away_counts_as_a_change(tmp_path):
     assert score.sums.fresh.tolist() == pytest.approx([15.5, 16 - 2.5])
 
 
+def test_pages_are_dealt_in_the_same_order_to_everybody_and_not_site_by_site(many):
+    one, two = league.dealt(many), league.dealt(many)
+    assert one.recording.keys == two.recording.keys
+    assert sorted(one.recording.keys) == sorted(many.recording.keys)
+    assert one.recording.keys != many.recording.keys
+    for i, key in enumerate(one.recording.keys[:20]):
+        was = many.recording.row[key]
+        old, new = many.recording, one.recording
+        mine = new.at[new.start[i] : new.start[i + 1]]
+        assert mine.tolist() == old.at[old.start[was] : old.start[was + 1]].tolist()
+        assert new.group[i] == old.group[was]
+
+
 def test_only_policies_that_draw_are_repeated(many):
     rules = Rules((0.05,), seeds=3)
     scores = league.play(many, ("uniform", "round-robin"), rules, quiet)

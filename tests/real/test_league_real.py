@@ -9,7 +9,6 @@ import pytest
 from halflife.bench import league
 from halflife.bench.league import Rules
 from halflife.sources.histories import Recorded, load
-from halflife.sources.recorded import Recording
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sites"
 pytestmark = [
@@ -27,18 +26,7 @@ def few(recorded: Recorded, sites: int) -> Recorded:
     names, size = np.unique(np.array(whole.group), return_counts=True)
     chosen = set(names[np.argsort(size, kind="stable")][:sites].tolist())
     rows = [i for i, site in enumerate(whole.group) if site in chosen]
-    spans = [slice(*whole.start[i : i + 2]) for i in rows]
-    at = [whole.at[span] for span in spans]
-    recording = Recording(
-        keys=tuple(whole.keys[i] for i in rows),
-        start=np.concatenate([[0], np.cumsum([a.size for a in at])]),
-        at=np.concatenate(at),
-        weight=whole.weight[rows],
-        born=whole.born[rows],
-        died=whole.died[rows],
-        group=tuple(whole.group[i] for i in rows),
-    )
-    return replace(recorded, recording=recording)
+    return replace(recorded, recording=whole.take(np.array(rows)))
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,23 @@ class Recording:
         """The row of each key."""
         return {key: i for i, key in enumerate(self.keys)}
 
+    def take(self, rows: Ints) -> "Recording":
+        """Return the recording of these items alone, in this order."""
+        start, at = _ragged(self.start, self.at, rows)
+        hints = self.hint_start, self.hint_at
+        hint_start, hint_at = _ragged(*hints, rows) if self.hint_start.size else hints
+        return Recording(
+            keys=tuple(self.keys[i] for i in rows.tolist()),
+            start=start,
+            at=at,
+            weight=self.weight[rows],
+            born=self.born[rows],
+            died=self.died[rows],
+            group=tuple(self.group[i] for i in rows.tolist()) if self.group else (),
+            hint_start=hint_start,
+            hint_at=hint_at,
+        )
+
     @cached_property
     def moments(self) -> tuple[Ints, Floats]:
         """Every moment at which an item's state changes, as ragged columns.
@@ -140,6 +157,14 @@ class Recording:
             seen=seen,
             digest=tuple("" if v < 0 else str(v) for v in numbers.tolist()),
         )
+
+
+def _ragged(start: Ints, values: Floats, rows: Ints) -> tuple[Ints, Floats]:
+    """Return the stretches of these rows, one after the other."""
+    counts = np.diff(start)[rows]
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    place = np.repeat(start[rows] - begin[:-1], counts) + np.arange(begin[-1])
+    return begin, values[place]
 
 
 @dataclass(frozen=True, slots=True)
