@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from halflife.allocation import (
     allocate,
@@ -22,6 +23,8 @@ from halflife.allocation import (
     mean_harmonic,
     signal_bound,
 )
+from halflife.allocation.curves import inverse_gamma
+from halflife.allocation.randomised import lambdacrawl
 from halflife.bench import allocate as bench
 from halflife.models.poisson import Exponential, GammaSurvival
 
@@ -217,6 +220,15 @@ def test_losses_shrink_as_the_budget_grows(objective, problem):
     assert 0 <= enough.value <= less.value * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@given(problem=problems(), more_budget=st.floats(1.001, 1e3))
+def test_a_larger_budget_never_takes_looks_from_anyone(objective, problem, more_budget):
+    rate, budget, more = problem
+    less = allocate(rate, budget, objective=objective, **more)
+    enough = allocate(rate, budget * more_budget, objective=objective, **more)
+    assert np.all(enough.frequency >= less.frequency * (1 - 1e-8))
+
+
 # Items that are given up at the same price to the last digit can share what is left
 # in more than one way, so two schedules are the same if each is optimal for both.
 
@@ -255,6 +267,52 @@ def test_no_simple_rule_is_fresher(problem):
             looks = rule * budget / (cost * rule).sum()
             value = (weight * mean_freshness(looks, rate)).sum() / weight.sum()
             assert value <= best + 1e-9
+
+
+# Many items: stand-ins find the price, slopes finish
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("kinds", [1, 5, None])
+def test_many_items_are_solved_to_a_billionth(objective, kinds):
+    rng = np.random.default_rng(2)
+    n, more = 50_000, {}
+    rate, weight = rng.lognormal(-2, 1.8, n), np.ceil(10 * rng.pareto(1.2, n) + 1)
+    if objective != "harmonic" and kinds != 1:
+        shape = rng.uniform(0.3, 4.0, n if kinds is None else kinds)
+        more["shape"] = shape if kinds is None else shape[rng.integers(0, kinds, n)]
+    for budget in (1e-3 * n, 0.2 * n, 30.0 * n):
+        plan = allocate(rate, budget, weight=weight, objective=objective, **more)
+        off = kkt_residual(
+            plan, rate, budget, weight=weight, objective=objective, **more
+        )
+        assert off <= 1e-9
+        assert plan.frequency.sum() == pytest.approx(budget, rel=1e-12)
+
+
+def test_the_value_of_a_weibull_schedule_is_its_mean_freshness():
+    rng = np.random.default_rng(4)
+    rate, weight = rng.lognormal(-2, 1.8, 500), rng.lognormal(0, 1, 500)
+    rate[:20], weight[20:30] = 0.0, 0.0
+    shape = rng.uniform(0.3, 4.0, 500)
+    plan = allocate(rate, 60.0, weight=weight, shape=shape)
+    each = mean_freshness(plan.frequency, rate, shape)
+    expected = (weight * each).sum() / weight.sum()
+    assert plan.value == pytest.approx(expected, rel=1e-10)
+
+
+@given(
+    k=st.floats(1.1, 11.0),
+    place=st.floats(-200.0, 14.0).map(
+        lambda e: 10.0**e if e < -0.3 else 1.0 - 10.0 ** (-e - 1.0)
+    ),
+)
+def test_the_inverse_gamma_function_is_right_over_the_whole_range(k, place):
+    y = float(np.clip(place, 1e-290, 1 - 1e-15))
+    x, lead = inverse_gamma(np.array([k]), np.array([y]))
+    assert special.gammainc(k, x[0]) == pytest.approx(y, rel=1e-12, abs=0)
+    density = np.exp(k * np.log(x[0]) - x[0] - special.gammaln(k))
+    assert lead[0] == pytest.approx(density, rel=1e-9)
 
 
 # The index
@@ -380,11 +438,33 @@ def test_a_trace_of_nothing_that_matters_is_fresh():
 # The bench
 
 
-def test_the_bench_measures_an_exact_schedule():
-    row = bench.run(1000)
+@pytest.mark.parametrize("measure", [bench.run, bench.weibull])
+def test_the_bench_measures_an_exact_schedule(measure):
+    row = measure(1000)
     assert row["kkt_residual"] <= 1e-9
     assert row["budget_error"] <= 1e-9
     assert row["rival_seconds_per_item"] > 0
+    assert row["rival_ratio"] > 0
+
+
+def test_the_rival_finds_the_same_weibull_schedule():
+    rng = np.random.default_rng(3)
+    rate, weight = rng.lognormal(-2, 1.5, 20), rng.integers(1, 20, 20).astype(float)
+    shape = rng.uniform(0.5, 2.0, 20)
+    ours = allocate(rate, 4.0, weight=weight, shape=shape).frequency
+    found = bench.nested_weibull(rate, weight, shape, 4.0)
+    assert found == pytest.approx(ours, rel=1e-6)
+
+
+def test_the_published_bisection_finds_the_price_of_random_looks():
+    rng = np.random.default_rng(3)
+    rate, weight = rng.lognormal(-2, 1.5, 50), 1e4 * rng.integers(1, 20, 50)
+    ours = lambdacrawl(rate, 10.0, weight=weight)
+    for total in (bench.by_page, bench.at_once):
+        price = bench.bisection(rate, weight, 10.0, total)
+        assert price == pytest.approx(ours.price, abs=0.2)
+    looks = bench.by_bisection(rate, weight, 10.0)
+    assert looks == pytest.approx(ours.frequency, rel=1e-4)
 
 
 def test_the_rival_finds_the_same_schedule():

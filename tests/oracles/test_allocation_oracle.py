@@ -76,6 +76,87 @@ def test_a_general_optimiser_finds_nothing_better(objective):
     assert plan.frequency == pytest.approx(found.x, abs=2e-3)
 
 
+def fifty():
+    """Return rates, weights, costs and shapes of fifty items, and a budget."""
+    rng = np.random.default_rng(7)
+    rate, weight = rng.lognormal(-0.5, 0.8, 50), rng.lognormal(0.0, 0.7, 50)
+    return rate, weight, rng.uniform(0.5, 2.0, 50), rng.uniform(0.6, 1.8, 50), 40.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "bent"),
+    [
+        ("freshness", False),
+        ("age", False),
+        ("harmonic", False),
+        ("freshness", True),
+        ("age", True),
+    ],
+)
+def test_fifty_items_get_what_sequential_quadratic_programming_gives_them(
+    objective, bent
+):
+    rate, weight, cost, shape, budget = fifty()
+    shape = shape if bent else np.ones(50)
+    args = () if objective == "harmonic" else (shape,)
+    mean = {"freshness": mean_freshness, "age": mean_age, "harmonic": mean_harmonic}
+    sign = -1.0 if objective == "freshness" else 1.0
+
+    def loss_and_slope(spent):
+        looks = spent / cost
+        lost = sign * float(weight @ mean[objective](looks, rate, *args))
+        more = marginal(looks, rate, shape=shape, objective=objective)
+        return lost, -weight * more / cost
+
+    found = optimize.minimize(
+        loss_and_slope,
+        np.full(50, budget / 50),
+        jac=True,
+        method="SLSQP",
+        bounds=[(1e-7, None)] * 50,
+        constraints={
+            "type": "eq",
+            "fun": lambda spent: spent.sum() - budget,
+            "jac": lambda _: np.ones(50),
+        },
+        options={"maxiter": 1000, "ftol": 1e-15},
+    )
+    shaped = {"shape": shape} if bent else {}
+    plan = allocate(
+        rate, budget, weight=weight, cost=cost, objective=objective, **shaped
+    )
+    assert sign * plan.value * weight.sum() == pytest.approx(found.fun, rel=1e-6)
+    assert plan.frequency == pytest.approx(found.x / cost, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["freshness", "age", "harmonic"])
+@pytest.mark.parametrize("bent", [False, True])
+def test_no_point_of_a_fine_grid_is_better(objective, bent):
+    if bent and objective == "harmonic":
+        pytest.skip("harmonic loss counts changes, which a shape does not tell")
+    some, shaped = [1, 2, 4], {"shape": SHAPE[[1, 2, 4]]} if bent else {}
+    rate, weight, cost, budget = RATE[some], WEIGHT[some], COST[some], 2.5
+    mean = {"freshness": mean_freshness, "age": mean_age, "harmonic": mean_harmonic}
+    sign = -1.0 if objective == "freshness" else 1.0
+    share = np.linspace(1e-6, 1.0, 401)
+    first, second = (grid.ravel() for grid in np.meshgrid(share, share))
+    third = 1.0 - first - second
+    spent = budget * np.stack([first, second, np.maximum(third, 1e-9)])
+    lost = np.zeros(first.size)
+    for i in range(3):
+        law = (SHAPE[some][i],) if bent else ()
+        each = mean[objective](spent[i] / cost[i], np.full(first.size, rate[i]), *law)
+        lost += sign * weight[i] * each / weight.sum()
+    lost = np.where(third >= 0, lost, np.inf)
+    plan = allocate(
+        rate, budget, weight=weight, cost=cost, objective=objective, **shaped
+    )
+    assert sign * plan.value <= lost.min() + 1e-12
+    assert sign * plan.value == pytest.approx(lost.min(), rel=1e-3)
+    near = spent[:, lost.argmin()] / cost
+    assert plan.frequency == pytest.approx(near, abs=0.02 / cost.min())
+
+
 @pytest.mark.parametrize("objective", ["freshness", "age"])
 def test_weibull_intervals_solve_equation_4_by_quadrature(objective):
     plan = allocate(

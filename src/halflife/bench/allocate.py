@@ -45,9 +45,10 @@ def run(items: int, seed: int = 0) -> dict[str, float]:
     """
     rate, weight = rates_and_weights(items, seed)
     row = _timed(rate, weight, None)
-    few = rates_and_weights(_NESTED_ITEMS, seed)
-    nested = cost(partial(nested_brentq, *few, _BUDGET * _NESTED_ITEMS), 1)
-    row |= _beside("rival", nested, _NESTED_ITEMS, row)
+    some = min(items, _NESTED_ITEMS)
+    few = rates_and_weights(some, seed)
+    nested = cost(partial(nested_brentq, *few, _BUDGET * some), 1)
+    row |= _beside("rival", nested, some, row)
     return row | _crawling(rate, weight, seed)
 
 
@@ -107,10 +108,9 @@ def _crawling(rate: Floats, weight: Floats, seed: int) -> dict[str, float]:
         partial(allocate, rate, budget, weight=weight, objective="harmonic")
     ).processor
     same = cost(partial(lambdacrawl, rate, budget, weight=weight)).processor
-    few = rates_and_weights(_CRAWL_ITEMS, seed)
-    spend = _BUDGET * _CRAWL_ITEMS
-    published = cost(partial(by_bisection, *few, spend), 1).processor
-    each = published / _CRAWL_ITEMS
+    some = min(n, _CRAWL_ITEMS)
+    few = rates_and_weights(some, seed)
+    each = cost(partial(by_bisection, *few, _BUDGET * some), 1).processor / some
     columns = cost(partial(bisection, rate, weight, budget, at_once), 1).processor
     return {
         "harmonic_processor_seconds": even,
