@@ -23,7 +23,8 @@ from halflife import special
 from halflife.arrays import Floats
 
 MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
-_MOST_TERMS = 256
+_MOST_TERMS = 400
+_LEAST_WORTH = 0.02  # hints worth less are taken as an even stream
 _LEAST_MISSED = 1e-6  # share of changes that goes unannounced, at least
 _FAR = 45.0  # a T from which an item is surely stale
 _GRID = 3000
@@ -97,18 +98,18 @@ def cycle(hints: Hints, until: Floats) -> Cycle:
         length = sum R_i(g x_i) / g,
         fresh  = sum v**i / (a + g)**(i + 1) R_i((a + g) x_i).
 
-    Where that takes too many terms, each hint is worth next to nothing and T grows
-    evenly by 1 + b g a day.
+    Where each hint is worth next to nothing, T grows evenly by 1 + b g a day.
     """
     a, g, k = np.broadcast_arrays(hints.silent, hints.told, hints.worth)
-    until = np.minimum(until, _FAR / np.maximum(a, 1e-12))
+    few = (k < _LEAST_WORTH) | (g <= 0)
+    far = np.where(few, _FAR, np.minimum(_MOST_TERMS * k, _FAR))
+    until = np.minimum(until, far / np.maximum(a, 1e-12))
     total = a + g
     length, fresh = (until * special.exprel(-rate * until) for rate in (g, total))
-    many = (k * _MOST_TERMS < a * until) | (k <= 0)
     speed = 1.0 + g * hints.shift
-    rows = np.flatnonzero(~many & (a * until > k))
-    length = np.where(many, until / speed, length)
-    fresh = np.where(many, until * special.exprel(-a * until) / speed, fresh)
+    rows = np.flatnonzero(~few & (a * until > k))
+    length = np.where(few, until / speed, length)
+    fresh = np.where(few, until * special.exprel(-a * until) / speed, fresh)
     i = 0
     while rows.size:
         i += 1

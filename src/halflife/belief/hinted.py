@@ -44,8 +44,9 @@ class Hinted:
     Args:
         inner: The belief in changes that nobody announces.
         worth: What a hint is worth, if that is known and need not be learned.
-        plug_in: Take the mean of each rate for the truth, and tell in the view's
-            survival how often hints come (``Announced``).
+        plug_in: Take the mean of each rate for the truth.
+        announced: Tell in the view's survival how often hints come (``Announced``),
+            for policies that go by it.
         refit: Learn again when gaps with hints have grown by this factor.
 
     """
@@ -56,11 +57,13 @@ class Hinted:
         *,
         worth: float | None = None,
         plug_in: bool = False,
+        announced: bool = True,
         refit: float = 1.5,
     ) -> None:
         self.inner = inner
         self.refit = refit
         self.plug_in = plug_in
+        self.announced = announced
         self.trust = HintTrust()
         self._given = worth
         self._worth = np.zeros(0)
@@ -106,10 +109,11 @@ class Hinted:
         """Return the view with hints in its exposure, and all changes in its rate."""
         worth, told = self.worth(silent.whole), silent.told(view)
         inner = Exponential(view.rate) if self.plug_in else view.survival
+        announced = Announced(inner, view.rate, told, worth)
         return replace(
             view,
             rate=view.rate - told * np.expm1(-worth),
-            survival=Announced(inner, view.rate, told, worth),
+            survival=announced if self.announced else inner,
             exposure=stretched(inner, view.exposure, worth * silent.whole.hints),
         )
 

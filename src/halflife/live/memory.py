@@ -2,6 +2,7 @@
 
 import json
 
+from halflife.belief.hinted import Hinted
 from halflife.belief.poisson import PoissonBelief, Prior
 from halflife.stores import Store
 
@@ -19,6 +20,7 @@ def recall(store: Store) -> Prior | None:
 
 def remember(store: Store, belief: object) -> None:
     """Keep the spread of rates that a belief has learned, if it learns one."""
+    belief = belief.inner if isinstance(belief, Hinted) else belief
     if isinstance(belief, PoissonBelief) and belief.prior is not None:
         kept = {"mass": belief.prior.mass, "looks": belief.prior.looks}
         store.save_memo(PRIOR, json.dumps(kept))

@@ -97,17 +97,13 @@ class HintTrust:
 def _log_likelihood(looks: HintedLooks, n_groups: int) -> Floats:
     """Return the log-likelihood of each k of the grid, a row for each group."""
     group, expected, usual, hints, changed, tally = looks
-    still = ~changed
-    common = np.bincount(group[still], (tally * usual)[still], n_groups)
-    vain = np.bincount(group[still], (tally * hints)[still], n_groups)
-    where, count, s = group[changed], tally[changed], hints[changed]
-    x, u = expected[changed], usual[changed]
+    most = (1.0 - _LEAST_SHARE) * expected  # changes that hints can have announced
     table = np.zeros((n_groups, GRID.size))
     for i, k in enumerate(GRID.tolist()):
-        true = -np.expm1(-k)
-        y = np.maximum(x - u * true, _LEAST_SHARE * x) + k * s + _LEAST
-        seen = np.bincount(where, count * np.log(-np.expm1(-y)), n_groups)
-        table[:, i] = seen + common * true - vain * k
+        announced = np.minimum(-np.expm1(-k) * usual, most)
+        odds = announced - expected - k * hints
+        odds[changed] = np.log(-np.expm1(odds[changed] - _LEAST))
+        table[:, i] = np.bincount(group, tally * odds, n_groups)
     return table
 
 
