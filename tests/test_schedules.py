@@ -335,16 +335,16 @@ def test_the_projection_spends_the_budget_and_keeps_the_order(interval, budget):
 
 def test_mirror_sync_learns_to_leave_the_hopeless_alone():
     rate = np.repeat([0.02, 30.0, 1.0], 8)
-    recording = poisson_recording(rate, np.ones(24), 150, 5)
-    replay = Replay(recording, 24.0, 0.0, 150.0, ticks=6, warm=140.0)
+    recording = poisson_recording(rate, np.ones(24), 80, 5)
+    replay = Replay(recording, 24.0, 0.0, 80.0, ticks=4, warm=70.0)
     dues = []
     replay.score(
         Strategy(due_first, partial(MirrorSync, 0.2, 0.3)),
         watch=lambda v, _: dues.append(v.due - v.now + v.age),
     )
-    still, hopeless, worth = np.median(np.array(dues[-200:]), axis=0).reshape(3, 8)
-    assert worth.mean() < 0.8 * hopeless.mean()
-    assert worth.mean() < 0.8 * still.mean()
+    still, hopeless, worth = np.median(np.array(dues[-100:]), axis=0).reshape(3, 8)
+    assert worth.mean() < 0.5 * hopeless.mean()
+    assert worth.mean() < 0.5 * still.mean()
 
 
 def test_mirror_sync_probes_now_and_then():
@@ -471,7 +471,7 @@ def test_every_strategy_spends_its_budget_and_no_more(name):
 
 
 def test_the_bench_compares_every_policy_with_the_bound():
-    rows = bench.run(0.2, items=60, days=6)
+    rows = bench.run(0.2, items=60, days=3)
     assert [row["policy"] for row in rows] == list(bench.LEARNED)
     assert all(0.2 < row["learned"] < 1.3 for row in rows)
 
