@@ -13,6 +13,7 @@ from halflife.loop import LEASE, Allowance, Loop
 from halflife.plan import no_plan
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
+from halflife.request import Fetch, Fetches
 from halflife.sources.recorded import NAME, RecordedSource
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -129,3 +130,18 @@ def test_an_allowance_cannot_be_overdrawn():
     with pytest.raises(BudgetSpent):
         purse.pay()
     assert purse.left == 0
+
+
+def test_requests_are_made_only_when_somebody_wants_more_than_their_keys():
+    asked = []
+
+    def held(keys):
+        asked.append(list(keys))
+        return [None for _ in keys]
+
+    requests = Fetches(("a", "b"), held)
+    assert (len(requests), requests.keys, asked) == (2, ("a", "b"), [])
+    assert [r.key for r in requests] == ["a", "b"]
+    assert requests[1] == Fetch("b")
+    assert requests[:1] == [Fetch("a")]
+    assert asked == [["a", "b"]]

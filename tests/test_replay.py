@@ -12,7 +12,7 @@ from halflife.policies.adaptive import nutch, stormcrawler
 from halflife.policies.index import age, freshness, harmonic
 from halflife.policies.simple import proportional, round_robin, uniform
 from halflife.replay import Replay
-from halflife.sources.recorded import Recording
+from halflife.sources.recorded import Recording, reveal
 from halflife.truth import TrueCopy
 
 STRATEGIES = {
@@ -274,3 +274,22 @@ def test_a_bound_without_weight_or_changes_is_whole():
 
 def test_announced_changes_bound_what_is_reached_blindly(replay):
     assert replay.blind() < replay.told() <= 1.0
+
+
+@given(st.lists(changed, min_size=1, max_size=5), st.integers(0, 2**16))
+def test_a_recording_of_some_items_tells_the_same_of_them(changes, seed):
+    rng = np.random.default_rng(seed)
+    n = len(changes)
+    whole = reveal(recorded(changes, np.arange(1.0, n + 1)), 0.7, 0.8, 0.5, rng)
+    rows = rng.permutation(n)[: 1 + seed % n]
+    some, every = whole.take(rows), np.arange(rows.size)
+    assert some.keys == tuple(whole.keys[i] for i in rows)
+    assert some.group == tuple(whole.group[i] for i in rows)
+    assert some.weight.tolist() == whole.weight[rows].tolist()
+    for at in (0.0, 2.5, 9.9):
+        assert np.array_equal(some.states(every, at), whole.states(rows, at))
+        assert np.array_equal(some.next_change(every, at), whole.next_change(rows, at))
+    told = whole.hints(0.0, 10.0)
+    mine = {k: t for k, t in zip(told.keys, told.at, strict=True) if k in some.keys}
+    found = some.hints(0.0, 10.0)
+    assert dict(zip(found.keys, found.at, strict=True)) == mine

@@ -13,7 +13,7 @@ from halflife.evidence import Evidence
 from halflife.observation import Looks, Seen
 from halflife.plan import Plan
 from halflife.policies import Policy
-from halflife.request import Fetch
+from halflife.request import Fetches
 from halflife.sources import Source
 from halflife.stores import Run, Store
 from halflife.view import View
@@ -45,7 +45,7 @@ class Turn:
     def count(self, looks: Looks, evidence: Evidence) -> None:
         """Add a batch that the evidence already holds."""
         good = looks.seen <= Seen.ABSENT
-        rows = [evidence.row(key) for key in looks.keys]
+        rows = list(map(evidence.row, looks.keys))
         changed = evidence.changed[[-1 if r is None else r for r in rows]]
         self.looks += int(np.count_nonzero(good))
         self.changed += int(np.count_nonzero(changed & good))
@@ -113,8 +113,7 @@ class Loop:
     ) -> bool:
         """Ask for all that is planned; return whether anything came of it."""
         evidence = self.store.evidence(run.sources)
-        held = self.store.held(plan.keys)
-        requests = [Fetch(k, h) for k, h in zip(plan.keys, held, strict=True)]
+        requests = Fetches(plan.keys, self.store.held)
         renewed, progress = clock(), False
         async for looks in self.source.perform(requests, renewed, purse):
             self.store.append(run, looks)

@@ -10,7 +10,7 @@ from halflife.arrays import Bytes, Floats, Ints
 from halflife.budget import Purse
 from halflife.item import Item
 from halflife.observation import Looks, Seen
-from halflife.request import Request
+from halflife.request import Fetches, Request
 
 NAME = "recording"  # the name of the source that a recording stands for
 
@@ -152,10 +152,10 @@ class Recording:
         seen = self.seen(rows, at)
         numbers = np.where(seen == Seen.PRESENT, self.states(rows, at), -1)
         return Looks(
-            keys=tuple(self.keys[i] for i in rows.tolist()),
+            keys=tuple(map(self.keys.__getitem__, rows.tolist())),
             at=np.full(rows.size, at),
             seen=seen,
-            digest=tuple("" if v < 0 else str(v) for v in numbers.tolist()),
+            digest=tuple(["" if v < 0 else str(v) for v in numbers.tolist()]),
         )
 
 
@@ -181,8 +181,12 @@ class RecordedSource:
         if paid == 0:
             return
         purse.pay(paid)
-        row = self.recording.row
-        rows = np.array([row[r.key] for r in requests[:paid]], dtype=np.intp)
+        if isinstance(requests, Fetches):
+            keys = requests.keys[:paid]
+        else:
+            keys = [request.key for request in requests[:paid]]
+        row = self.recording.row.__getitem__
+        rows = np.fromiter(map(row, keys), np.intp, paid)
         yield self.recording.looks(rows, now)
 
 

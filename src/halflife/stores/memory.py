@@ -65,9 +65,13 @@ class MemoryStore:
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
         old, given = len(self._items), list(items)
+        if not given:
+            return 0
         for item in given:
             known = self._items.get(item.key, item)
-            self._items[item.key] = replace(known, weight=item.weight)
+            same = known.weight == item.weight
+            kept = known if same else replace(known, weight=item.weight)
+            self._items[item.key] = kept
             self._number.setdefault(item.key, len(self._number))
         new = len(self._items) - old
         self._newest = np.concatenate([self._newest, np.full(new, -np.inf)])
