@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from halflife.links import FAR, Links
 from halflife.sources.links import (
@@ -138,6 +139,21 @@ hostile = [
 @pytest.mark.parametrize("page", hostile, ids=range(len(hostile)))
 def test_a_hostile_page_is_read_in_one_pass(page):
     assert len(read_links(page, HOME).to) <= MOST  # a square would take hours
+
+
+@given(
+    st.text("/ab.x:?#=~-;%", max_size=12),
+    st.sampled_from(["", "/c/d.html", "/c/", "/c//d", "/c?x=/y/", "/%C3%A9/x"]),
+)
+def test_the_short_way_leads_where_the_long_way_leads(link, path):
+    base = "http://example.org:8080" + path
+    found = read_links(f'<a href="{link}">', base).to
+    try:
+        far = spelled(str(URL(base).join(URL(link)))) if link else ""
+    except ValueError:
+        far = ""
+    assert found in {(), (far,)}
+    assert found or not far or "x" in link or ":" in link or link.startswith("//")
 
 
 @given(st.text(st.sampled_from("<a href='\"=>/!-b x&;:#?.%\\\n"), max_size=200))

@@ -154,10 +154,11 @@ class Frontier:
             return "scope"
         if depth > limits.depth:
             return "depth"
+        if len(self._depth) >= limits.most:
+            return "most"
         form = shape(key)
-        if is_endless(key) or (form and self._shapes[form] >= limits.variants):
-            return "variants"
-        return "most" if len(self._depth) >= limits.most else ""
+        many = bool(form) and self._shapes[form] >= limits.variants
+        return "variants" if many or is_endless(key) else ""
 
     def take(
         self, page: Observation, hints: Sequence[Observation] = ()
