@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from halflife import parts
 from halflife.belief import Belief
+from halflife.belief.hinted import Hinted
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
@@ -93,10 +94,16 @@ class Outlook:
 
 
 def belief(config: Config, store: Store) -> Belief:
-    """Return the belief that the policy goes by, with what earlier runs learned."""
+    """Return the belief that the policy goes by, with what earlier runs learned.
+
+    A belief in random changes heeds hints too, as far as they prove true.
+    """
     made = parts.strategy(config.policy.name, config.policy.objective).belief()
+    inner = made.inner if isinstance(made, Hinted) else made
+    if isinstance(inner, PoissonBelief):
+        inner.prior = memory.recall(store)
     if isinstance(made, PoissonBelief):
-        made.prior = memory.recall(store)
+        return Hinted(made, announced=False)
     return made
 
 
