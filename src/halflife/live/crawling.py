@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from halflife.sources.pages import Pages, SiteSettings
     from halflife.sources.site import Crawl, Frontier
 
+HOPS = 8  # requests that redirects may take besides what was asked for
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
 
 
@@ -186,19 +187,28 @@ async def turns(
 ) -> "Outcome":
     """Turn until no more pages are found, or the budget or ``most`` is spent.
 
-    Each turn brings pages that the next may look at; no page is looked at twice.
+    Each turn brings pages that the next may look at; no page is looked at twice. A
+    turn that was all redirects, and saw nothing, gets some more to see where they end.
     """
     began = keeper.since
     outcome = await keeper.turn(requests, told, since=began)
     last = outcome
-    while last.found and not keeper.eased:
+    while (last.found or _led_astray(last)) and not keeper.eased:
         room = keeper.allowance()
+        if _led_astray(last):
+            room = min(last.requests + HOPS, keeper.wallet.room(keeper.clock()))
         left = room if most is None else min(room, most - outcome.requests)
         if left <= 0:
             break
         last = await keeper.turn(left, told, since=began)
         outcome.add(last)
     return outcome
+
+
+def _led_astray(outcome: "Outcome") -> bool:
+    """Say whether requests were spent and not one page was seen, or failed."""
+    seen = outcome.total("looks") + outcome.total("failed")
+    return outcome.requests > 0 and seen == 0
 
 
 def owners(store: Store, sources: Iterable[SourceConfig]) -> Mapping[str, str]:
