@@ -33,6 +33,7 @@ from halflife.policies.sampling.sizes import (
 from halflife.replay import Replay
 from halflife.sources.recorded import Recording
 
+FEW = settings(max_examples=20)  # there are many policies
 NAMED = {n: s.policy for n, s in vars(sampling).items() if isinstance(s, Strategy)}
 OVERLAPPING = Filed({f"k{i}": [f"t{i % 3}", f"t{i % 4}"] for i in range(0, 100, 2)})
 POLICIES = NAMED | {
@@ -95,11 +96,13 @@ def turn(policy, view, requests, changed, seed=0):
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
 class TestEverySamplingPolicy:
+    @FEW
     @given(view=views(), requests=st.integers(0, 20))
     def test_stays_within_budget(self, policy, view, requests):
         plan = plan_of(policy, view, requests)
         assert view.cost[plan.rows].sum() <= requests
 
+    @FEW
     @given(view=views(most=40))
     def test_asks_only_for_what_is_ready_and_for_nothing_twice(self, policy, view):
         rows = plan_of(policy, view, 50).rows
@@ -107,11 +110,13 @@ class TestEverySamplingPolicy:
         assert not view.looked[rows].any()
         assert view.ready[rows].all()
 
+    @FEW
     @given(view=views())
     def test_gives_the_same_plan_for_the_same_view_and_seed(self, policy, view):
         first, second = (plan_of(policy, view, 5, 7) for _ in range(2))
         assert list(first) == list(second)
 
+    @FEW
     @given(view=views())
     def test_every_step_gives_a_reason_and_a_finite_gain(self, policy, view):
         for step in plan_of(policy, view, 50):
@@ -119,6 +124,7 @@ class TestEverySamplingPolicy:
             assert "\n" not in step.why
             assert np.isfinite(step.gain)
 
+    @FEW
     @given(view=views())
     def test_leaves_the_view_untouched(self, policy, view):
         fields = [f.name for f in dataclasses.fields(view)]
@@ -126,7 +132,7 @@ class TestEverySamplingPolicy:
         list(plan_of(policy, view, 5))
         assert all(np.array_equal(v, getattr(view, n)) for n, v in before.items())
 
-    @settings(max_examples=25)
+    @FEW
     @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 999))
     def test_a_turn_ends_and_spends_all_it_can(self, policy, n, requests, seed):
         view = seen_view(n, seed=seed)

@@ -1,4 +1,4 @@
-"""The worked example of sampling with correlation (papers/003, s. 2.3, Table 1).
+"""The worked example of sampling with correlation (s. 2.3, Table 1).
 
 Two sites of 100 pages and five categories of 40, 20 from each site; 100 requests.
 """

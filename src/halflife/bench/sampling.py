@@ -3,11 +3,11 @@
 ``python -m halflife.bench.sampling FOLDER [PICTURES]`` takes a folder with
 ``pages.parquet``, ``changes.parquet``, ``links.parquet`` and ``page_terms.parquet``.
 Each draw takes some sites and as many pages of each, and as many topics as sites, so
-that sampling by site and by topic have the same number of categories (papers/003,
-s. 5.2). Cycles are weeks, and a tenth of the pages can be looked at in each. Printed
-are ChangeRatio against the sample size (Fig. 1), against the number of topics a page
-is in (Fig. 2), and by policy (Table 3), as means over draws with intervals; PICTURES
-is a folder for charts of the first two.
+that sampling by site and by topic have the same number of categories, as section 5.2
+of the paper asks for. Cycles are weeks, and a tenth of the pages can be looked at in
+each. Printed are ChangeRatio against the sample size (Fig. 1), against the number of
+topics a page is in (Fig. 2), and by policy (Table 3), as means over draws with
+intervals; PICTURES is a folder for charts of the first two.
 """
 
 import json

@@ -3,8 +3,8 @@
 A few items of each category are looked at; the rest of the turn's requests goes
 to the categories in which most of them had changed. Categories are sites (Cho and
 Ntoulas, VLDB 2002) or sets of pages that change together, such as topics and
-folders (papers/003, Taleghani and Ugur-Ozekinci). docs/papers/
-sampling-with-correlation.md says which symbol of the paper is where.
+folders (Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with
+correlation"). docs/papers/sampling-with-correlation.md says which symbol is where.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
-from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.budget import Budget
@@ -83,7 +82,9 @@ class Sampling:
         """Return the next requests, best first, costing at most ``budget``."""
         if (view.ready & ~view.looked & ~view.held).any():
             new = np.where(view.held, -np.inf, view.weight)
-            return best(view, budget, new, view.weight, lambda _: "never seen yet")
+            reason = "never seen yet"
+            if plan := best(view, budget, new, view.weight, lambda _: reason):
+                return plan
         categories = covering(self.categories(view))
         draw = self.draw(view, categories, budget)
         need = draws.missing(draw, view, categories)
@@ -127,13 +128,12 @@ class Sampling:
         rank = ranks(worth, rng)
         of = best_category(categories, rank)
         stale = staleness(view)
+        weight = view.weight if self.weighted else np.ones(len(view))
         if self.inside == "odds":
-            gain = adjusted(stale, share, view, categories)
-            score = gain = gain * view.weight if self.weighted else gain
+            score = gain = weight * adjusted(stale, share, view, categories)
         else:
-            gain, value = worth[of], stale * view.weight if self.weighted else stale
-            value = value if self.inside == "staleness" else np.zeros(len(view))
-            score = _places(value, rng) - rank[of]
+            value = weight * stale if self.inside == "staleness" else 0.0 * stale
+            score, gain = _places(value, rng) - rank[of], worth[of]
         if self.spend == "proportional":
             left = self._quota(view, categories, worth, score, budget)
             score = np.where(left, score, -np.inf)
@@ -186,7 +186,8 @@ def _places(value: Floats, rng: np.random.Generator) -> Floats:
 
 def _why(categories: Categories, sample: Sample, of: Ints, row: int) -> str:
     category = int(of[row])
-    name, count = categories.names[category], sample.count[category]
+    name = " ".join(categories.names[category].split())
+    count = sample.count[category]
     if count <= 0:
         return f"{name}: not sampled in this turn"
     return f"{name}: {sample.mean[category]:.0%} of {count:.3g} sampled had changed"
@@ -202,17 +203,16 @@ def topic_sampling(
 ) -> Strategy:
     """Return sampling by fixed categories: the topics of each page, by its key.
 
-    A page may be in several categories or in none (papers/003, s. 3).
+    A page may be in several categories or in none (Taleghani and Ugur-Ozekinci, s. 3).
     """
     filed = Filed(categories)
     policy = Sampling(filed, spend, size, judge, inside)
+    plain = inside == "chance" and judge.by != "history"
     return Strategy(
-        policy, _belief(inside), "Sample topics, refresh those that change."
+        policy,
+        PlainRates if plain else PoissonBelief,
+        "Sample topics, refresh those that change.",
     )
-
-
-def _belief(inside: Inside) -> type[Belief]:
-    return PlainRates if inside == "chance" else PoissonBelief
 
 
 site_sampling = Strategy(

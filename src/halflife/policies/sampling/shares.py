@@ -25,7 +25,7 @@ class Judge:
     """How the changed share of a category is judged by its sample.
 
     Attributes:
-        by: The sample's share itself (``estimate``; papers/003, Algorithm 3), the
+        by: The sample's share itself (``estimate``; Algorithm 3), the
             ``lower`` or ``upper`` bound of its interval, or the mean of what is
             believed after it: with a prior common to all categories
             (``posterior``), or with what each one's items are believed to have

@@ -32,7 +32,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """sqrt(N r) in a category of average size (papers/003, s. 4.1).
+    """sqrt(N r) in a category of average size (Taleghani and Ugur-Ozekinci, s. 4.1).
 
     Attributes:
         scale: How samples are shared between categories of unequal size: ``even``;
