@@ -135,8 +135,9 @@ def _probe(path: Path, wish: Wish) -> list[Added]:
             good = {row.url for row in found if not row.trouble}
             known = {item.key: item for item in wiring.items(chosen)}
             store.add(known[url] for url in good)
-            seen = [o for url in good for o in looks.get(url, [])]
-            store.append(run, Looks.of(seen))
+            if wish.site is None:  # the start of a site waits for its links to be read
+                seen = [o for url in good for o in looks.get(url, [])]
+                store.append(run, Looks.of(seen))
         finally:
             store.finish(run, wiring.clock())
     return found
