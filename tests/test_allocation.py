@@ -26,6 +26,7 @@ from halflife.allocation import (
 from halflife.allocation.curves import inverse_gamma
 from halflife.allocation.randomised import lambdacrawl
 from halflife.bench import allocate as bench
+from halflife.bench import lambdacrawl as published
 from halflife.models.poisson import Exponential, GammaSurvival
 
 OBJECTIVES = ("freshness", "age", "harmonic")
@@ -460,11 +461,23 @@ def test_the_published_bisection_finds_the_price_of_random_looks():
     rng = np.random.default_rng(3)
     rate, weight = rng.lognormal(-2, 1.5, 50), 1e4 * rng.integers(1, 20, 50)
     ours = lambdacrawl(rate, 10.0, weight=weight)
-    for total in (bench.by_page, bench.at_once):
-        price = bench.bisection(rate, weight, 10.0, total)
+    for total in (published.by_page, published.at_once):
+        price = published.bisection(rate, weight, 10.0, total)
         assert price == pytest.approx(ours.price, abs=0.2)
-    looks = bench.by_bisection(rate, weight, 10.0)
+    looks = published.by_bisection(rate, weight, 10.0)
     assert looks == pytest.approx(ours.frequency, rel=1e-4)
+
+
+def test_the_published_search_over_splits_comes_near_one_price_for_all():
+    rng = np.random.default_rng(3)
+    rate, weight = rng.lognormal(-2, 1.5, 50), 1e4 * rng.integers(1, 20, 50)
+    told = rng.random(50) < 0.3
+    ours = lambdacrawl(rate, 6.0, weight=weight, complete=told)
+    looks, chance = published.mixed(rate, weight, told, 6.0)
+    assert chance == pytest.approx(ours.chance[told], rel=0.05)
+    assert looks == pytest.approx(ours.frequency[~told], rel=0.05)
+    spent = looks.sum() + (chance * rate[told]).sum()
+    assert spent == pytest.approx(6.0, rel=1e-3)
 
 
 def test_the_rival_finds_the_same_schedule():

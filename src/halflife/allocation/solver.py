@@ -413,17 +413,25 @@ def value_of(given: Columns, frequency: Floats, objective: Objective) -> float:
     matters = given.weight > 0
     if not matters.any():
         return 1.0 if objective == "freshness" else 0.0
-    f = frequency[matters]
-    rate = np.where(given.pace > 0, given.rate, 0.0)[matters]
-    g = given.shape[matters] if given.bent else 1.0
-    if objective == "freshness":
-        each = mean_freshness(f, rate, g)
-    elif objective == "age":
-        each = mean_age(f, rate, g)
-    else:
-        each = mean_harmonic(f, rate)
-    weight = given.weight[matters]
-    return float((weight * each).sum() / weight.sum())
+    shape = given.shape if given.bent else None
+    total = 0.0
+    for start in range(0, given.rate.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        pace, weight = given.pace[rows], given.weight[rows]
+        g = 1.0 if shape is None else shape[rows]
+        rate = np.where(pace > 0, given.rate[rows], 0.0)
+        each = _mean(objective, frequency[rows], rate, g)
+        total += float((weight * np.where(weight > 0, each, 0.0)).sum())
+    return total / float(given.weight.sum())
+
+
+def _mean(
+    objective: Objective, frequency: Floats, rate: Floats, shape: Floats | float
+) -> Floats:
+    if objective == "harmonic":
+        return mean_harmonic(frequency, rate)
+    mean = mean_freshness if objective == "freshness" else mean_age
+    return mean(frequency, rate, shape)
 
 
 def _bent_freshness(given: Columns, frequency: Floats, price: float) -> float:
