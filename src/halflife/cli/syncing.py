@@ -193,7 +193,7 @@ async def _sync(
                 def told(looks: "Looks") -> None:
                     advance(len(looks), "")
 
-                if crawling.sites(chosen):
+                if keeper.crawls:
                     work = crawling.turns(keeper, requests, most, told)
                 else:
                     work = keeper.turn(requests, told)

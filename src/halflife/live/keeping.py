@@ -86,6 +86,8 @@ class Keeper:
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
         self.eased = False
+        sites = {source.name for source in crawling.sites(config.source)}
+        self.crawls = not sites.isdisjoint(run.sources)
 
     @property
     def since(self) -> float:
@@ -203,7 +205,8 @@ async def run_until_stopped(
         while not stop.asked.is_set() and not lease.done():
             requests = keeper.allowance()
             if requests:
-                work = keeper.turn(requests)
+                turn = crawling.turns if keeper.crawls else Keeper.turn
+                work = turn(keeper, requests)
                 outcome = await until_stopped(work, stop, keeper.ease)
                 if outcome is not None:
                     told(outcome)

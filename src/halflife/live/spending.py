@@ -62,10 +62,12 @@ class Wallet:
     def offer(self, now: float, evidence: Evidence, *, everything: bool = False) -> int:
         """Return the requests that a sync may spend now.
 
-        Items never seen are looked at as soon as the window has room for them, with
-        one request more for the robots.txt of each of their hosts.
+        Items never tried are looked at as soon as the window has room for them, with
+        one request more for the robots.txt of each of their hosts. One that was tried
+        in vain waits its turn, or pages that are forbidden would keep the door open.
         """
-        wanted = np.flatnonzero((evidence.looks == 0) | everything)
+        untried = (evidence.looks == 0) & (evidence.failures == 0)
+        wanted = np.flatnonzero(untried | everything)
         hosts = np.unique(evidence.group[wanted]).size
         return min(max(self.income(now), wanted.size + hosts), self.room(now))
 
