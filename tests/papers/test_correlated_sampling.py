@@ -7,47 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from halflife.belief.plain import PlainRates
+from halflife.bench.sampling_example import (
+    CHANGES,
+    by_site,
+    by_topic,
+    example,
+    ratios,
+)
 from halflife.metrics.intervals import mean_interval
-from halflife.policies import Strategy
-from halflife.policies.sampling import Sampling, topic_sampling
-from halflife.policies.sampling.sizes import Fixed
-from halflife.replay import Replay
-from halflife.sources.recorded import Recording
-
-CHANGES = {"A": (20, 20, 20, 10, 0), "B": (20, 10, 0, 0, 0)}
-SEEDS = 300
-
-
-def example(times=1):
-    """The example, each page ``times`` over; all that changes does so by day 1."""
-    pages = [
-        (f"{site}/C{c}/{page}", site, page < times * changed)
-        for site, row in CHANGES.items()
-        for c, changed in enumerate(row, start=1)
-        for page in range(times * 20)
-    ]
-    keys, group, changed = zip(*pages, strict=True)
-    start = np.concatenate([[0], np.cumsum(changed)])
-    n = len(keys)
-    recording = Recording(
-        keys, start, np.full(start[-1], 0.5), np.ones(n), np.full(n, -np.inf),
-        np.full(n, np.inf), group,
-    )  # fmt: skip
-    return Replay(recording, 100.0 * times, 0.0, 2.0, ticks=1)
-
-
-def by_site(samples, **options):
-    return Strategy(Sampling(size=Fixed(samples), **options), PlainRates)
-
-
-def by_topic(replay, samples, **options):
-    topics = {key: (key.split("/")[1],) for key in replay.recording.keys}
-    return topic_sampling(topics, size=Fixed(samples), **options)
-
-
-def ratios(replay, strategy, seeds=SEEDS):
-    return np.array([replay.score(strategy, s).change_ratio for s in range(seeds)])
 
 
 @pytest.fixture(scope="module")
