@@ -34,7 +34,8 @@ class TopicBook:
     Args:
         k: Topics a page is filed under at most.
         jump: The surfer's chance of a jump at each step.
-        tolerance: A page's rest on a term, over d, that is left to lie.
+        tolerance: Rest of a page on a term that is left to lie, as a share of what it
+            gives a page to hold the term itself.
         in_links: Links to a page that count, the first ones met; None for all.
         vocabulary: Terms that may be topics; None for any.
 
@@ -51,7 +52,7 @@ class TopicBook:
         *,
         k: int = TOPICS,
         jump: float = JUMP,
-        tolerance: float = 1e-4,
+        tolerance: float = 0.1,
         in_links: int | None = None,
         vocabulary: Collection[str] | None = None,
     ) -> None:
@@ -66,6 +67,9 @@ class TopicBook:
         self._rest: dict[str, Credit] = {}  # r
         self._leads: dict[str, tuple[tuple[str, ...], int]] = {}  # links that count, O
         self._met: dict[str, int] = {}  # links to a page so far
+        self._least = jump * tolerance
+        self._over: dict[str, dict[str, None]] = {}  # terms to be passed on
+        self._queue: deque[str] = deque()  # the pages of these
 
     def download(
         self, page: str, terms: Iterable[str], links: Iterable[str]
@@ -83,7 +87,7 @@ class TopicBook:
         self._enter(page, links)
         self._pass_on(page, self._credit.get(page, {}))
         self._add(page, dict.fromkeys(own, self.jump))
-        self.settle([page, *self._leads[page][0]])
+        self.settle()
         self.filed[page] = self.topics(page)
         return self.filed[page]
 
@@ -114,22 +118,20 @@ class TopicBook:
         item = np.array([i for _, i in filed], np.intp)
         return Categories.of_pairs(names, category, item, len(rows))
 
-    def settle(
-        self, pages: Iterable[str] | None = None, tolerance: float | None = None
-    ) -> None:
-        """Push rests about until none of the pages reached has more than tolerance."""
-        least = self.jump * (self.tolerance if tolerance is None else tolerance)
-        waiting = deque(self._rest if pages is None else pages)
-        while waiting:
-            page = waiting.popleft()
-            rest = self._rest.get(page, {})
-            moved = {t: share for t, share in rest.items() if share > least}
-            if moved:
-                for term in moved:
-                    del rest[term]
-                _credit(self._credit.setdefault(page, {}), moved)
-                self._pass_on(page, moved)
-                waiting.extend(self._leads.get(page, ((), 0))[0])
+    def settle(self, tolerance: float | None = None) -> None:
+        """Push rests about until none is above the tolerance, or a finer one."""
+        usual = self._least
+        if tolerance is not None:
+            self._least = min(usual, self.jump * tolerance)
+            for page, rest in self._rest.items():
+                self._await(page, rest)
+        while self._queue:
+            page = self._queue.popleft()
+            rest = self._rest[page]
+            moved = {term: rest.pop(term) for term in self._over.pop(page)}
+            _credit(self._credit.setdefault(page, {}), moved)
+            self._pass_on(page, moved)
+        self._least = usual
 
     def error(self) -> float:
         """Return the most by which any term's Q is off, summed over all pages."""
@@ -162,7 +164,18 @@ class TopicBook:
                 self._add(target, passed)
 
     def _add(self, page: str, credit: Credit) -> None:
-        _credit(self._rest.setdefault(page, {}), credit)
+        rest = self._rest.setdefault(page, {})
+        _credit(rest, credit)
+        self._await(page, {term: rest[term] for term in credit})
+
+    def _await(self, page: str, rest: Credit) -> None:
+        """Put a page in the queue if some of its rest is to be passed on."""
+        over = {term: None for term, share in rest.items() if share > self._least}
+        if over and page not in self._over:
+            self._queue.append(page)
+            self._over[page] = over
+        elif over:
+            self._over[page].update(over)
 
 
 def _credit(account: Credit, more: Credit) -> None:
