@@ -84,7 +84,7 @@ def bias_reduced(counts: Counts) -> Floats:
     for looks at even intervals, here with their mean.
     """
     quiet = np.maximum(counts.gaps - counts.changes, 0.0)
-    changes_a_gap = -np.log((quiet + 0.5) / (counts.gaps + 0.5))
+    changes_a_gap = np.log((counts.gaps + 0.5) / (quiet + 0.5))
     return ratio(changes_a_gap * counts.gaps, counts.days)
 
 
