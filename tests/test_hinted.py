@@ -1,7 +1,7 @@
 """Belief in hints: laws, learning, and the live loop on sites that tell and lie."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from halflife.belief import view_of
 from halflife.belief.hinted import Hinted, expected, stretched
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
+from halflife.bench import hints
 from halflife.bench.population import poisson_recording
 from halflife.budget import Budget
 from halflife.config import Config
@@ -285,3 +286,36 @@ def test_a_site_whose_map_always_says_now_is_not_hammered(tmp_path):
 
     lied, told = asyncio.run(scene())
     assert lied < 2.0 * told
+
+
+# The bench
+
+
+def test_the_table_of_bounds_has_every_recall_and_precision():
+    table = hints.bounds(items=60)
+    assert [row["recall"] for row in table["rows"]] == list(hints.RECALLS)
+    cells = [v for row in table["rows"] for v in row["bounds"].values()]
+    assert len(cells) == 12
+    assert table["blind"] < min(cells) < max(cells) < table["perfect"]
+
+
+def test_thinned_recordings_keep_each_page_s_changes():
+    whole = poisson_recording(np.geomspace(0.1, 1.0, 30), np.ones(30), 20.0, 1)
+    part = hints.thinned(replace(whole, group=("x", "y") * 15), 7)
+    assert part.keys == whole.keys[::7]
+    assert part.group == ("x", "y", "x", "y", "x")
+    for i, row in enumerate(range(0, 30, 7)):
+        mine = part.at[part.start[i] : part.start[i + 1]]
+        assert (
+            mine.tolist() == whole.at[whole.start[row] : whole.start[row + 1]].tolist()
+        )
+
+
+def test_hints_on_made_up_pages_are_measured_against_the_bound():
+    rows = hints.made_up(items=20, seeds=2, days=35.0)
+    assert len(rows) == len(hints.MADE_UP)
+    for row in rows:
+        assert 0 < row["bound"] <= 1
+        assert row["index"]["gain"]["mean"] == 0.0
+        gain = row["ncis"]["gain"]
+        assert gain["low"] <= gain["mean"] <= gain["high"]

@@ -6,7 +6,7 @@ announces, and k, what a hint is worth, is learned group by group. The view tell
 as exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exactly
 that is e = t + k s / a, the effective age of ``allocation.signals``; for a rate known
 up to a Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is
-e = (b + t) exp(k s / shape) - b.
+e = t + (b + t) (exp(k s / shape) - 1).
 """
 
 from dataclasses import replace
@@ -250,9 +250,9 @@ def stretched(survival: Survival, exposure: Floats, load: Floats) -> Floats:
     if not some.any():
         return exposure
     if isinstance(survival, GammaSurvival):
-        b = survival.exposure
-        grown = np.exp(np.minimum(load / survival.shape, 50.0))
-        after = (b + exposure) * grown - b
+        grown = np.expm1(np.minimum(load / survival.shape, 50.0))
+        lived = np.where(some, survival.exposure + exposure, 0.0)
+        after = exposure + lived * grown
     elif isinstance(survival, Exponential):
         after = exposure + load / np.maximum(survival.rate, _SLOWEST)
     else:

@@ -49,7 +49,7 @@ REAL = (
     (1.0, 0.6, 0.2),
     (1.0, 0.3, 0.5),
 )  # share of pages told of, recall, precision
-EVERY = 12  # of the real pages one in so many is replayed
+EVERY = 24  # of the real pages one in so many is replayed
 BUDGET = 0.01  # requests a day for each page
 
 
@@ -80,7 +80,7 @@ def worth(precision: float) -> float:
     return min(-float(np.log(max(1.0 - precision, 1e-12))), MOST_WORTH)
 
 
-def made_up(items: int = 500, seeds: int = 3, days: float = 90.0) -> list[Any]:
+def made_up(items: int = 300, seeds: int = 3, days: float = 75.0) -> list[Any]:
     """Return freshness on Poisson pages, rates and trust learned from nothing."""
     rows = []
     for recall, precision in MADE_UP:
