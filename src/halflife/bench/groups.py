@@ -91,7 +91,7 @@ def compare(recording: Recording, graph: LinkGraph, end: float) -> list[dict[str
                 "grouping": name,
                 "cpu_seconds": seconds,
                 "groups": len(made),
-                "median_size": float(np.median(made.size)),
+                "median_size": float(np.median(made.size)) if len(made) else 0.0,
                 "pages": int(np.unique(made.item).size),
                 "chance": chance,
                 "lift": chance / base,
