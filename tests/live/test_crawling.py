@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from halflife.live import crawling, wiring
+from halflife.live import crawling
 from halflife.observation import Seen
 from halflife.stores.sqlite import SqliteStore
 from site_parts import BEGAN, html, running, settings, sync, town
@@ -211,5 +211,6 @@ def test_a_plan_says_which_link_led_to_a_page(site, tmp_path):
     config = settings(site, tmp_path, "variants = 6")
     sync(config, most=2)
     with opened(config) as store:
-        seen = wiring.outlook(config, store, config.source)
-    assert seen.found_by[f"{site.url}/f0/"] == f"{site.url}/"
+        found_by = crawling.found_by(store, config.source)
+    assert found_by[f"{site.url}/f0/"] == f"{site.url}/"
+    assert f"{site.url}/" not in found_by

@@ -1,7 +1,7 @@
 """The answers that verbs print, as plain values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -67,19 +67,24 @@ def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, obj
     }
 
 
-def plan_rows(seen: Outlook, most: int) -> list[dict[str, object]]:
-    """Return the next looks, best first."""
+def plan_rows(
+    seen: Outlook, most: int, found_by: Mapping[str, str] | None = None
+) -> list[dict[str, object]]:
+    """Return the next looks, best first.
+
+    ``found_by`` has the pages that link to pages never seen.
+    """
     steps = seen.policy(seen.view, Budget(most), np.random.default_rng(0))[:most]
     keys = [step.request.key for step in steps]
     return [
-        {"gain": step.gain, "item": key, "why": _found(seen, key) + step.why}
+        {"gain": step.gain, "item": key, "why": _found(found_by, key) + step.why}
         for key, step in zip(keys, steps, strict=True)
     ]
 
 
-def _found(seen: Outlook, key: str) -> str:
+def _found(found_by: Mapping[str, str] | None, key: str) -> str:
     """Say how a page that nobody has seen became known."""
-    page = seen.found_by.get(key)
+    page = (found_by or {}).get(key)
     return f"found by a link from {page}, " if page else ""
 
 

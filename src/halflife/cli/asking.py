@@ -88,13 +88,14 @@ def show_plan(
     """Show the looks that a sync would spend its next requests on."""
     from halflife.cli import show
     from halflife.cli.answers import plan_rows
-    from halflife.live import wiring
+    from halflife.live import crawling, wiring
     from halflife.live.spending import Wallet
 
     with wiring.reading(config) as store:
         seen = wiring.outlook(config, store, chosen)
         budget = Wallet(store, config.budget).offer(seen.now, seen.evidence)
-    rows = plan_rows(seen, most if most is not None else budget)
+        found_by = crawling.found_by(store, chosen)
+    rows = plan_rows(seen, most if most is not None else budget, found_by)
     if json:
         show.emit({"at": show.date(seen.now), "requests": budget, "results": rows})
     else:

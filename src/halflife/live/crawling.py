@@ -54,7 +54,6 @@ class Progress:
         known: Pages known.
         fetched: Pages that were looked at with success.
         frontier: Pages known and never seen.
-        links: Links between them.
         duplicates: Pages that are the same as one known before.
         note: What keeps it from going on; empty if nothing does.
 
@@ -64,7 +63,6 @@ class Progress:
     known: int
     fetched: int
     frontier: int
-    links: int
     duplicates: int
     note: str = ""
 
@@ -72,15 +70,14 @@ class Progress:
         """Return it in a line."""
         said = (
             f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
-            f"{self.frontier} found and never seen, {self.links} links, "
-            f"{self.duplicates} duplicates"
+            f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
         return f"{said}; {self.note}" if self.note else said
 
 
 def progress(store: Store, source: SourceConfig) -> Progress:
     """Return how far the crawl of a site has come."""
-    evidence, links = store.evidence([source.name]), store.links([source.name])
+    evidence = store.evidence([source.name])
     held = int(np.count_nonzero(evidence.looks))
     present = evidence.seen == Seen.PRESENT
     copies = int(present.sum()) - len(set(evidence.digest[present]))
@@ -88,9 +85,7 @@ def progress(store: Store, source: SourceConfig) -> Progress:
     if len(evidence) >= source.most:
         note = f"the limit of {source.most} pages is reached: set most higher for more"
     frontier = len(evidence) - held
-    return Progress(
-        source.name, len(evidence), held, frontier, links.to.size, copies, note
-    )
+    return Progress(source.name, len(evidence), held, frontier, copies, note)
 
 
 def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
@@ -98,9 +93,10 @@ def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
     found: dict[str, str] = {}
     for source in sites(sources):
         evidence, links = store.evidence([source.name]), store.links([source.name])
-        page, new = links.page, evidence.looks == 0
-        for place in np.flatnonzero(new[links.to])[::-1]:
-            found[links.keys[links.to[place]]] = links.keys[page[place]]
+        places = np.flatnonzero((evidence.looks == 0)[links.to])
+        to, first = np.unique(links.to[places], return_index=True)
+        page = links.page[places[first]]
+        found |= {links.keys[i]: links.keys[j] for i, j in zip(to, page, strict=True)}
     return found
 
 

@@ -4,7 +4,7 @@ What only reading verbs need is here, and nothing that is slow to import.
 """
 
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -82,7 +82,6 @@ class Outlook:
         view: What follows from it.
         now: The time of the view.
         policy: The rule that spends the budget.
-        found_by: For a page never seen, the page that links to it.
 
     """
 
@@ -90,7 +89,6 @@ class Outlook:
     view: View
     now: float
     policy: Policy
-    found_by: Mapping[str, str]
 
 
 def belief(config: Config, store: Store) -> Belief:
@@ -120,5 +118,4 @@ def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Ou
         crawling.belief(belief(config, store), sources)(evidence, now, now),
         now,
         crawling.policy(policy, sources, lambda key: owners.get(key, "")),
-        crawling.found_by(store, sources),
     )

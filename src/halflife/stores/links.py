@@ -3,9 +3,11 @@
 import json
 import sqlite3
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
+from halflife.arrays import Ints
 from halflife.links import Links
 from halflife.observation import Looks, Observation, Outgoing
 
@@ -30,10 +32,7 @@ _CHOSEN = (
 )
 _KEYS = f"SELECT id, key FROM item WHERE id IN {_CHOSEN} ORDER BY id"  # noqa: S608  (constants)
 _LINKED = f"SELECT item, same, rules FROM linked WHERE item IN {_CHOSEN}"  # noqa: S608
-_LINKS = f"""
-SELECT page, target FROM link WHERE page IN {_CHOSEN} AND target IN {_CHOSEN}
-ORDER BY page, target
-"""  # noqa: S608
+_LINKS = "SELECT page, target FROM link"
 _ADD = """
 INSERT INTO link SELECT ?1, id FROM item
 WHERE key IN (SELECT value FROM json_each(?2))
@@ -81,14 +80,23 @@ def read(db: sqlite3.Connection, sources: Sequence[str]) -> Links:
     number = np.array([i for i, _ in items], dtype=np.intp)
     row = {i: at for at, (i, _) in enumerate(items)}
     linked = db.execute(_LINKED, chosen).fetchall()
-    pairs = np.array(db.execute(_LINKS, chosen).fetchall(), dtype=np.intp)
-    page, target = np.searchsorted(number, pairs.reshape(-1, 2)).T
     return Links.of_columns(
         tuple(key for _, key in items),
-        (page, target),
+        _edges(db, number),
         {row[i]: row[same] for i, same, _ in linked if same in row},
         {row[i]: rules for i, _, rules in linked},
     )
+
+
+def _edges(db: sqlite3.Connection, number: Ints) -> tuple[Ints, Ints]:
+    """Read the links between items of these numbers, which ascend, as their rows."""
+    ends = chain.from_iterable(db.execute(_LINKS))
+    pairs = np.fromiter(ends, dtype=np.int64).reshape(-1, 2)
+    if number.size == 0:
+        return pairs[:0, 0], pairs[:0, 1]
+    rows = np.minimum(np.searchsorted(number, pairs), number.size - 1)
+    page, target = rows[(number[rows] == pairs).all(axis=1)].T
+    return page, target
 
 
 def of_memory(keys: Sequence[str], out: Mapping[str, Outgoing]) -> Links:
