@@ -268,3 +268,17 @@ def test_the_bench_prints_a_row_for_every_estimator(monkeypatch):
     assert len(rows) == len(bench.ESTIMATORS) * len(bench.POPULATIONS)
     told = bench.table(rows, "bimodal").splitlines()
     assert len(told) == len(bench.ESTIMATORS) + 2
+
+
+def test_pages_in_another_order_change_at_the_same_moments(replay):
+    recording = replay.recording
+    other = bench.shuffled(recording, np.random.default_rng(0))
+    assert other.keys != recording.keys
+    for row in range(0, 120, 7):
+        key = other.keys[row]
+        mine = recording.keys.index(key)
+        moments = (
+            r.at[r.start[i] : r.start[i + 1]]
+            for r, i in ((other, row), (recording, mine))
+        )
+        np.testing.assert_array_equal(*moments)

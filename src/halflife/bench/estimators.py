@@ -8,7 +8,8 @@ on both sides, so that an item which never changes costs a finite error. With
 
 ``python -m halflife.bench.estimators FOLDER`` replays the recorded sites in a folder
 under each strategy of ``halflife.policies.learned`` instead, and under the freshness
-index on the usual belief, and prints the freshness that each reached.
+index on the usual belief, and prints the freshness that each reached, with pages in
+three orders.
 """
 
 import json
@@ -41,6 +42,7 @@ from halflife.policies import Strategy, learned
 from halflife.policies.index import freshness
 from halflife.replay import Replay
 from halflife.sources.histories import load
+from halflife.sources.recorded import Recording
 
 SLOWEST, FASTEST = 1e-3, 20.0
 HOSTS, ITEMS, SEEDS = 20, 400, 20
@@ -171,12 +173,34 @@ def table(rows: list[dict[str, Any]], kind: str) -> str:
     return "\n".join(lines)
 
 
+def shuffled(recording: Recording, rng: np.random.Generator) -> Recording:
+    """Return the same items in another order, without their hints.
+
+    Equal gains fall to the earlier row, so which pages are tried first depends on it.
+    """
+    order = rng.permutation(len(recording))
+    count = np.diff(recording.start)[order]
+    start = np.concatenate([[0], np.cumsum(count)])
+    moved = np.repeat(recording.start[order] - start[:-1], count)
+    names, groups = np.array(recording.keys), np.array(recording.group)
+    return Recording(
+        keys=tuple(names[order].tolist()),
+        start=start,
+        at=recording.at[moved + np.arange(moved.size)],
+        weight=recording.weight[order],
+        born=recording.born[order],
+        died=recording.died[order],
+        group=tuple(groups[order].tolist()) if groups.size else (),
+    )
+
+
 def replayed(
-    folder: Path, shares: tuple[float, ...] = (0.01, 0.02)
+    folder: Path, shares: tuple[float, ...] = (0.01, 0.02), orders: int = 3
 ) -> list[dict[str, Any]]:
     """Return how each strategy did on recorded sites, by budget as a share of pages.
 
-    One tick a day over 360 days, of which the first 60 are not scored.
+    One tick a day over 360 days, of which the first 60 are not scored; each of
+    ``orders`` replays has the pages in an order of its own.
     """
     history = load(folder, days=360.0)
     rivals = {"freshness": freshness} | {
@@ -186,14 +210,21 @@ def replayed(
     }
     rows = []
     for share in shares:
-        budget = share * len(history.recording)
-        replay = Replay(
-            history.recording, budget, history.begin, history.end, ticks=1, warm=60.0
-        )
+        replays = [
+            Replay(
+                shuffled(history.recording, np.random.default_rng(1 + order)),
+                share * len(history.recording),
+                history.begin,
+                history.end,
+                ticks=1,
+                warm=60.0,
+            )
+            for order in range(orders)
+        ]
         for name, strategy in rivals.items():
-            score = replay.score(strategy)
-            row = {"policy": name, "budget": share, "freshness": score.freshness}
-            rows.append(row | {"age": score.age, "starved": score.starved})
+            reached = np.array([r.score(strategy).freshness for r in replays])
+            told = mean_interval(reached)._asdict()
+            rows.append({"policy": name, "budget": share, "freshness": told})
     return rows
 
 
