@@ -232,6 +232,7 @@ def _row(name: str, ratios: list[float], plain: np.ndarray[Any, Any]) -> Row:
         "change_ratio": ratio._asdict(),
         "over_round_robin": more._asdict(),
         "draws": len(ratios),
+        "each": ratios,
     }
 
 
