@@ -112,7 +112,7 @@ def _told(recording: Recording, graph: LinkGraph) -> dict[str, Grouping]:
     }
 
 
-def online(graph: LinkGraph, pages: int) -> dict[str, float]:
+def online(graph: LinkGraph, pages: int, tolerance: float = 0.1) -> dict[str, float]:
     """Return what it takes to file the first pages as they are downloaded.
 
     ``filed`` and ``refiled`` are the mean likeness |A and B| / |A or B| of a page's
@@ -133,7 +133,7 @@ def online(graph: LinkGraph, pages: int) -> dict[str, float]:
         links.source.tolist(), links.target.tolist(), strict=True
     ):
         leads[source].append(str(target))
-    book = TopicBook()
+    book = TopicBook(tolerance=tolerance)
     begin = process_time()
     for page in range(pages):
         book.download(str(page), on[page], leads[page])
@@ -177,6 +177,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m halflife.bench.groups")
     parser.add_argument("sites", type=Path, nargs="?", help="a recorded history")
     parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--tolerance", type=float, default=0.1, help="of the book")
     asked = parser.parse_args(arguments)
     told: dict[str, Any]
     if asked.sites is None:
@@ -185,7 +186,8 @@ def main(arguments: list[str] | None = None) -> None:
         recorded = load(asked.sites)
         graph = load_graph(asked.sites, recorded.recording)
         rows = compare(recorded.recording, graph, recorded.end)
-        filed = online(graph, min(ONLINE, len(recorded.recording)))
+        pages = min(ONLINE, len(recorded.recording))
+        filed = online(graph, pages, asked.tolerance)
         told = {
             "pages": len(recorded.recording),
             "groupings": rows,
