@@ -11,6 +11,7 @@ from contracts.views import view_of, views
 from halflife.budget import Budget
 from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.index import Index
+from halflife.policies.ncis import HintedIndex, greedy_ncis
 from halflife.policies.simple import (
     heaviest_unseen,
     most_missed,
@@ -28,6 +29,8 @@ POLICIES = {
     "heaviest unseen": heaviest_unseen,
     "due first": due_first,
     "due by chance": due_by_chance,
+    "by hints": greedy_ncis,
+    "index by hints": HintedIndex(),
     "index with all its terms": Index("age", extra=2.0, shortest=1.0, longest=4.0),
 }
 
