@@ -1,0 +1,1 @@
+"""Summaries of databases that answer only queries."""

@@ -1,0 +1,1 @@
+"""Which databases to send a query to."""

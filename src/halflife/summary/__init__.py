@@ -1,0 +1,32 @@
+"""Content summaries of text databases: how many documents contain each word."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of one database's words.
+
+    Attributes:
+        words: The words, sorted.
+        count: Documents of the database believed to contain each of them, f(w, D).
+        size: Documents in the database, |D|.
+        sampled: Documents that were read to know it; ``size`` if all were.
+
+    """
+
+    words: tuple[str, ...]
+    count: Floats
+    size: float
+    sampled: int
+
+    @classmethod
+    def of(cls, counts: Mapping[str, float], size: float, sampled: int) -> "Summary":
+        """Return the summary with these document frequencies."""
+        words = tuple(sorted(counts))
+        return cls(words, np.array([counts[w] for w in words]), size, sampled)
