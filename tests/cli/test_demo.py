@@ -1,8 +1,13 @@
 import json
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+
+from halflife.demo.run import Options, run
+from halflife.live import wiring
 
 WORDS = ["--pages", "40", "--days", "12", "--budget", "0.25", "--seed", "3"]
 
@@ -52,6 +57,22 @@ def test_the_demo_is_the_same_every_time(shown, here, asked):
     _, again = asked("demo", *WORDS, "--keep", here / "again")
     assert again["freshness"] == pytest.approx(shown["freshness"], abs=1e-6)
     assert again["requests"] == shown["requests"]
+
+
+def test_the_demo_is_the_same_on_any_date(here, monkeypatch):
+    ends = []
+    for now in (20407.1, 21555.9):
+        monkeypatch.setattr(wiring, "clock", lambda now=now: now)
+        options = Options(40, 12, 0.25, seed=3, folder=here / str(now))
+        ends.append(run(options, lambda *_: None))
+    assert ends[0].kept == ends[1].kept
+    assert ends[0].rivals == pytest.approx(ends[1].rivals)
+
+
+def test_the_demo_asks_for_one_page_after_the_other(shown):
+    # Which of two answers comes first would else depend on the machine's load.
+    settings = tomllib.loads(Path(shown["config"]).read_text())
+    assert settings["fetch"]["concurrency"] == 1
 
 
 def test_the_demo_overwrites_nothing(here, fails):

@@ -50,6 +50,7 @@ objective = "{objective}"
 
 [fetch]
 delay = 0.0
+concurrency = 1  # what is learned first decides: one by one, each run is the same
 
 [[source]]
 name = "demo"
@@ -140,9 +141,10 @@ class Hands:
 def run(options: Options, advance: Callable[[int, str], None]) -> Report:
     """Run the demo; ``advance`` hears of every sync and of every rival."""
     start = perf_counter()
-    # It ends now, so that what it leaves behind is as old as it says.
-    began = np.floor(wiring.clock() * TICKS) / TICKS - options.days
-    world = build(options.seed, options.pages, options.days, float(began))
+    # It ends today, so that what it leaves behind is about as old as it says. It
+    # begins at midnight: maps tell the day, and days must not depend on the hour.
+    began = float(np.floor(wiring.clock())) - options.days
+    world = build(options.seed, options.pages, options.days, began)
     folder = _folder(options.folder)
     with running(world) as site:
         config = _settle(folder, options, site)
