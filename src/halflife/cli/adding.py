@@ -14,46 +14,55 @@ if TYPE_CHECKING:
     from halflife.live.probing import Added
 
 
+Urls = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[URL]...", help="Pages or maps; the name of a site."),
+]
+Site = Annotated[
+    str | None, typer.Option(metavar="URL", help="Begin here and follow links.")
+]
+Scope = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="host|folder|PATTERN", help="How far links lead [default: host]."
+    ),
+]
+Depth = Annotated[
+    int | None, typer.Option(min=0, help="Links from the start, at most.")
+]
+Most = Annotated[int | None, typer.Option(min=1, help="Pages of the site, at most.")]
+SourceName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Source [default: the host].")
+]
+Weight = Annotated[
+    float | None, typer.Option(help="How much fresh copies of the source matter.")
+]
+Listed = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="A file with one URL a line."),
+]
+Check = Annotated[
+    bool, typer.Option("--check/--no-check", help="Look at each URL once first.")
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CIDR", help="A network that need not be public."),
+]
+
+
 @app.command()
 def add(  # noqa: PLR0913  (each is an option)
-    urls: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[URL]...", help="Pages or maps; the name of a site."),
-    ] = None,
+    urls: Urls = None,
     *,
-    site: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Begin here and follow links."),
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="host|folder|PATTERN", help="How far links lead [default: host]."
-        ),
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option(min=0, help="Links from the start, at most.")
-    ] = None,
-    most: Annotated[
-        int | None, typer.Option(min=1, help="Pages of the site, at most.")
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Source [default: the host].")
-    ] = None,
-    weight: Annotated[
-        float | None, typer.Option(help="How much fresh copies of the source matter.")
-    ] = None,
-    listed: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="FILE", help="A file with one URL a line."),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Look at each URL once first.")
-    ] = True,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CIDR", help="A network that need not be public."),
-    ] = None,
+    site: Site = None,
+    scope: Scope = None,
+    depth: Depth = None,
+    most: Most = None,
+    source: SourceName = None,
+    weight: Weight = None,
+    listed: Listed = None,
+    check: Check = True,
+    allow: Allow = None,
     dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
@@ -66,12 +75,11 @@ def add(  # noqa: PLR0913  (each is an option)
     told = {name: value for name, value in limits.items() if value is not None}
     if site is None:
         _only_for_sites(told)
-        found = probing.gathered(urls or [], listed)
-        wish = probing.Wish(found, source, weight, tuple(allow or ()))
+        found, crawl = probing.gathered(urls or [], listed), None
     else:
         source = _named(urls or [], listed, source)
-        found = probing.gathered([site], None)
-        wish = probing.Wish(found, source, weight, tuple(allow or ()), told)
+        found, crawl = probing.gathered([site], None), told
+    wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
     path = Config.find(config)
     if dry_run:
         added = probing.preview(path, wish)
