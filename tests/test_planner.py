@@ -39,6 +39,7 @@ def view_of(n, seed, never=0.05):
         ready=rng.random(n) < 0.95,
         due=np.zeros(0),
         exposure=age.copy(),
+        doubt=np.zeros(n),
         room=np.full(n, np.inf),
     )
 

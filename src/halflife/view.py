@@ -47,6 +47,7 @@ class View:
             empty unless the belief keeps one.
         exposure: Days at the usual pace since the last good look, by which survival
             goes: the age, made longer by hints and by changes seen nearby.
+        doubt: Standard deviation of the exposure, in days.
         room: Requests that the item's host will take in this turn; ``inf`` if any.
 
     """
@@ -66,6 +67,7 @@ class View:
     ready: Bools
     due: Floats
     exposure: Floats
+    doubt: Floats
     room: Floats
 
     def __len__(self) -> int:

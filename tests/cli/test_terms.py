@@ -32,6 +32,7 @@ def view_of(age, survival, rate, looks=(5, 5, 5), changes=(2, 0, 4)):
         ready=np.ones(n, dtype=np.bool_),
         due=np.zeros(0),
         exposure=np.asarray(age, dtype=np.float64),
+        doubt=np.zeros(n),
         room=np.full(n, np.inf),
     )
 

@@ -33,6 +33,7 @@ def view_of(n, rng):
         changed=rng.random(n) < 0.3,
         ready=rng.random(n) < 0.9,
         exposure=age * rng.uniform(1.0, 3.0, n),
+        doubt=rng.exponential(1.0, n),
         room=np.full(n, np.inf),
         due=np.where(looks > 0, 100.0 + rng.normal(0, 3, n), -np.inf),
     )

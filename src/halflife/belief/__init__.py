@@ -42,6 +42,7 @@ def view_of(
         ready=_ready(evidence, now),
         due=np.zeros(0),
         exposure=age.copy(),
+        doubt=np.zeros(len(evidence)),
         room=np.full(len(evidence), np.inf),
     )
 

@@ -49,25 +49,33 @@ class Index:
         """Return the next requests, best first, costing at most ``budget``."""
         del rng  # ties fall to the earlier row: nothing is left to chance
         gain = self.gain(view)
-        score = np.where(gain > 0, gain, -np.inf)
-        if self.shortest > 0:
-            score = np.where(view.age < self.shortest, -np.inf, score)
-        if self.longest < np.inf:
-            late = view.age > self.longest
-            score = np.where(late, _FIRST * (1.0 + view.age - self.longest), score)
-        return best(view, budget, score, gain, lambda row: self._why(view, row))
+        score = self.bounded(view, np.where(gain > 0, gain, -np.inf))
+        return best(view, budget, score, gain, lambda row: self.why(view, row))
 
     def gain(self, view: View) -> Floats:
         """Return what a look at each item would buy now, per request."""
         age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
         bought = index(view.survival, age, self.objective)
-        gain: Floats = view.weight * bought
+        return self.per_request(view, age, view.weight * bought)
+
+    def per_request(self, view: View, age: Floats, gain: Floats) -> Floats:
+        """Return what looks buy, over what they cost."""
         if self.extra == 0:
             return gain / view.cost
         fresh = index(view.survival, age, "freshness")
         return worth_of_check(gain, fresh, view.rate, view.cost, self.extra)
 
-    def _why(self, view: View, row: int) -> str:
+    def bounded(self, view: View, score: Floats) -> Floats:
+        """Return scores that keep each item's interval within its bounds."""
+        if self.shortest > 0:
+            score = np.where(view.age < self.shortest, -np.inf, score)
+        if self.longest < np.inf:
+            late = view.age > self.longest
+            score = np.where(late, _FIRST * (1.0 + view.age - self.longest), score)
+        return score
+
+    def why(self, view: View, row: int) -> str:
+        """Say why an item is asked for."""
         if view.held[row] and view.age[row] > self.longest:
             return f"not seen for more than {days(self.longest)}"
         return _why(view, row)

@@ -1,0 +1,168 @@
+"""Belief in pages that change together, each at a rate of its own.
+
+Rates are pooled from the outside in: all pages, the site, the folder, the page. With
+X changes counted in the time T that a group has lived, and r the rate of the group
+around it, the group's rate is (X + k) / (T + k / r), and a page's is believed to be
+Gamma(X + k, T + k / r). How busy sites and folders were, day by day, is learned by
+``models.bursts``; the view tells it as the exposure of each page. A page that is gone
+is believed to come back as seldom as others did.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.belief import view_of
+from halflife.evidence import Evidence
+from halflife.grouping.places import folder
+from halflife.models.bursts import Bursts, at_least_one
+from halflife.models.poisson import GammaSurvival
+from halflife.observation import Seen
+from halflife.view import View
+
+# What the group around counts for, in changes: the population's own prior (one
+# change a month), a site's, a folder's, a page's.
+EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
+USUAL = 1.0 / 30.0
+GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any is
+
+
+@dataclass(slots=True)
+class _Pages:
+    """What was counted of each page, and what its surroundings are."""
+
+    site: Ints
+    folder: Ints
+    changes: Floats
+    lived: Floats
+
+    def rates(self) -> tuple[Floats, Floats]:
+        """Return the Gamma distribution of each page's rate: shape and exposure."""
+        total = float(self.changes.sum()) + EVERYONE
+        around = total / (float(self.lived.sum()) + EVERYONE / USUAL)
+        site = self._pooled(self.site, SITE, np.full(self.site.size, around))
+        inner = self._pooled(self.folder, FOLDER, site)
+        return self.changes + PAGE, self.lived + PAGE / inner
+
+    def _pooled(self, group: Ints, worth: float, around: Floats) -> Floats:
+        """Return the mean rate in each page's group, given that around the group."""
+        count = np.bincount(group, self.changes)
+        lived = np.bincount(group, self.lived)
+        pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
+        return pooled
+
+
+class Neighbours:
+    """Pages change at rates of their own, and more when their neighbours do.
+
+    It is brought up to date by the difference between the evidence now and at the
+    last call, which is exact as long as no item is looked at twice between.
+
+    Args:
+        bursts: Makes the model of busy times, with nothing learned yet.
+
+    """
+
+    def __init__(self, bursts: type[Bursts] = Bursts) -> None:
+        self._make = bursts
+        self._of: Evidence | None = None
+        self._folders: dict[str, int] = {}
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        whole = getattr(evidence, "whole", evidence)
+        if self._of is not whole:
+            self._start(whole, now)
+        self._grow(whole)
+        self._bursts.reach(now)
+        self._follow(whole)
+        shape, exposure, rate = self._rates(whole)
+        view = view_of(evidence, now, since, rate, GammaSurvival(shape, exposure))
+        held = np.flatnonzero(view.held)
+        last = np.minimum(whole.last_at[held], now)
+        lived, doubt = view.exposure.copy(), np.zeros(len(view))
+        lived[held] = np.maximum(self._bursts.lived(held, last, now), 0.0)
+        doubt[held] = self._bursts.doubt(held, last, now)
+        return replace(view, exposure=lived, doubt=doubt)
+
+    def _start(self, evidence: Evidence, now: float) -> None:
+        """Begin anew: what was seen so far counts, but not when."""
+        self._of, self._bursts, self._folders = evidence, self._make(), {}
+        none = np.zeros(0, dtype=np.intp)
+        self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
+        self._gone = np.array(GONE)
+        self._last, self._looks, self._changes = np.zeros(0), none, none
+        self._absent = np.zeros(0, dtype=np.bool_)
+        first = float(evidence.last_at.max(initial=-np.inf))
+        self._bursts.reach(min(now, first) if np.isfinite(first) else now)
+        self._grow(evidence)
+        gaps = evidence.gaps()
+        half = np.where(gaps.changed, 0.5, 1.0) * gaps.length * gaps.tally
+        self._pages.lived += np.bincount(gaps.item, half, len(evidence))
+        self._pages.changes += evidence.changes
+        self._note(evidence)
+
+    def _grow(self, evidence: Evidence) -> None:
+        """Make room for items that became known."""
+        known, n = self._pages.site.size, len(evidence)
+        if known == n:
+            return
+        code, more = self._folders, np.zeros(n - known)
+        new = [code.setdefault(folder(k), len(code)) for k in evidence.keys[known:]]
+        pages, blank = self._pages, more.astype(np.intp)
+        self._pages = _Pages(
+            evidence.group.copy(),
+            np.concatenate([pages.folder, np.array(new, dtype=np.intp)]),
+            np.concatenate([pages.changes, more]),
+            np.concatenate([pages.lived, more]),
+        )
+        self._last = np.concatenate([self._last, more])
+        self._looks = np.concatenate([self._looks, blank])
+        self._changes = np.concatenate([self._changes, blank])
+        self._absent = np.concatenate([self._absent, more > 0])
+        self._bursts.place(self._pages.site, self._pages.folder)
+
+    def _follow(self, evidence: Evidence) -> None:
+        """Take in the looks made since the last call."""
+        rows = np.flatnonzero((evidence.looks > self._looks) & (self._looks > 0))
+        if rows.size:
+            self._learn(evidence, rows)
+        self._note(evidence)
+
+    def _learn(self, evidence: Evidence, rows: Ints) -> None:
+        changed = evidence.changes[rows] > self._changes[rows]
+        shape, exposure, rate = self._rates(evidence, self._absent)
+        since, at, gone = self._last[rows], evidence.last_at[rows], self._absent[rows]
+        since = np.minimum(since, at)  # the clock may have been set back
+        here, there = rows[~gone], rows[gone]
+        if here.size:
+            seen = self._bursts.learn(
+                here, since[~gone], at[~gone], changed[~gone], rate[here]
+            )
+            self._pages.changes[here] += seen.changes
+            self._pages.lived[here] += seen.lived
+        if there.size:
+            usual = shape[there] / exposure[there] * self._returns**-1.0
+            x = usual * (at[gone] - since[gone])
+            back = np.where(changed[gone], at_least_one(x), 0.0)
+            self._gone += back.sum(), x.sum()
+
+    @property
+    def _returns(self) -> float:
+        """How often pages that are gone change, as a share of the usual."""
+        return float(self._gone[0] / self._gone[1])
+
+    def _rates(
+        self, evidence: Evidence, absent: Bools | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return shape and exposure of each page's rate, and its mean."""
+        gone = evidence.seen == Seen.ABSENT if absent is None else absent
+        shape, exposure = self._pages.rates()
+        exposure = np.where(gone, exposure / self._returns, exposure)
+        return shape, exposure, shape / exposure
+
+    def _note(self, evidence: Evidence) -> None:
+        self._last = evidence.last_at.copy()
+        self._looks, self._changes = evidence.looks.copy(), evidence.changes.copy()
+        self._absent = evidence.seen == Seen.ABSENT

@@ -1,0 +1,71 @@
+"""The rule that we would choose: the index, with all that looks can teach.
+
+What goes into it: rates pooled from site to folder to page, times in which a site or
+a folder was busy (``belief.neighbours``), hints as far as they prove true
+(``belief.hinted``), what a host takes in a turn (``policies.choose``), and turns in
+rounds, so that the first looks tell where the others go.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.allocation import index
+from halflife.arrays import Floats
+from halflife.belief import Belief
+from halflife.belief.hinted import Hinted
+from halflife.belief.neighbours import Neighbours
+from halflife.budget import Budget
+from halflife.plan import Plan
+from halflife.policies import Strategy
+from halflife.policies.choose import best
+from halflife.policies.index import NEVER_SEEN_DAYS, Index
+from halflife.policies.rounds import InRounds
+from halflife.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Bold(Index):
+    """The index, where what is in doubt counts as a little busier than believed.
+
+    A look at a group of which nothing was heard for long teaches most; so the
+    exposure counts with ``boldness`` standard deviations added. Ties, such as
+    between pages of which nothing is known yet, are broken by chance.
+
+    Attributes:
+        boldness: Standard deviations that are added.
+        patience: Share of the harmonic loss in what is kept low, so that no page is
+            left alone for ever.
+
+    """
+
+    boldness: float = 1.0
+    patience: float = 0.02
+
+    def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
+        """Return the next requests, best first, costing at most ``budget``."""
+        gain = self.gain(view)
+        score = np.where(gain > 0, gain, -np.inf)
+        score = self.bounded(view, score * (1.0 + 1e-6 * rng.random(len(view))))
+        return best(view, budget, score, gain, lambda row: self.why(view, row))
+
+    def gain(self, view: View) -> Floats:
+        """Return what a look at each item would buy now, per request."""
+        age = np.where(
+            view.held, view.exposure + self.boldness * view.doubt, NEVER_SEEN_DAYS
+        )
+        bought = index(view.survival, age, self.objective)
+        if self.patience:
+            bought = bought + self.patience * index(view.survival, age, "harmonic")
+        return self.per_request(view, age, view.weight * bought)
+
+
+def _belief() -> Belief:
+    return Hinted(Neighbours(), announced=False)
+
+
+champion = Strategy(
+    InRounds(Bold("freshness")),
+    _belief,
+    "Refresh where it buys most, by what neighbours and hints tell; our best.",
+)
