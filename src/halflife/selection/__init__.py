@@ -1,1 +1,1 @@
-"""Which databases to send a query to."""
+"""Which databases to send a query to, by what is known of their words."""

@@ -1,0 +1,140 @@
+"""The ranking of databases for a query, with its reasons."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.errors import UsageError
+from halflife.selection.lexicon import Scorer, Scores
+from halflife.selection.table import Table
+
+_WORD = re.compile(r"\w+")
+
+
+class Status(Enum):
+    """How much a ranking says."""
+
+    RANKED = "ranked"
+    EMPTY = "the query has no words"
+    UNKNOWN = "no database knows any word of the query"
+    UNBACKED = "nothing speaks for any of the databases"
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """How fresh each database's summary is believed to be.
+
+    Attributes:
+        age: Days since it was made; nan if unknown.
+        survival: Chance that it is still true, S(age); nan if unknown.
+
+    """
+
+    age: Floats
+    survival: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Databases, best first.
+
+    Attributes:
+        names: The databases. Equal scores stand in the order of the names.
+        score: What each scores; which scale depends on the method.
+        backed: Whether anything speaks for each; those come first.
+        reasons: Why each is where it is, and how fresh that knowledge is.
+        fresh: Chance that each summary is still true; nan if unknown.
+        status: Whether the order says anything.
+        unknown: The query's words that no database has.
+
+    """
+
+    names: tuple[str, ...]
+    score: Floats
+    backed: Bools
+    reasons: tuple[str, ...]
+    fresh: Floats
+    status: Status
+    unknown: tuple[str, ...]
+
+
+def parse(query: str) -> tuple[str, ...]:
+    """Return the distinct words of a query in small letters, in their order.
+
+    >>> parse("Cassini, SATURN & cassini")
+    ('cassini', 'saturn')
+    """
+    return tuple(dict.fromkeys(_WORD.findall(query.lower())))
+
+
+def order(names: Sequence[str], scores: Scores) -> Ints:
+    """Return the databases with the best first; equals by name."""
+    by_name = np.argsort(np.array(names, dtype=np.str_), kind="stable")
+    found = np.lexsort((-scores.score[by_name], ~scores.backed[by_name]))
+    return by_name[found]
+
+
+def select(
+    table: Table,
+    query: str,
+    method: Scorer,
+    *,
+    most: int | None = None,
+    belief: Belief | None = None,
+) -> Ranking:
+    """Return the ``most`` databases that promise most for a query, best first.
+
+    Words that nobody has are set aside and named: they could only hurt everyone.
+    If no word is left, all databases score 0 and the status says why.
+    """
+    words = parse(query)
+    known = table.known(words)
+    nothing = np.zeros(len(table.names))
+    scores = method(table, known) if known else Scores(nothing, nothing > 0)
+    best = order(table.names, scores)[:most]
+    fresh = np.full(len(table.names), np.nan) if belief is None else belief.survival
+    if fresh.shape != nothing.shape:
+        raise UsageError(f"{fresh.size} survivals for {nothing.size} databases")
+    return Ranking(
+        names=tuple(table.names[i] for i in best.tolist()),
+        score=scores.score[best],
+        backed=scores.backed[best],
+        reasons=_reasons(table, known, best, belief),
+        fresh=fresh[best],
+        status=_status(words, known, scores),
+        unknown=tuple(w for w in words if w not in known),
+    )
+
+
+def _status(words: Sequence[str], known: Sequence[str], scores: Scores) -> Status:
+    if not words:
+        return Status.EMPTY
+    if not known:
+        return Status.UNKNOWN
+    return Status.RANKED if scores.backed.any() else Status.UNBACKED
+
+
+def _reasons(
+    table: Table, words: Sequence[str], best: Ints, belief: Belief | None
+) -> tuple[str, ...]:
+    frequency = table.frequency(words)
+    told = []
+    for i in best.tolist():
+        held = zip(words, frequency[:, i].tolist(), strict=True)
+        parts = [f"{word} in {count:.0f}" for word, count in held if count > 0]
+        counts = ", ".join(parts) or "none of the words"
+        told.append(f"{counts} of {table.size[i]:.0f} documents{_note(belief, i)}")
+    return tuple(told)
+
+
+def _note(belief: Belief | None, i: int) -> str:
+    """Return how fresh a summary is believed to be, as far as that is known."""
+    if belief is None:
+        return ""
+    age, alive = float(belief.age[i]), float(belief.survival[i])
+    old = "; summary of unknown age" if np.isnan(age) else f"; summary {age:.0f} d old"
+    return old if np.isnan(alive) else f"{old}, {alive:.0%} likely still true"

@@ -1,0 +1,113 @@
+"""Scores of databases by how many of their documents contain the query's words.
+
+A scorer takes a table and the query's words, of which each is known to some
+database and none comes twice, and returns what each database scores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats
+from halflife.errors import UsageError
+from halflife.selection.table import Table
+
+
+class Scores(NamedTuple):
+    """What each database scores, and whether anything speaks for it at all."""
+
+    score: Floats
+    backed: Bools
+
+
+class Scorer(Protocol):
+    """A method of selection."""
+
+    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+        """Return the scores for a query of these words."""
+        ...
+
+
+def bgloss(table: Table, words: Sequence[str]) -> Scores:
+    """Return how many documents are expected to contain all the words.
+
+    score(D) = |D| prod(f(w, D) / |D|, w in q): words are taken to be independent. A
+    database without one of them scores 0. Gravano, Garcia-Molina and Tomasic,
+    "GlOSS: text-source discovery over the Internet", TODS 1999, section 3.1.
+    """
+    share = table.frequency(words) / np.where(table.size > 0, table.size, 1.0)
+    score = table.size * np.minimum(share, 1.0).prod(axis=0)
+    return Scores(score, score > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cori:
+    """CORI: an inference network in which databases stand for long documents.
+
+    T = f / (f + low + slope cw / mean(cw)),  I = ln((C + .5) / cf) / ln(C + 1),
+    score = mean(b + (1 - b) T I, w in q), with C databases of which cf have the
+    word. Callan, Lu and Croft, "Searching distributed collections with inference
+    networks", SIGIR 1995. The paper's cw counts occurrences; a summary knows only
+    documents, so cw is the sum of f(w, D).
+    """
+
+    b: float = 0.4
+    low: float = 50.0
+    slope: float = 150.0
+
+    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+        """Return the belief that each database satisfies the query."""
+        frequency = table.frequency(words)
+        databases = len(table.names)
+        length = table.words * databases / (table.words.sum() or 1.0)
+        t = frequency / (frequency + self.low + self.slope * length)
+        cf = np.maximum((frequency > 0).sum(axis=1, keepdims=True), 1)
+        i = np.log((databases + 0.5) / cf) / np.log(databases + 1.0)
+        belief = self.b + (1.0 - self.b) * t * i
+        return Scores(_mean(belief), _any(frequency))
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """Likelihood of the query under each database's distribution of words.
+
+    score(D) = mean(ln p(w | D), w in q), which ranks as -KL(q || D) does. With
+    p(w | D) = f / cw and p(w) of all databases together (``mu`` None)
+    Jelinek-Mercer:  share p(w | D) + (1 - share) p(w);
+    else Dirichlet:  (f + mu p(w)) / (cw + mu).
+    Xu and Croft, SIGIR 1999; Si, Jin, Callan and Ogilvie, "A language modeling
+    framework for resource selection and results merging", CIKM 2002; Zhai and
+    Lafferty, TOIS 2004.
+    """
+
+    share: float = 0.5
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a smoothing that leaves words without a chance."""
+        if not 0.0 <= self.share < 1.0:
+            raise UsageError(f"share must be at least 0 and below 1, got {self.share}")
+        if self.mu is not None and not 0.0 < self.mu < np.inf:
+            raise UsageError(f"mu must be above 0, got {self.mu}")
+
+    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+        """Return the mean log likelihood of a word of the query."""
+        frequency = table.frequency(words)
+        whole = frequency.sum(axis=1, keepdims=True) / (table.words.sum() or 1.0)
+        if self.mu is not None:
+            smooth = (frequency + self.mu * whole) / (table.words + self.mu)
+        else:
+            own = frequency / np.where(table.words > 0, table.words, 1.0)
+            smooth = self.share * own + (1.0 - self.share) * whole
+        return Scores(_mean(np.log(smooth)), _any(frequency))
+
+
+def _mean(values: Floats) -> Floats:
+    total: Floats = values.sum(axis=0)
+    return total / max(len(values), 1)
+
+
+def _any(frequency: Floats) -> Bools:
+    return np.asarray((frequency > 0).any(axis=0))

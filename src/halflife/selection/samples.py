@@ -1,0 +1,107 @@
+"""One small index over the documents that were sampled from all databases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.errors import UsageError
+from halflife.searching import Document
+
+
+@dataclass(frozen=True, slots=True)
+class SampleIndex:
+    """Sampled documents, grouped by word, and how many each of them stands for.
+
+    Attributes:
+        names: The databases.
+        code: The row of each known word; may be shared.
+        start: Where each word's entries start and, last, where they end.
+        document: The document of each entry.
+        home: The database of each document. Of documents that score the same the
+            earlier is ranked first, so that their order should mean nothing.
+        length: Distinct words of each document.
+        weight: Documents that one of a database's samples stands for, |D| / |S|.
+        size: |D| of each database.
+
+    """
+
+    names: tuple[str, ...]
+    code: Mapping[str, int]
+    start: Ints
+    document: Ints
+    home: Ints
+    length: Floats
+    weight: Floats
+    size: Floats
+
+    @classmethod
+    def of(
+        cls, size: Mapping[str, float], samples: Mapping[str, Sequence[Document]]
+    ) -> "SampleIndex":
+        """Return the index of each database's samples; ``size`` names them all."""
+        for name in samples:
+            if name not in size:
+                raise UsageError(f"{name!r} has samples, but its size is not given")
+        names = tuple(sorted(size))
+        held = [sorted(samples.get(n, ()), key=lambda d: d.key) for n in names]
+        vocabulary = sorted({w for docs in held for d in docs for w in d.words})
+        code = {w: j for j, w in enumerate(vocabulary)}
+        words = [sorted({code[w] for w in d.words}) for docs in held for d in docs]
+        document = np.repeat(np.arange(len(words)), [len(w) for w in words])
+        word = np.array([j for each in words for j in each], np.intp)
+        home = np.repeat(np.arange(len(names)), [len(docs) for docs in held])
+        sizes = np.array([size[n] for n in names], np.float64)
+        return cls.of_entries(names, code, (word, document), home, size=sizes)
+
+    @classmethod
+    def of_entries(
+        cls,
+        names: Sequence[str],
+        code: Mapping[str, int],
+        entries: tuple[Ints, Ints],
+        home: Ints,
+        *,
+        size: Floats,
+        length: Floats | None = None,
+    ) -> "SampleIndex":
+        """Return the index of (word, document) entries, each pair once.
+
+        ``length`` is given where the entries are only some of the documents' words.
+        """
+        word, document = entries
+        order = np.lexsort((document, word))
+        start = np.searchsorted(word[order], np.arange(len(code) + 1))
+        if length is None:
+            length = np.bincount(document, minlength=home.size).astype(np.float64)
+        drawn = np.bincount(home, minlength=len(names))
+        weight = size / np.maximum(drawn, 1)
+        return cls(
+            tuple(names), code, start, document[order], home, length, weight, size
+        )
+
+    def ranked(
+        self, words: Sequence[str], *, k1: float = 1.2, b: float = 0.75
+    ) -> tuple[Ints, Floats]:
+        """Return the documents with any of the words, best first, and their scores.
+
+        BM25 with each word once a document:
+        sum(idf(w) (k1 + 1) / (1 + k1 (1 - b + b len / mean(len)))), with
+        idf = ln(1 + (N - n + .5) / (n + .5)). Robertson and Zaragoza, "The
+        probabilistic relevance framework", 2009; idf above 0 as in Lucene.
+        """
+        score = np.zeros(self.home.size)
+        found = np.zeros(self.home.size, np.bool_)
+        for word in words:
+            j = self.code.get(word, -1)
+            if j >= 0:
+                mine = self.document[self.start[j] : self.start[j + 1]]
+                n = mine.size
+                score[mine] += np.log1p((self.home.size - n + 0.5) / (n + 0.5))
+                found[mine] = True
+        hits = np.flatnonzero(found)
+        long = self.length[hits] / (self.length.mean() if hits.size else 1.0)
+        score = score[hits] * (k1 + 1.0) / (1.0 + k1 * (1.0 - b + b * long))
+        order = np.argsort(-score, kind="stable")
+        return hits[order], score[order]
