@@ -1,0 +1,115 @@
+"""Sizes from documents that were found more than once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife import special
+from halflife.errors import UsageError
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate of a number of documents, between two bounds."""
+
+    size: float
+    low: float
+    high: float
+
+
+def lincoln_petersen(first: int, second: int, both: int) -> float:
+    """Return the size at which as many recur as did: N = n1 n2 / m.
+
+    >>> lincoln_petersen(10, 15, 5)
+    30.0
+    """
+    if not both:
+        raise UsageError("no document was found twice: the size has no upper bound")
+    return first * second / both
+
+
+def chapman(first: int, second: int, both: int, level: float = LEVEL) -> Interval:
+    """Return the size from two samples: N = (n1 + 1)(n2 + 1)/(m + 1) - 1.
+
+    Var N = (n1 + 1)(n2 + 1)(n1 - m)(n2 - m) / ((m + 1)^2 (m + 2)). The interval is
+    log-normal in the documents that are in neither sample. Chapman 1951, Seber 1970.
+
+    >>> round(chapman(10, 15, 5).size, 2)
+    28.33
+    """
+    if not 0 <= both <= min(first, second):
+        raise UsageError(f"of {first} and {second} documents, {both} cannot be common")
+    product = (first + 1) * (second + 1)
+    size = product / (both + 1) - 1.0
+    gaps = (first - both) * (second - both)
+    variance = product * gaps / ((both + 1) ** 2 * (both + 2))
+    return around(first + second - both, size, variance, level)
+
+
+def schnabel(
+    caught: Sequence[int],
+    marked: Sequence[int],
+    again: Sequence[int],
+    level: float = LEVEL,
+) -> Interval:
+    """Return the size from many samples: N = sum(C M) / sum(R).
+
+    The bounds put those of a Poisson count in the place of sum(R). Schnabel 1938;
+    Krebs, "Ecological Methodology", chapter 2.
+
+    Args:
+        caught: Documents in each sample, C.
+        marked: Documents found before each sample, M.
+        again: Documents of each sample that were among these, R.
+        level: Chance that the interval is meant to hold the size.
+
+    """
+    product = float(np.dot(caught, marked))
+    recurred = float(sum(again))
+    if not recurred:
+        raise UsageError("no document was found twice: the size has no upper bound")
+    tail = (1.0 - level) / 2.0
+    least = float(special.gammaincinv(recurred, tail))
+    most = float(special.gammaincinv(recurred + 1.0, 1.0 - tail))
+    return Interval(product / recurred, product / most, product / least)
+
+
+def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> Interval:
+    """Return the least size if documents are not equally easy to find.
+
+    N = D + f1^2 / (2 f2), or D + f1 (f1 - 1)/2 if f2 = 0. It is a lower bound in the
+    mean, and exact if all are equally easy to find. Chao, "Estimating the population
+    size for capture-recapture data with unequal catchability", Biometrics 1987.
+
+    >>> round(chao(43, 16, 76).size)
+    134
+
+    Args:
+        once: Documents found exactly once, f1.
+        twice: Documents found exactly twice, f2.
+        seen: Different documents found, D.
+        level: Chance that the interval is meant to hold the size.
+
+    """
+    if twice:
+        ratio = once / twice
+        size = seen + once * ratio / 2.0
+        variance = twice * (ratio**2 / 2.0 + ratio**3 + ratio**4 / 4.0)
+        return around(seen, size, variance, level)
+    size = seen + once * (once - 1) / 2.0
+    variance = once * (once - 1) / 2.0 + once * (2 * once - 1) ** 2 / 4.0
+    variance -= once**4 / (4.0 * size) if size else 0.0
+    return around(seen, size, max(variance, 0.0), level)
+
+
+def around(seen: float, size: float, variance: float, level: float) -> Interval:
+    """Return the interval that is log-normal in the documents not seen."""
+    unseen = size - seen
+    if unseen <= 0.0:
+        return Interval(float(seen), float(seen), float(seen))
+    spread = np.log1p(variance / unseen**2) ** 0.5
+    factor = float(np.exp(special.ndtri(0.5 + level / 2.0) * spread))
+    return Interval(size, seen + unseen / factor, seen + unseen * factor)

@@ -1,0 +1,142 @@
+"""A database in memory that answers queries as remote ones do, well or badly."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.arrays import Ints
+from halflife.searching import Answer, Document
+
+
+class Totals(StrEnum):
+    """What a database says of how many documents match."""
+
+    EXACT = "exact"
+    ROUNDED = "rounded"  # to two significant digits
+    CAPPED = "capped"  # never more than a limit
+    ABSENT = "absent"
+    LYING = "lying"  # off by up to five times, each query by its own factor
+
+
+class Ranking(StrEnum):
+    """Which matches a database shows first."""
+
+    QUERY = "query"  # every query has an order of its own
+    STATIC = "static"  # one order for all queries
+    SHORT = "short"  # documents with few words first
+
+
+class InMemory:
+    """An inverted index over documents.
+
+    A query is a conjunction of its words. Answers are always the same for the same
+    documents, settings and query.
+
+    >>> shelf = InMemory([Document("a", ("cat", "dog")), Document("b", ("cat",))])
+    >>> shelf.search("cat dog", 10).documents[0].key, shelf.search("cat", 1).total
+    ('a', 2)
+
+    Args:
+        documents: What it holds.
+        totals: What it says of the number of matches.
+        limit: The most that it says, if totals are capped.
+        ranking: Which matches come first.
+        cap: Documents of one query that can be reached at all.
+        page: Documents that one request shows.
+        snippet: Words shown of a document, those of the query first; 0 for all.
+
+    """
+
+    def __init__(  # noqa: PLR0913  (the ways in which databases differ)
+        self,
+        documents: Iterable[Document],
+        *,
+        totals: Totals = Totals.EXACT,
+        limit: int = 100,
+        ranking: Ranking = Ranking.QUERY,
+        cap: int = 1000,
+        page: int = 10,
+        snippet: int = 0,
+    ) -> None:
+        self.documents = tuple(documents)
+        self.totals = totals
+        self.limit = limit
+        self.ranking = ranking
+        self.cap = cap
+        self.page = page
+        self.snippet = snippet
+        self._holders = _holders(self.documents)
+        self._length = np.array([len(d.words) for d in self.documents], np.intp)
+        self._code = np.array(
+            [crc32(d.key.encode()) for d in self.documents], np.uint64
+        )
+
+    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+        """Return the next ``most`` matches after the first ``skip``."""
+        words = tuple(dict.fromkeys(query.split()))
+        found = self._matches(words)
+        end = min(skip + most, self.cap)
+        shown = found[self._order(found, query)][skip:end].tolist()
+        documents = tuple(self._shown(self.documents[i], words) for i in shown)
+        requests = max(1, -(-len(documents) // self.page))
+        return Answer(self._total(found.size, query), documents, requests)
+
+    def _matches(self, words: tuple[str, ...]) -> Ints:
+        """Return the documents that hold all of the words."""
+        none = np.zeros(0, np.intp)
+        holders = sorted((self._holders.get(w, none) for w in words), key=len)
+        found = holders[0] if holders else none
+        for others in holders[1:]:
+            found = np.intersect1d(found, others, assume_unique=True)
+        return found
+
+    def _order(self, found: Ints, query: str) -> Ints:
+        salt = crc32(query.encode()) if self.ranking is Ranking.QUERY else 0
+        chance = _scrambled(self._code[found] ^ np.uint64(salt << 32))
+        if self.ranking is Ranking.SHORT:
+            return np.lexsort((chance, self._length[found]))
+        return np.argsort(chance, kind="stable")
+
+    def _shown(self, document: Document, words: tuple[str, ...]) -> Document:
+        """Return what is shown of a document."""
+        if not 0 < self.snippet < len(document.words):
+            return document
+        salt = crc32(" ".join(words).encode())
+        rest = sorted(
+            set(document.words).difference(words),
+            key=lambda w: crc32(w.encode(), salt),
+        )
+        seen = (*words, *rest)[: max(self.snippet, len(words))]
+        return Document(document.key, tuple(sorted(seen)), whole=False)
+
+    def _total(self, found: int, query: str) -> int | None:
+        """Return what the database says of the number of matches."""
+        if self.totals is Totals.ABSENT:
+            return None
+        if self.totals is Totals.ROUNDED:
+            return int(float(f"{found:.1e}"))
+        if self.totals is Totals.CAPPED:
+            return min(found, self.limit)
+        if self.totals is Totals.LYING and found:
+            share = crc32(query.encode()) / 2**32
+            return max(1, round(found * float(5.0 ** (2.0 * share - 1.0))))
+        return found
+
+
+def _holders(documents: tuple[Document, ...]) -> dict[str, Ints]:
+    """Return the rows of the documents that hold each word, ascending."""
+    rows: dict[str, list[int]] = {}
+    for row, document in enumerate(documents):
+        for word in document.words:
+            rows.setdefault(word, []).append(row)
+    return {word: np.unique(np.array(held, np.intp)) for word, held in rows.items()}
+
+
+def _scrambled(code: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return well-mixed numbers: the finaliser of SplitMix64."""
+    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return code ^ (code >> np.uint64(31))
