@@ -1,0 +1,190 @@
+"""Baselines of Cox's model: steps from the data, and Weibull curves through them."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.models.cox_risk import RiskSets, Sums, Ties
+
+__all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curves"]
+
+_ROUNDS = 200
+_CLOSE = 1e-12
+_EXP = 600.0
+_SOON = 1e-9  # a death at time 0 is put here, so that it has a logarithm
+_SHAPES = (0.02, 50.0)
+
+
+class Baseline(NamedTuple):
+    """The cumulative hazard of one stratum.
+
+    Attributes:
+        stratum: Its name.
+        time: When spells ended, ascending.
+        hazard: Sum of the steps up to then; S0 is exp(-hazard).
+
+    """
+
+    stratum: str
+    time: Floats
+    hazard: Floats
+
+    def survival(self, t: Floats) -> Floats:
+        """Return S0(t)."""
+        place = np.searchsorted(self.time, t, "right")
+        return np.exp(-np.append(0.0, self.hazard)[place])
+
+
+class CurveFitStatus(IntEnum):
+    """What the points of a curve can tell.
+
+    OK          least squares
+    FEW_POINTS  fewer than two different points within 0 and 1: shape 1, and the rate
+                is deaths' last cumulative hazard over their time
+    BOUND       the shape ended at a bound, or the search did not settle
+    """
+
+    OK = 0
+    FEW_POINTS = 1
+    BOUND = 2
+
+
+class CurveFit(NamedTuple):
+    """exp(-rate t**shape) for each curve, and how far it is from the points (RMS)."""
+
+    rate: Floats
+    shape: Floats
+    error: Floats
+    status: tuple[CurveFitStatus, ...]
+
+
+def baselines(
+    sets: RiskSets, found: Sums, shift: Floats, names: tuple[str, ...], ties: Ties
+) -> tuple[Baseline, ...]:
+    """Return the cumulative hazards, by Efron's steps or Breslow's, W / S0.
+
+    ``shift`` is ln of the relative hazard in question in each stratum, in units of
+    which the sums were taken.
+    """
+    step = found.step if ties == "efron" else sets.mass / found.risk[:, 0]
+    unit = np.exp(np.clip(shift - found.top, -_EXP, _EXP))
+    bounds = zip(sets.start[:-1], sets.start[1:], unit, strict=True)
+    return tuple(
+        Baseline(
+            names[sets.stratum[low]],
+            sets.time[low:high],
+            by * np.cumsum(step[low:high]),
+        )
+        for low, high, by in bounds
+    )
+
+
+def weibull_curves(curves: tuple[Baseline, ...]) -> CurveFit:
+    """Fit exp(-rate t**shape) to S0 at its steps by Levenberg and Marquardt's method.
+
+    Least squares in (ln rate, ln shape), all curves at once; as Ipeirotis et al., TODS
+    2007, s. 4.3.3, fit their baselines. More, "The Levenberg-Marquardt algorithm",
+    1977.
+    """
+    if not curves:
+        return CurveFit(np.zeros(0), np.zeros(0), np.zeros(0), ())
+    sizes = np.array([curve.time.size for curve in curves], np.intp)
+    own = np.repeat(np.arange(sizes.size), sizes)
+    time = np.maximum(np.concatenate([curve.time for curve in curves]), _SOON)
+    hazard = np.concatenate([curve.hazard for curve in curves])
+    scale = _geometric(own, time)
+    points = _Points(own, np.log(time / scale[own]), np.exp(-hazard), sizes)
+    start, fit = _start(points, hazard)
+    low, high = np.log(_SHAPES)
+    at, settled = _descend(points, start, fit)
+    stuck = (at[1] <= low) | (at[1] >= high) | ~settled
+    shape = np.exp(at[1])
+    rate = np.exp(np.clip(at[0] - shape * np.log(scale), -_EXP, _EXP))
+    error = np.sqrt(points.total(points.off(at) ** 2) / sizes)
+    told = np.where(~fit, 1, np.where(stuck, 2, 0))
+    return CurveFit(rate, shape, error, tuple(CurveFitStatus(k) for k in told.tolist()))
+
+
+class _Points(NamedTuple):
+    """All curves' points: which curve, ln time, survival; and points a curve."""
+
+    own: Ints
+    log: Floats
+    alive: Floats
+    sizes: Ints
+
+    def total(self, values: Floats) -> Floats:
+        return np.bincount(self.own, values, minlength=self.sizes.size)
+
+    def hazard(self, at: Floats) -> tuple[Floats, Floats]:
+        """Return H = exp(ln rate + shape ln t), and shape ln t."""
+        bent = np.exp(at[1])[self.own] * self.log
+        return np.exp(np.clip(at[0][self.own] + bent, -_EXP, _EXP)), bent
+
+    def off(self, at: Floats) -> Floats:
+        with np.errstate(under="ignore"):
+            gap: Floats = np.exp(-self.hazard(at)[0]) - self.alive
+        return gap
+
+    def slopes(self, at: Floats) -> tuple[Floats, Floats]:
+        """Return the slopes of the curve in ln rate and ln shape."""
+        hazard, bent = self.hazard(at)
+        with np.errstate(under="ignore"):
+            rate = -hazard * np.exp(-hazard)
+            return rate, rate * bent
+
+
+def _geometric(own: Ints, time: Floats) -> Floats:
+    return np.exp(np.bincount(own, np.log(time)) / np.bincount(own))
+
+
+def _start(points: _Points, hazard: Floats) -> tuple[Floats, Bools]:
+    """Return the line through (ln t, ln H), and which curves have one."""
+    y = np.log(np.clip(hazard, 1e-300, _EXP))
+    count = points.sizes
+    mean_x, mean_y = points.total(points.log) / count, points.total(y) / count
+    dx, dy = points.log - mean_x[points.own], y - mean_y[points.own]
+    spread = points.total(dx * dx)
+    within = (points.alive > 1e-12) & (points.alive < 1 - 1e-12)
+    fit: Bools = (spread > 1e-12) & (points.total(within.astype(np.float64)) >= 2)
+    shape = np.where(fit, points.total(dx * dy) / np.where(fit, spread, 1.0), 1.0)
+    shape = np.clip(shape, 2 * _SHAPES[0], _SHAPES[1] / 2)
+    last = np.cumsum(count) - 1
+    alone = y[last] - points.log[last]
+    return np.array([np.where(fit, mean_y - shape * mean_x, alone), np.log(shape)]), fit
+
+
+def _descend(points: _Points, start: Floats, fit: Bools) -> tuple[Floats, Bools]:
+    """Return where the squares are least, and which curves have settled."""
+    at, damping = start, np.full(fit.size, 1e-3)
+    left = points.total(points.off(at) ** 2)
+    settled = ~fit
+    for _ in range(_ROUNDS):
+        step = _step(points, at, damping)
+        low, high = np.log(_SHAPES)
+        there = np.where(settled, at, at + step)
+        there[1] = np.clip(there[1], low, high)
+        after = points.total(points.off(there) ** 2)
+        better = after <= left
+        moved = np.abs(there - at).max(axis=0)
+        at, left = np.where(better, there, at), np.where(better, after, left)
+        damping = np.where(better, damping / 10, damping * 10)
+        settled = settled | (moved < _CLOSE) | (damping > 1e14)
+        if settled.all():
+            break
+    return at, settled
+
+
+def _step(points: _Points, at: Floats, damping: Floats) -> Floats:
+    """Return the damped Gauss-Newton step of each curve."""
+    a, b = points.slopes(at)
+    off = points.off(at)
+    aa, ab, bb = points.total(a * a), points.total(a * b), points.total(b * b)
+    ga, gb = points.total(a * off), points.total(b * off)
+    aa, bb = aa * (1 + damping) + 1e-300, bb * (1 + damping) + 1e-300
+    det = aa * bb - ab * ab
+    det = np.where(det > 1e-16 * aa * bb, det, np.inf)
+    step = -np.array([(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det])
+    return np.clip(step, -2.0, 2.0)

@@ -1,0 +1,124 @@
+"""Checked columns for models of hazards, and covariates in comparable units."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.models.cox_risk import RiskSets, Survived
+
+_FLAT = 1e-12  # of the largest value; a column that varies by less does not vary
+
+
+class Given(NamedTuple):
+    """Spells whose columns agree, with the names of strata and covariates."""
+
+    data: Survived
+    strata: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+class Scaled(NamedTuple):
+    """Covariates of the spells at risk, about their stratum's mean.
+
+    Attributes:
+        z: (x - mean) / deviation, one row a spell.
+        mean: By stratum with a death.
+        deviation: Within strata; 1 where there is none.
+
+    """
+
+    z: Floats
+    mean: Floats
+    deviation: Floats
+
+
+def checked(  # noqa: PLR0913  (one problem, told whole)
+    x: ArrayLike,
+    time: ArrayLike,
+    ended: ArrayLike,
+    strata: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    *,
+    names: Sequence[str] = (),
+) -> Given:
+    """Return the columns in one length; raise ``ValueError`` naming what is wrong."""
+    until = _column("time", time, None)
+    n = until.size
+    given = np.asarray(x, np.float64)
+    if given.ndim != 2 or given.shape[0] != n:
+        raise ValueError(f"x must have a row for each of {n} spells, got {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError(f"x must be finite, but column {_bad(given)} is not")
+    called = tuple(names) or tuple(f"x{k}" for k in range(given.shape[1]))
+    if len(called) != given.shape[1] or len(set(called)) != len(called):
+        raise ValueError(f"names must be {given.shape[1]} different ones, got {called}")
+    since = np.full(n, -1.0) if entry is None else _column("entry", entry, n)
+    if np.any(since > until):
+        row = int(np.flatnonzero(since > until)[0])
+        raise ValueError(f"entry must not be after time, but is in row {row}")
+    counts = _column("weight", 1.0 if weight is None else weight, n)
+    gone = np.asarray(ended)
+    if gone.shape != (n,) or not np.isin(gone, (0, 1)).all():
+        raise ValueError(f"ended must be true or false for each of {n} spells")
+    labels, code = _strata(strata, n)
+    data = Survived(given, until, gone.astype(np.bool_), since, counts, code)
+    return Given(data, labels, called)
+
+
+def codes(labels: ArrayLike, n: int, what: str) -> tuple[tuple[str, ...], Ints]:
+    """Return the different labels in order, and which of them each row has."""
+    array = np.asarray(labels)
+    if array.shape != (n,):
+        raise ValueError(
+            f"{what} must be one for each of {n} spells, got {array.shape}"
+        )
+    found, code = np.unique(array, return_inverse=True)
+    return tuple(str(label) for label in found.tolist()), code.astype(np.intp)
+
+
+def scaled(sets: RiskSets) -> Scaled:
+    """Return the covariates about their mean in each stratum, over their deviation.
+
+    The partial likelihood does not know of a shift within a stratum, and sums of
+    squares about the mean keep their digits.
+    """
+    x, own, weight = sets.data.x, sets.own, sets.data.weight
+    if not own.size:
+        return Scaled(x, np.zeros((0, x.shape[1])), np.ones(x.shape[1]))
+    total = np.bincount(own, weight)
+    mean = np.stack([np.bincount(own, weight * c) / total for c in x.T] or [total], 1)
+    mean = mean[:, : x.shape[1]]
+    centred = x - mean[own]
+    deviation = np.sqrt(weight @ centred**2 / total.sum())
+    flat = deviation <= _FLAT * np.abs(x).max(axis=0, initial=0.0)
+    deviation[flat] = 1.0
+    return Scaled(np.where(flat, 0.0, centred / deviation), mean, deviation)
+
+
+def _strata(strata: ArrayLike | None, n: int) -> tuple[tuple[str, ...], Ints]:
+    if strata is None:
+        return ("all",), np.zeros(n, np.intp)
+    return codes(strata, n, "strata")
+
+
+def _column(name: str, values: ArrayLike, n: int | None) -> Floats:
+    array = np.asarray(values, np.float64)
+    if array.ndim == 0 and n is not None:
+        array = np.full(n, float(array))
+    if array.ndim != 1 or (n is not None and array.size != n):
+        raise ValueError(f"{name} must be one number a spell, got shape {array.shape}")
+    fine: Bools = np.isfinite(array) & (array >= 0)
+    if not fine.all():
+        row = int(np.flatnonzero(~fine)[0])
+        raise ValueError(
+            f"{name} must be finite and not negative, got {array[row]} in row {row}"
+        )
+    return array
+
+
+def _bad(x: Floats) -> int:
+    return int(np.flatnonzero(~np.isfinite(x).all(axis=0))[0])
