@@ -6,6 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.arrays import Floats
+from halflife.summary.metrics import (
+    Change,
+    Status,
+    compare,
+    kl,
+    status,
+    unweighted_precision,
+    unweighted_recall,
+    weighted_precision,
+    weighted_recall,
+)
+
+__all__ = [
+    "Change",
+    "Status",
+    "Summary",
+    "compare",
+    "kl",
+    "status",
+    "unweighted_precision",
+    "unweighted_recall",
+    "weighted_precision",
+    "weighted_recall",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""Every version of a database's summary against every other, at once.
+
+With F a matrix of counts (versions x words) and I = (F > 0), the sums of all pairs
+are products of matrices, for
+
+    kl(o, c) = (sum(c log c, S) - sum(c log o, S)) / C + log(O / C)
+
+where O and C are the counts of the old and the new version on the shared words S.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.arrays import Floats, Ints
+from halflife.summary.metrics import Change, Overlap
+
+Counts: TypeAlias = NDArray[np.float64] | NDArray[np.int32]
+
+BLOCK = 8192  # words at a time, which bounds the memory
+
+# Below this the sums of logarithms cannot tell a divergence from 0.
+LEAST = 1e-13
+
+# Odd multipliers, from the golden ratio; a hash that fails only costs time.
+MIX = np.arange(1, 257, dtype=np.uint64) ** np.uint64(3) * np.uint64(
+    0x9E3779B97F4A7C15
+) | np.uint64(1)
+
+
+def compare_all(old: Counts, new: Counts) -> Change:
+    """Compare each row of ``old`` with each row of ``new``; same columns.
+
+    Rows are versions, columns words and values counts. The metrics come back as
+    matrices, old versions down and new ones across.
+    """
+    if old.ndim != 2 or new.ndim != 2 or old.shape[1] != new.shape[1]:
+        raise ValueError(f"versions with unlike words: {old.shape} and {new.shape}")
+    shape = old.shape[0], new.shape[0]
+    first, times = _alike(old, new)
+    sums = np.zeros((9, *shape))
+    for begin in range(0, first.size, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        a, b = (side[:, first[part]].astype(np.float64) for side in (old, new))
+        sums += _sums(a, b, times[part])
+    return _change(sums)
+
+
+def _alike(old: Counts, new: Counts) -> tuple[Ints, Floats]:
+    """Return one word of each group with the same counts throughout, and how many.
+
+    Most words of a database live in the same few documents, so that there are far
+    fewer histories than words. They are found by a hash, which is then checked.
+    """
+    code = np.zeros(old.shape[1], dtype=np.uint64)
+    for k, row in enumerate((*old, *new)):
+        code += _bits(row) * MIX[k % MIX.size] ^ (code >> np.uint64(29))
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    chosen = first[group]
+    if all((row == row[chosen]).all() for row in (*old, *new)):
+        return first, np.bincount(group, minlength=first.size).astype(np.float64)
+    return np.arange(old.shape[1]), np.ones(old.shape[1])
+
+
+def _bits(row: Counts) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(row, dtype=np.float64).view(np.uint64)
+
+
+def _sums(a: Floats, b: Floats, times: Floats) -> Floats:
+    """Return the nine sums over some words that the metrics are made of."""
+    if not all((np.isfinite(side) & (side >= 0)).all() for side in (a, b)):
+        raise ValueError("counts of words must be finite and not below 0")
+    one = np.ones_like(a), np.ones_like(b)
+    in_a, in_b = ((side > 0).astype(np.float64) for side in (a, b))
+    log_a, log_b = (np.log(np.where(side > 0, side, 1.0)) for side in (a, b))
+    pairs = (
+        (in_a, one[1]),
+        (one[0], in_b),
+        (in_a, in_b),
+        (a, one[1]),
+        (one[0], b),
+        (a, in_b),
+        (in_a, b),
+        (in_a, b * log_b),
+        (log_a, b),
+    )
+    return np.stack([(x * times) @ y.T for x, y in pairs])
+
+
+def _change(sums: Floats) -> Change:
+    found = Overlap(*sums[:7])
+    some = found.shared > 0
+    a, b = (np.where(some, x, 1.0) for x in (found.old_shared, found.new_shared))
+    divergence = (sums[7] - sums[8]) / b + np.log(a / b)
+    return found.change(np.where(divergence < LEAST, 0.0, divergence))
