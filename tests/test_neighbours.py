@@ -1,0 +1,192 @@
+import asyncio
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from halflife.belief.neighbours import Neighbours
+from halflife.budget import Budget
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.loop import Allowance, Loop
+from halflife.models.quality import freshness_forecast
+from halflife.observation import Looks, Seen
+from halflife.parts import strategy
+from halflife.policies.champion import Bold, champion
+from halflife.policies.index import freshness
+from halflife.policies.rounds import InRounds
+from halflife.replay import Replay
+from halflife.sources.recorded import NAME, RecordedSource, Recording
+from halflife.stores.memory import MemoryStore
+
+
+def pages(sites=2, folders=2, each=5):
+    """Return items of sites a, b, ... in folders of a few pages."""
+    return [
+        Item(f"https://{site}/{folder}/{page}", group=site)
+        for site in "abcdef"[:sites]
+        for folder in range(folders)
+        for page in range(each)
+    ]
+
+
+def look(evidence, rows, at, texts, seen=Seen.PRESENT):
+    """Fold looks at some rows that showed these texts."""
+    keys = tuple(evidence.keys[row] for row in rows)
+    looks = Looks(
+        keys, np.full(len(keys), at), np.full(len(keys), seen, np.int8), tuple(texts)
+    )
+    evidence.take(evidence.weigh(looks))
+
+
+@pytest.fixture
+def evidence():
+    evidence = Evidence.of(pages())
+    look(evidence, range(20), 0.0, ["old"] * 20)
+    return evidence
+
+
+def chances(view):
+    return 1.0 - view.survival.alive(view.exposure)
+
+
+def test_a_page_seen_changed_raises_the_odds_of_its_folder_most_then_its_site(evidence):
+    belief = Neighbours()
+    before = chances(belief(evidence, 10.0, 10.0))
+    look(evidence, [0, 1], 10.0, ["new", "new"])
+    after = chances(belief(evidence, 10.0, 10.0))
+    folder, site, other = after[2:5].mean(), after[5:10].mean(), after[10:].mean()
+    assert folder > site > other
+    assert folder > 1.5 * before[2]
+    assert after[:2] == pytest.approx([0.0, 0.0])
+
+
+def test_a_page_seen_unchanged_lowers_the_odds_of_its_neighbours(evidence):
+    belief = Neighbours()
+    before = chances(belief(evidence, 10.0, 10.0))
+    look(evidence, [0, 1, 2], 10.0, ["old"] * 3)
+    after = chances(belief(evidence, 10.0, 10.0))
+    assert (after[3:10] < before[3:10]).all()
+
+
+def test_pages_that_are_gone_are_believed_to_stay_away(evidence):
+    belief = Neighbours()
+    belief(evidence, 5.0, 5.0)
+    look(evidence, [0], 5.0, [""], Seen.ABSENT)
+    look(evidence, [1], 5.0, ["new"])
+    view = belief(evidence, 5.0, 5.0)
+    assert view.rate[0] < 0.1 * view.rate[1]
+
+
+def test_pages_that_come_back_teach_that_others_may(evidence):
+    belief = Neighbours()
+    belief(evidence, 5.0, 5.0)
+    look(evidence, range(4), 5.0, [""] * 4, Seen.ABSENT)
+    before = belief(evidence, 5.0, 5.0).rate[3]
+    look(evidence, range(3), 6.0, ["back"] * 3)
+    assert belief(evidence, 6.0, 6.0).rate[3] > 2 * before
+
+
+def test_new_pages_take_their_rate_from_their_folder(evidence):
+    belief = Neighbours()
+    for day in range(1, 30):
+        look(evidence, range(5), float(day), [f"v{day}"] * 5)
+        look(evidence, range(5, 10), float(day), ["old"] * 5)
+        belief(evidence, float(day), float(day))
+    evidence.add([Item(f"https://a/{f}/new", group="a") for f in (0, 1)])
+    view = belief(evidence, 30.0, 30.0)
+    assert view.rate[20] > 5 * view.rate[21]
+    assert np.isinf(view.exposure[20:]).all()
+
+
+def test_a_belief_that_starts_late_knows_the_rates_but_not_the_bursts(evidence):
+    early = Neighbours()
+    for day in range(1, 20):
+        look(evidence, range(10), float(day), [f"v{day}"] * 10)
+        early(evidence, float(day), float(day))
+    late = Neighbours()(evidence, 20.0, 20.0)
+    known = early(evidence, 20.0, 20.0)
+    assert late.rate[:10] == pytest.approx(known.rate[:10], rel=1.0)
+    assert late.exposure[10:] == pytest.approx(late.age[10:])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_whatever_is_seen_the_view_stays_finite(seed):
+    rng = np.random.default_rng(seed)
+    evidence, belief, now = Evidence.of(pages()), Neighbours(), 0.0
+    for _ in range(6):
+        now += float(rng.exponential(rng.choice([1e-6, 1.0, 400.0])))
+        now -= float(rng.random() < 0.1) * 5.0  # the clock is set back
+        rows = np.flatnonzero(rng.random(20) < 0.5)
+        seen = Seen.ABSENT if rng.random() < 0.2 else Seen.PRESENT
+        texts = rng.choice(["x", "y"], rows.size)
+        look(evidence, rows, now, ["" if seen else t for t in texts], seen)
+        view = belief(evidence, now, now)
+        held = view.held
+        assert np.isfinite(view.exposure[held]).all()
+        assert (view.exposure[held] >= 0).all()
+        assert np.isfinite(view.rate).all()
+        assert (view.rate > 0).all()
+        assert np.isfinite(view.doubt).all()
+        whole = freshness_forecast(view, np.array([0.0, 1.0]))
+        assert (whole.mean <= 1).all()
+
+
+def test_a_turn_is_spent_in_rounds_that_learn_from_each_other():
+    recording = deploys(days=4.0)
+    store = MemoryStore()
+    store.add(recording.items())
+    run = store.begin((NAME,), 0.0, lease=np.inf)
+    store.append(run, recording.looks(np.arange(len(recording)), 0.0))
+    planned = []
+
+    def policy(view, budget, rng):
+        planned.append(int(budget.requests))
+        return Bold("freshness")(view, budget, rng)
+
+    source = RecordedSource(recording)
+    loop = Loop(source, store, Neighbours(), InRounds(policy, 4))
+    rng = np.random.default_rng(0)
+    turn = asyncio.run(loop.turn(run, Allowance(40), rng, clock=lambda: 3.0))
+    assert turn.looks == 40
+    assert planned[:4] == [10, 10, 10, 10]
+
+
+def deploys(days, pages=200, seed=5):
+    """Return a recording of ten sites that change all at once, now and then."""
+    rng = np.random.default_rng(seed)
+    site = np.arange(pages) % 10
+    when = [np.sort(rng.uniform(0, days, rng.poisson(days / 15))) for _ in range(10)]
+    each = [when[s] for s in site]
+    return Recording(
+        keys=tuple(f"https://{s}/x/{i}" for i, s in enumerate(site)),
+        start=np.concatenate([[0], np.cumsum([len(e) for e in each])]).astype(np.intp),
+        at=np.concatenate(each),
+        weight=np.ones(pages),
+        born=np.full(pages, -np.inf),
+        died=np.full(pages, np.inf),
+        group=tuple(str(s) for s in site),
+    )
+
+
+def test_where_whole_sites_change_at_once_the_champion_is_far_ahead():
+    replay = Replay(deploys(120.0), 25.0, 0.0, 120.0, ticks=1, warm=20.0)
+    ours, plain = (1 - replay.score(s).freshness for s in (champion, freshness))
+    assert ours < 0.65 * plain
+
+
+def test_no_page_is_left_alone_for_ever():
+    recording = deploys(200.0, pages=60)
+    score = Replay(recording, 3.0, 0.0, 200.0, ticks=1).score(champion)
+    assert score.starved == 0.0
+
+
+def test_the_champion_has_a_name():
+    assert strategy("champion") is champion
+    assert not champion.policy(view_of_nothing(), Budget(3), np.random.default_rng(0))
+
+
+def view_of_nothing():
+    return Neighbours()(Evidence(), 0.0, 0.0)
