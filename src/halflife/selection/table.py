@@ -8,6 +8,7 @@ import numpy as np
 from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
 from halflife.summary import Summary
+from halflife.summary.tables import Summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,15 @@ class Table:
         count = np.concatenate([np.zeros(0), *(s.count for s in summaries)])
         size = np.array([s.size for s in summaries], np.float64)
         return cls.of_entries(names, code, (word, database, count), size)
+
+    @classmethod
+    def of_summaries(cls, summaries: Summaries) -> "Table":
+        """Return the same table, grouped by word."""
+        code = {w: j for j, w in enumerate(summaries.words.tolist())}
+        rows = np.arange(len(summaries.names))
+        database = np.repeat(rows, np.diff(summaries.start))
+        entries = (summaries.word, database, summaries.count)
+        return cls.of_entries(summaries.names, code, entries, summaries.size)
 
     @classmethod
     def of_entries(

@@ -1,0 +1,136 @@
+"""What fresh summaries buy a metasearcher, on recorded text databases.
+
+``python -m halflife.bench.selection FOLDER`` asks known-item queries of the last
+weeks of a folder of weekly recordings, has each method of selection choose by
+summaries of every age, and prints how good the choice is: against that by fresh
+summaries, and against where the documents are.
+"""
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import default_rng
+
+from halflife.arrays import Floats, Ints
+from halflife.metrics.intervals import Ratio, cluster_interval, draws
+from halflife.selection.trial import METHODS, SAMPLE, Query, Trial, known_items
+from halflife.sources.textdb import load
+from halflife.summary.weekly import RECENT, Weekly
+
+AGES = (0, 1, 4, 13, 26, 39, 52)
+BACK = (0, 2, 4, 6)  # the weeks before the last in which queries are asked
+EACH = 3  # queries a database and week
+NEW = 4  # weeks that a document counts as new
+
+Found: TypeAlias = dict[tuple[str, int], list[Mapping[str, Floats]]]
+
+
+def run(weekly: Weekly, *, each: int = EACH, seed: int = 0) -> list[dict[str, Any]]:
+    """Return the quality by view, what is asked for, method and age of summaries."""
+    recent = weekly.recent(min(RECENT, weekly.weeks - 1))
+    last = weekly.weeks - 1
+    weeks = [last - b for b in BACK if last - b >= recent.since]
+    rows: list[dict[str, Any]] = []
+    for about, newest in (("any", None), ("new", NEW)):
+        rng = default_rng(seed)
+        asked = [known_items(weekly, w, each, rng, newest=newest) for w in weeks]
+        rows += _rows("all", about, weekly, weeks, asked)
+    rng = default_rng(seed)
+    asked = [known_items(recent, w, each, rng) for w in weeks]
+    rows += _rows("recent", "any", recent, weeks, asked)
+    return rows
+
+
+def _rows(
+    view: str,
+    about: str,
+    weekly: Weekly,
+    weeks: Sequence[int],
+    asked: Sequence[Sequence[Query]],
+) -> Iterator[dict[str, Any]]:
+    """Yield one row for each method and age."""
+    found: Found = defaultdict(list)
+    for week, queries in zip(weeks, asked, strict=True):
+        ages = [a for a in AGES if min(weeks) - a >= weekly.since]
+        _try(Trial.of(weekly, week, queries), ages, found)
+    home = np.array([q.home for queries in asked for q in queries], np.intp)
+    if home.size == 0:
+        return
+    for (method, age), parts in found.items():
+        told = _told(parts, found[method, 0], home, len(weekly.sites))
+        yield {"view": view, "about": about, "method": method, "age": age} | told
+
+
+def _try(
+    trial: Trial,
+    ages: Sequence[int],
+    found: Found,
+) -> None:
+    """Add the measures of one week by every method and age."""
+    fresh: dict[str, list[Ints]] = {}
+    for age in ages:
+        known = trial.known(np.full(len(trial.weekly.sites), age))
+        for method in METHODS:
+            orders = trial.orders(known, method)
+            fresh.setdefault(method, orders)
+            found[method, age].append(trial.measures(orders, fresh[method]))
+
+
+def _told(
+    parts: Sequence[Mapping[str, Floats]],
+    fresh: Sequence[Mapping[str, Floats]],
+    home: Ints,
+    databases: int,
+) -> dict[str, Any]:
+    """Return means with intervals over databases, and what is lost to fresh.
+
+    Intervals are by resampling whole databases with all queries for their
+    documents. A measure that no query has is left out.
+    """
+    counts = draws(databases, default_rng(0), resamples=1000)
+    told: dict[str, Any] = {"queries": home.size}
+    for name in parts[0]:
+        mine, new = (
+            _ratio(np.concatenate([p[name] for p in each]), home, databases)
+            for each in (parts, fresh)
+        )
+        if mine.bottom.sum() == 0:
+            continue
+        told[name] = [round(x, 4) for x in cluster_interval(counts, mine)]
+        if name != "overlap_5":
+            lost = cluster_interval(counts, new, mine)
+            told[f"{name}_lost"] = [round(x, 4) for x in lost]
+    return told
+
+
+def _ratio(values: Floats, home: Ints, databases: int) -> Ratio:
+    has = np.isfinite(values)
+    top = np.bincount(home[has], values[has], databases).astype(np.float64)
+    return Ratio(top, np.bincount(home[has], None, databases).astype(np.float64))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m halflife.bench.selection")
+    parser.add_argument("folder", type=Path, help="weekly recordings of databases")
+    parser.add_argument("--each", type=int, default=EACH, help="queries a database")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    weekly = load(asked.folder)
+    told = {
+        "databases": len(weekly.sites),
+        "sample": SAMPLE,
+        "seed": asked.seed,
+        "results": run(weekly, each=asked.each, seed=asked.seed),
+    }
+    sys.stdout.write(json.dumps(told, indent=1, allow_nan=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
