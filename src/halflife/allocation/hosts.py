@@ -32,6 +32,7 @@ from halflife.allocation.solver import (
 from halflife.arrays import Bools, Floats, Ints
 
 _NEARLY = 1e-11
+_BEYOND = 1e-9  # in ln(price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ def _host_prices(demand: Demand, host: Ints, cap: Floats) -> tuple[Floats, Float
     high = np.full(limited.size, -CHEAPEST)
     if demand.limited:
         high = np.full(limited.size, -np.inf)
-        np.maximum.at(high, place, np.log(mine.first))
+        # Beyond rounding, so that nobody asks for anything at the higher end.
+        np.maximum.at(high, place, np.log(mine.first) + _BEYOND)
     ends = meet(asked, cap[limited], np.full(limited.size, CHEAPEST), high)
     frequency[rows] = ends.mix(looks(ends.low), looks(ends.high), ends.share[place])
     price[limited] = np.exp(ends.low)
@@ -160,11 +162,19 @@ def _spend(
     frequency, price = settle(demand._replace(floor=own[host]), budget, start)
     # A host's own price is met to the last digit only by what was shared out.
     full: Bools = own[host] > price
-    rest = budget - float(cap[np.unique(host[full])].sum())
-    if full.any() and not full.all() and rest > 0:
+    fuller = full
+    while fuller.any() and not fuller.all():
+        full = fuller
+        rest = budget - float(cap[np.unique(host[full])].sum())
+        if rest <= 0:
+            break
         frequency = capped.copy()
         others = _some(demand, np.flatnonzero(~full))
         frequency[~full], price = settle(others, rest, float(np.log(price)))
+        # What the full hosts leave over may lower the price until others are full.
+        fuller = full | (own[host] > price)
+        if (fuller == full).all():
+            break
     return frequency, price
 
 
