@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 
 from halflife.history import History
-from halflife.observation import Looks, Seen
+from halflife.observation import Looks, Observation, Seen
 from store_cases import KEYS, observations
 from store_looks import absent, failed, hint, present
 
@@ -59,5 +59,6 @@ def test_an_empty_history_has_no_gaps():
 def test_looks_are_observations_in_columns(looks):
     columns = Looks.of(looks)
     assert list(columns) == looks
-    assert list(Looks(columns.keys, columns.at, columns.seen, columns.digest)) == looks
+    bare = [Observation(o.key, o.at, o.seen, o.digest) for o in looks]
+    assert list(Looks(columns.keys, columns.at, columns.seen, columns.digest)) == bare
     assert list(columns.take(range(0, len(looks), 2))) == looks[::2]
