@@ -80,7 +80,7 @@ def test_an_item_is_due_when_its_gain_reaches_the_price(gamma, objective, row):
     said = terms(gamma, row, objective, pace)
 
     def later(wait):
-        aged = replace(gamma, age=gamma.age + wait)
+        aged = replace(gamma, age=gamma.age + wait, exposure=gamma.exposure + wait)
         return terms(aged, row, objective, pace).gain - said.price
 
     if said.due == 0:
@@ -90,6 +90,14 @@ def test_an_item_is_due_when_its_gain_reaches_the_price(gamma, objective, row):
     else:
         root = optimize.brentq(later, 0.0, 4000.0)
         assert said.due == pytest.approx(root, rel=1e-6)
+
+
+def test_an_item_that_lived_more_than_its_age_is_due_sooner(gamma):
+    usual = terms(gamma, 1, "harmonic", 0.3)
+    told = terms(replace(gamma, exposure=gamma.age + 9.0), 1, "harmonic", 0.3)
+    assert told.age == usual.age
+    assert told.stale > usual.stale
+    assert told.due < usual.due
 
 
 def test_the_interval_of_the_rate_holds_95_percent(gamma):
@@ -102,7 +110,7 @@ def test_the_interval_of_the_rate_holds_95_percent(gamma):
 
 def test_an_item_never_seen_is_due_at_once(gamma):
     age = np.array([np.inf, 3.0, 0.5])
-    unseen = replace(gamma, age=age, looks=np.array([0, 5, 5]))
+    unseen = replace(gamma, age=age, exposure=age, looks=np.array([0, 5, 5]))
     said = terms(unseen, 0, "harmonic", 1.0)
     assert said.due == 0
     assert said.lines()[0].startswith("never seen")
