@@ -105,6 +105,12 @@ class Weekly:
             term=np.concatenate([*terms, np.zeros(0, np.int32)]).astype(np.int32),
         )
 
+    def until(self, weeks: int) -> "Weekly":
+        """Return the same recording, ended after so many weeks."""
+        if not self.since < weeks <= self.weeks:
+            raise ValueError(f"weeks must be {self.since + 1} to {self.weeks}: {weeks}")
+        return replace(self, weeks=weeks)
+
     def place(self, site: str) -> int:
         """Return which database has this name."""
         try:
@@ -178,9 +184,9 @@ class Weekly:
             np.cumsum(size)[kept],
         )
 
-    def all_counted(self) -> Iterator[Counted]:
-        """Yield ``counted`` of each database."""
-        return (self.counted(site) for site in self.sites)
+    def terms(self, rows: Ints) -> Iterator[NDArray[np.int32]]:
+        """Yield the terms of each of these documents, places in the vocabulary."""
+        return (self._terms(row) for row in rows.tolist())
 
     def _rows(self, place: int) -> tuple[int, int]:
         return int(self.first[place]), int(self.first[place + 1])

@@ -1,0 +1,194 @@
+"""How the summaries of recorded text databases age, and how long they stay true.
+
+``python -m halflife.bench.textdrift FOLDER`` reads a folder with
+``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and prints, for all
+documents and for the view of recent ones, the five metrics of complete summaries by
+age, and lifetimes by threshold. ``--qbs N`` adds the summaries that query-based
+sampling makes of the first N databases, ``--pictures DIR`` writes the curves as SVG
+and CSV, and ``--speed`` prints how long the complete summaries and divergences of
+40 databases over 52 weeks take, and nothing else.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.models.spells import Spells
+from halflife.models.survival_curves import KaplanMeier
+from halflife.probing.memory import InMemory
+from halflife.probing.querying import query_based_sample
+from halflife.sources.textdb import load
+from halflife.study.textdrift import PUBLISHED, pictures
+from halflife.summary import Summary
+from halflife.summary.ageing import Ageing, ageing
+from halflife.summary.drift import Drift, Maker, drawn, drifts, made_drifts
+from halflife.summary.metrics import METRICS
+from halflife.summary.survival import lifetimes
+from halflife.summary.weekly import Weekly
+
+AGES = (0, 1, 2, 4, 8, 13, 25, 36, 46, 48, 52)
+TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
+DICTIONARY = 20_000  # words that sampling may begin with
+EVERY = 8  # weeks between samples
+
+
+class QueryBased:
+    """Makes summaries by query-based sampling of 300 documents."""
+
+    def __init__(self, weekly: Weekly) -> None:
+        self.dictionary: list[str] = weekly.words[:DICTIONARY].tolist()
+        self.at: tuple[str, int] = ("", -1)
+        self.shelf = InMemory(())
+
+    def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
+        """Return the summary of one sample; it is scaled to the true size."""
+        if self.at != (site, week):
+            self.at, self.shelf = (site, week), InMemory(weekly.documents(site, week))
+        found = query_based_sample(self.shelf, self.dictionary, rng)
+        if not found.documents:
+            return Summary((), np.zeros(0), 0.0, 0)
+        return found.summary(float(len(self.shelf.documents)))
+
+
+def rows(name: str, found: Ageing) -> list[dict[str, Any]]:
+    """Return the curves at some ages, a row each."""
+    told = []
+    for metric in METRICS:
+        curve = found.curves[metric]
+        for k, age in enumerate(found.age.tolist()):
+            if age in AGES and curve.databases[k]:
+                told.append(
+                    {
+                        "summaries": name,
+                        "metric": metric,
+                        "age": age,
+                        "mean": round(float(curve.mean[k]), 5),
+                        "low": round(float(curve.low[k]), 5),
+                        "high": round(float(curve.high[k]), 5),
+                        "databases": int(curve.databases[k]),
+                    }
+                )
+    return told
+
+
+def survival(name: str, found: tuple[Drift, ...]) -> list[dict[str, Any]]:
+    """Return how many lifetimes there are at each threshold, and their median."""
+    told = []
+    for tau in TAUS:
+        lives = lifetimes(found, (tau,))
+        told.append(
+            {
+                "summaries": name,
+                "tau": tau,
+                "lifetimes": lives.length.size,
+                "events": int(lives.event.sum()),
+                "median_weeks": median(lives.length, lives.event),
+            }
+        )
+    return told
+
+
+def median(length: Floats, event: Bools) -> float | None:
+    """Return the first time that half are gone, by Kaplan and Meier; None if never."""
+    if not event.any():
+        return None
+    spells = Spells.of(np.zeros(length.size), length, np.where(event, length, np.inf))
+    curve = KaplanMeier().fit(spells)
+    low = np.flatnonzero(curve.survival_ <= 0.5)
+    return float(curve.time_[low[0]]) if low.size else None
+
+
+def speed(folder: Path, databases: int = 40, weeks: int = 52) -> dict[str, Any]:
+    """Return seconds for complete summaries and divergences of all pairs of weeks."""
+    began = time.perf_counter()
+    weekly = load(folder)
+    loaded = time.perf_counter()
+    found = drifts(_part(weekly, databases, weeks))
+    done = time.perf_counter()
+    return {
+        "databases": min(databases, len(weekly.sites)),
+        "weeks": min(weeks, weekly.weeks),
+        "pairs": sum(one.change.kl.size for one in found),
+        "load_s": round(loaded - began, 2),
+        "summaries_and_metrics_s": round(done - loaded, 2),
+    }
+
+
+def _part(weekly: Weekly, databases: int, weeks: int) -> Weekly:
+    """Return the first databases and the first weeks."""
+    return weekly.select(weekly.sites[:databases]).until(min(weeks, weekly.weeks))
+
+
+def run(
+    folder: Path, *, sampled: int = 0, out: Path | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Return ageing and lifetimes in both views; write pictures if asked to."""
+    weekly = load(folder)
+    rng = np.random.default_rng(seed)
+    views: dict[str, Ageing] = {}
+    lives: list[dict[str, Any]] = []
+    for name, view in (("all documents", weekly), ("recent items", weekly.recent())):
+        found = drifts(view)
+        views[name] = ageing(found, rng)
+        lives += survival(name, found)
+    views |= _made(weekly.select(weekly.sites[:sampled]), rng) if sampled else {}
+    if out is not None:
+        _write(out, pictures(views))
+    return {
+        "databases": len(weekly.sites),
+        "weeks": weekly.weeks,
+        "published": [{"metric": m, "age": a, "mean": v} for m, a, v in PUBLISHED],
+        "ageing": [row for name, found in views.items() for row in rows(name, found)],
+        "lifetimes": lives,
+    }
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _made(weekly: Weekly, rng: Generator) -> dict[str, Ageing]:
+    """Return the ageing of summaries from samples, five of each database and week."""
+    ages: Ints = np.arange(weekly.weeks)
+    makers: dict[str, Maker] = {
+        "query-based sample": QueryBased(weekly),
+        "even sample": drawn(300),
+    }
+    return {
+        name: ageing(
+            [
+                drift
+                for site in weekly.sites
+                for drift in made_drifts(weekly, site, maker, rng, every=EVERY)
+            ],
+            rng,
+            ages=ages,
+        )
+        for name, maker in makers.items()
+    }
+
+
+def main(words: list[str]) -> dict[str, Any]:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m halflife.bench.textdrift")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--qbs", type=int, default=0, metavar="N")
+    parser.add_argument("--pictures", type=Path, metavar="DIR")
+    given = parser.parse_args(words)
+    if given.speed:
+        return speed(given.folder)
+    return run(given.folder, sampled=given.qbs, out=given.pictures)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(sys.argv[1:]), indent=1) + "\n")

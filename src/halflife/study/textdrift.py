@@ -1,0 +1,116 @@
+"""Pictures of how summaries of text databases age."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.study import axes, svg
+from halflife.study.axes import Axis
+from halflife.study.figures import Column, Figure, as_csv, drawing, stacked
+from halflife.study.marks import Band, Line, Mark, Points
+from halflife.study.svg import Chart
+from halflife.study.telling import share
+from halflife.summary.ageing import Ageing, Curve
+
+TITLES = {
+    "ur": "Unweighted recall: share of today's words that the old summary has",
+    "wr": "Weighted recall: share of today's counts on words it has",
+    "up": "Unweighted precision: share of its words that are still there",
+    "wp": "Weighted precision: share of its counts on words that are still there",
+    "kl": "Divergence of today's counts from the old ones, on shared words",
+}
+
+# Complete summaries of 152 web databases, 2002-2003: Ipeirotis et al., TODS 2007,
+# section 3.2. Metric, age in weeks, mean.
+PUBLISHED = (("ur", 1, 0.91), ("ur", 25, 0.80), ("up", 48, 0.70))
+
+
+def figures(views: Mapping[str, Ageing]) -> tuple[Figure, ...]:
+    """Show each metric against age, a curve for each kind of summary or view."""
+    return tuple(_figure(metric, views) for metric in TITLES)
+
+
+def pictures(views: Mapping[str, Ageing]) -> dict[str, str]:
+    """Return the pictures and their numbers as files: name and text."""
+    found = {}
+    for figure in figures(views):
+        found[f"{figure.name}.csv"] = as_csv(figure.table)
+        for _, draw in figure.charts:
+            found[f"{figure.name}.svg"] = alone(draw(figure.name))
+    return found
+
+
+def alone(element: str) -> str:
+    """Return an ``<svg>`` element with its colours, to stand alone in a file."""
+    return element.replace("</desc>", f"</desc><style>{svg.STYLE}</style>", 1)
+
+
+def _figure(metric: str, views: Mapping[str, Ageing]) -> Figure:
+    said = tuple(_said(metric, name, ageing) for name, ageing in views.items())
+    marks: list[Mark] = []
+    for tone, (name, ageing) in enumerate(views.items()):
+        curve, age = ageing.curves[metric], ageing.age.astype(np.float64)
+        marks.append(Band(age, curve.low, curve.high, "", tone))
+        marks.append(Line(age, curve.mean, name, tone, dash=tone))
+    marks += _published(metric)
+    last = max(int(ageing.age[-1]) for ageing in views.values())
+    chart = Chart(
+        TITLES[metric],
+        " ".join(said),
+        axes.linear("age of the summary (weeks)", 0.0, float(last)),
+        _upwards(metric, views),
+        tuple(marks),
+    )
+    tables = [_table(n, a, a.curves[metric]) for n, a in views.items()]
+    return Figure(
+        f"summaries-{metric}", TITLES[metric], said, (drawing(chart),), stacked(tables)
+    )
+
+
+def _published(metric: str) -> list[Mark]:
+    """Return the published values of a metric as points."""
+    some = [(age, value) for name, age, value in PUBLISHED if name == metric]
+    if not some:
+        return []
+    x, y = (np.array(column, dtype=np.float64) for column in zip(*some, strict=True))
+    return [Points(x, y, "152 databases, 2002-2003", 6, hollow=True)]
+
+
+def _upwards(metric: str, views: Mapping[str, Ageing]) -> Axis:
+    if metric != "kl":
+        low = _lowest(*(a.curves[metric].low for a in views.values()))
+        at = [value for name, _, value in PUBLISHED if name == metric]
+        return axes.percent("mean over databases", min([low, *at]), 1.0)
+    high = svg.highest(*(a.curves[metric].high for a in views.values()), least=1e-6)
+    return axes.linear("mean over databases (nats)", 0.0, high)
+
+
+def _lowest(*series: Floats) -> float:
+    found = [float(v[np.isfinite(v)].min(initial=1.0)) for v in series]
+    return min([0.95, *found])
+
+
+def _said(metric: str, name: str, ageing: Ageing) -> str:
+    mean = ageing.curves[metric].mean
+    known = np.flatnonzero(np.isfinite(mean))
+    if known.size == 0:
+        return f"{name}: nothing could be compared."
+    ends = [int(known[0]), int(known[-1])]
+    told = [share(mean[k]) if metric != "kl" else f"{mean[k]:.3g}" for k in ends]
+    weeks = [int(ageing.age[k]) for k in ends]
+    return (
+        f"{name}: {told[0]} after {weeks[0]} week{'s' if weeks[0] != 1 else ''}, "
+        f"{told[1]} after {weeks[1]}."
+    )
+
+
+def _table(name: str, ageing: Ageing, curve: Curve) -> dict[str, Column]:
+    return {
+        "summaries": [name] * ageing.age.size,
+        "age_weeks": ageing.age.tolist(),
+        "mean": curve.mean,
+        "low": curve.low,
+        "high": curve.high,
+        "databases": curve.databases.tolist(),
+    }
