@@ -1,10 +1,11 @@
 """How long Cox's regression takes, and the best frequencies for many databases.
 
-``python -m halflife.bench.cox`` prints the time for 200 000 spells, three covariates and
-five strata, in weeks (many ties) and in moments (none), and, where lifelines is there,
-how many times as long it takes on fewer spells. ``--allocate`` prints the time for Eq. 4
-of Ipeirotis et al., TODS 2007, for a million databases with the paper's five shapes,
-beside a root finder within a root finder on a thousand. Ratios are of processor seconds.
+``python -m halflife.bench.cox`` prints the time for 200 000 spells, three covariates
+and five strata, in weeks (many ties) and in moments (none), and, where lifelines is
+there, how many times as long it takes on fewer spells. ``--allocate`` prints the time
+for Eq. 4 of Ipeirotis et al., TODS 2007, for a million databases with the paper's five
+shapes, beside a root finder within a root finder on a thousand. Ratios are of
+processor seconds.
 """
 
 import argparse

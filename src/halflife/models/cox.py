@@ -180,7 +180,7 @@ class CoxModel:
         self.status_ = CoxStatus.NO_CONTRAST
         if some.any():
             begin = self._beta if start is None else start * self._seen.deviation
-            top = self._peak(z[:, some], flat[np.ix_(some, some)], begin[some])
+            top = self._peak(z[some], flat[np.ix_(some, some)], begin[some])
             self._beta[some], self.log_likelihood_ = top.beta, top.value
             self._inverse[np.ix_(some, some)] = np.linalg.inv(top.information)
 
@@ -202,7 +202,7 @@ class CoxModel:
         self.robust_ = self.covariance_
         if self._cluster is not None and self.told_.any():
             score = score_residuals(self._sets, self._seen.z, self._sums())
-            pull = summed(score, self._cluster) @ self._inverse * unit
+            pull = summed(score, self._cluster).T @ self._inverse * unit
             self.robust_ = pull.T @ pull
         self.standard_error_ = np.sqrt(np.maximum(np.diag(self.robust_), 0.0))
 

@@ -68,7 +68,7 @@ def baselines(
     ``shift`` is ln of the relative hazard in question in each stratum, in units of
     which the sums were taken.
     """
-    step = found.step if ties == "efron" else sets.mass / found.risk[:, 0]
+    step = found.step if ties == "efron" else sets.mass / found.risk[0]
     unit = np.exp(np.clip(shift - found.top, -_EXP, _EXP))
     bounds = zip(sets.start[:-1], sets.start[1:], unit, strict=True)
     return tuple(

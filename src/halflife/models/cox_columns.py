@@ -24,7 +24,7 @@ class Scaled(NamedTuple):
     """Covariates of the spells at risk, about their stratum's mean.
 
     Attributes:
-        z: (x - mean) / deviation, one row a spell.
+        z: (x - mean) / deviation, one row a covariate and one column a spell.
         mean: By stratum with a death.
         deviation: Within strata; 1 where there is none.
 
@@ -86,17 +86,17 @@ def scaled(sets: RiskSets) -> Scaled:
     The partial likelihood does not know of a shift within a stratum, and sums of
     squares about the mean keep their digits.
     """
-    x, own, weight = sets.data.x, sets.own, sets.data.weight
+    x, own, weight = sets.data.x.T.copy(), sets.own, sets.data.weight
     if not own.size:
-        return Scaled(x, np.zeros((0, x.shape[1])), np.ones(x.shape[1]))
-    total = np.bincount(own, weight)
-    mean = np.stack([np.bincount(own, weight * c) / total for c in x.T] or [total], 1)
-    mean = mean[:, : x.shape[1]]
-    centred = x - mean[own]
-    deviation = np.sqrt(weight @ centred**2 / total.sum())
-    flat = deviation <= _FLAT * np.abs(x).max(axis=0, initial=0.0)
-    deviation[flat] = 1.0
-    return Scaled(np.where(flat, 0.0, centred / deviation), mean, deviation)
+        return Scaled(x, x.T, np.ones(x.shape[0]))
+    mean, total = np.zeros((x.shape[0], int(own[-1]) + 1)), np.bincount(own, weight)
+    for k, column in enumerate(x):
+        mean[k] = np.bincount(own, weight * column) / total
+    centred = x - mean[:, own]
+    deviation = np.sqrt(centred**2 @ weight / total.sum())
+    flat = deviation <= _FLAT * np.abs(x).max(axis=1)
+    deviation[flat], centred[flat] = 1.0, 0.0
+    return Scaled(centred / deviation[:, None], mean.T, deviation)
 
 
 def _strata(strata: ArrayLike | None, n: int) -> tuple[tuple[str, ...], Ints]:

@@ -127,6 +127,13 @@ class RiskSets:
         return np.bincount(self.group, weight, minlength=self.time.size)
 
     @cached_property
+    def fractions(self) -> tuple[Ints, Floats]:
+        """For each term of Efron's likelihood, its death time and f."""
+        at = np.repeat(np.arange(self.time.size), self.tied)
+        begin = np.cumsum(self.tied) - self.tied
+        return at, (np.arange(at.size) - begin[at]) / self.tied[at]
+
+    @cached_property
     def _bins(self) -> Ints:
         """Where, among the sorted spells, those that leave at each death time begin."""
         return np.searchsorted(self.last, np.arange(1, self.time.size + 1))
@@ -143,29 +150,33 @@ class RiskSets:
         return np.searchsorted(self.start, self.last - 1, "right") - 1
 
     def at_risk(self, columns: Floats) -> Floats:
-        """Return the sum of rows over the spells at risk at each death time."""
-        net = np.add.reduceat(columns, self._bins, axis=0)
+        """Return the sums over the spells at risk at each death time.
+
+        Spells go by column, here and below: sums along a row are the quicker ones.
+        """
+        net = np.add.reduceat(columns, self._bins, axis=-1)
         late = self._late
         if late.size:
             came = self.first[late]
             new = np.flatnonzero(np.diff(came, prepend=-1))
-            net[came[new] - 1] -= np.add.reduceat(columns[late], new, axis=0)
+            net[..., came[new] - 1] -= np.add.reduceat(columns[..., late], new, axis=-1)
         for low, high in zip(self.start[:-1], self.start[1:], strict=True):
-            net[low:high] = np.cumsum(net[low:high][::-1], axis=0)[::-1]
+            part = net[..., low:high][..., ::-1]
+            net[..., low:high] = np.cumsum(part, axis=-1)[..., ::-1]
         return net
 
     def at_death(self, columns: Floats) -> Floats:
-        """Return the sum of rows over the spells that end at each death time."""
+        """Return the sums over the spells that end at each death time."""
         where = np.cumsum(self.tied) - self.tied
-        return np.add.reduceat(columns[self.died], where, axis=0)
+        return np.add.reduceat(columns[..., self.died], where, axis=-1)
 
     def lived(self, steps: Floats) -> Floats:
         """Return the sum of steps over the death times each spell was at risk for."""
         up = np.empty_like(steps)
         for low, high in zip(self.start[:-1], self.start[1:], strict=True):
-            up[low:high] = np.cumsum(steps[low:high], axis=0)
-        total: Floats = up[self.last - 1]
-        total[self._late] -= up[self.first[self._late] - 1]
+            np.cumsum(steps[..., low:high], axis=-1, out=up[..., low:high])
+        total: Floats = up[..., self.last - 1]
+        total[..., self._late] -= up[..., self.first[self._late] - 1]
         return total
 
 
@@ -185,7 +196,7 @@ def _place(who: Ints, when: Floats, data: Survived) -> Ints:
 
 
 class Sums(NamedTuple):
-    """What the likelihood and the residuals are made of, one row a death time.
+    """What the likelihood and the residuals are made of; death times go by column.
 
     Attributes:
         value: The log-likelihood.
@@ -209,33 +220,38 @@ class Sums(NamedTuple):
     square: Floats
 
 
-def sums(sets: RiskSets, x: Floats, beta: Floats) -> Sums:
-    """Return the sums at ``beta``; ``x`` has a row for each spell of the sets."""
-    eta = x @ beta
+def sums(sets: RiskSets, z: Floats, beta: Floats) -> Sums:
+    """Return the sums at ``beta``; ``z`` has a column for each spell of the sets."""
+    eta = beta @ z
     top = np.maximum.reduceat(eta, np.flatnonzero(np.diff(sets.own, prepend=-1)))
     shifted = eta - top[sets.own]
     r = sets.data.weight * np.exp(np.maximum(shifted, -_LARGEST))
-    both = np.column_stack((r, r[:, None] * x))
+    both = np.empty((z.shape[0] + 1, r.size))
+    both[0] = r
+    np.multiply(z, r, out=both[1:])
     risk, dead = sets.at_risk(both), sets.at_death(both)
-    at, f, v = _terms(sets, risk[:, 0], dead[:, 0])
-    n, left = sets.time.size, risk[at, 0] - f * dead[at, 0]
-    share = sets.mass[at] / sets.tied[at] if sets.ties == "efron" else sets.mass[at]
     died = sets.died
-    value = sets.data.weight[died] @ shifted[died] - share @ np.log(left)
-    square = [np.bincount(at, v / left * f**k, minlength=n) for k in range(3)]
-    step, tied_step = (np.bincount(at, v * f**k, minlength=n) for k in range(2))
-    return Sums(float(value), r, top, risk, dead, step, tied_step, np.array(square))
+    ended = float(sets.data.weight[died] @ shifted[died])
+    fell, step, tied_step, square = _terms(sets, risk[0], dead[0])
+    return Sums(ended - fell, r, top, risk, dead, step, tied_step, square)
 
 
-def _terms(sets: RiskSets, risk: Floats, dead: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return the death time, f and v of each term of the likelihood."""
+def _terms(
+    sets: RiskSets, risk: Floats, dead: Floats
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return what is taken off the likelihood, and the sums of v at death times."""
     n = sets.time.size
-    if sets.ties == "breslow" or sets.tied.max(initial=0) <= 1:
-        return np.arange(n), np.zeros(n), sets.mass / risk
-    at = np.repeat(np.arange(n), sets.tied)
-    begin = np.cumsum(sets.tied) - sets.tied
-    f = (np.arange(at.size) - begin[at]) / sets.tied[at]
-    return at, f, sets.mass[at] / sets.tied[at] / (risk[at] - f * dead[at])
+    if sets.ties == "breslow" or sets.tied.max() <= 1:
+        step, none = sets.mass / risk, np.zeros(n)
+        square = np.array([step / risk, none, none])
+        return float(sets.mass @ np.log(risk)), step, none, square
+    at, f = sets.fractions
+    left = risk[at] - f * dead[at]
+    share = (sets.mass / sets.tied)[at]
+    v = share / left
+    step, tied_step = (np.bincount(at, v * f**k, minlength=n) for k in range(2))
+    square = np.array([np.bincount(at, v / left * f**k, n) for k in range(3)])
+    return float(share @ np.log(left)), step, tied_step, square
 
 
 def expected(sets: RiskSets, found: Sums) -> Floats:
@@ -246,33 +262,34 @@ def expected(sets: RiskSets, found: Sums) -> Floats:
     return expects
 
 
-def slopes(sets: RiskSets, x: Floats, found: Sums) -> tuple[Floats, Floats]:
+def slopes(sets: RiskSets, z: Floats, found: Sums) -> tuple[Floats, Floats]:
     """Return the gradient and the information at the ``beta`` of the sums."""
     expects = expected(sets, found)
     left = np.where(sets.data.ended, sets.data.weight, 0.0) - expects
-    s, d = found.risk[:, 1:], found.dead[:, 1:]
-    q0, q1, q2 = (q[:, None] for q in found.square)
-    cross = s.T @ (q1 * d)
-    squares = s.T @ (q0 * s) - cross - cross.T + d.T @ (q2 * d)
-    return left @ x, (x.T * expects) @ x - squares
+    s, d = found.risk[1:], found.dead[1:]
+    q0, q1, q2 = found.square
+    squares = (s * q0) @ s.T
+    if sets.ties == "efron":
+        cross = (s * q1) @ d.T
+        squares += (d * q2) @ d.T - cross - cross.T
+    return z @ left, (z * expects) @ z.T - squares
 
 
-def score_residuals(sets: RiskSets, x: Floats, found: Sums) -> Floats:
-    """Return each spell's share in the gradient, w dU / dw; they add up to it."""
-    s, d = found.risk[:, 1:], found.dead[:, 1:]
-    q0, q1, q2 = (q[:, None] for q in found.square)
+def score_residuals(sets: RiskSets, z: Floats, found: Sums) -> Floats:
+    """Return each spell's share in the gradient, w dU / dw, as a column."""
+    s, d = found.risk[1:], found.dead[1:]
+    q0, q1, q2 = found.square
     pulled = sets.lived(s * q0 - d * q1)
     died, group = sets.died, sets.group
-    pulled[died] -= (s * q1 - d * q2)[group]
-    score = found.relative[:, None] * pulled - expected(sets, found)[:, None] * x
-    mean = means(sets, found)[group]
-    score[died] += sets.data.weight[died, None] * (x[died] - mean)
+    pulled[:, died] -= (s * q1 - d * q2)[:, group]
+    score: Floats = found.relative * pulled - expected(sets, found) * z
+    mean = means(sets, found)[:, group]
+    score[:, died] += sets.data.weight[died] * (z[:, died] - mean)
     return score
 
 
 def means(sets: RiskSets, found: Sums) -> Floats:
-    """Return the mean covariates that the model expects of who ends, by death time."""
-    s, d = found.risk[:, 1:], found.dead[:, 1:]
-    drawn = s * found.step[:, None] - d * found.tied_step[:, None]
-    mean: Floats = drawn / sets.mass[:, None]
+    """Return the mean covariates that the model expects of who ends."""
+    drawn = found.risk[1:] * found.step - found.dead[1:] * found.tied_step
+    mean: Floats = drawn / sets.mass
     return mean

@@ -78,14 +78,13 @@ def proportionality(
 
 
 def summed(rows: Floats, cluster: Ints) -> Floats:
-    """Return the sum of rows by cluster."""
-    columns = [np.bincount(cluster, column) for column in rows.T]
-    return np.stack(columns, axis=1)
+    """Return the sums of each row's columns by cluster."""
+    return np.array([np.bincount(cluster, row) for row in rows])
 
 
 def residuals(sets: RiskSets, z: Floats, found: Sums) -> Floats:
-    """Return the Schoenfeld residuals, one row a death."""
-    left: Floats = z[sets.died] - means(sets, found)[sets.group]
+    """Return the Schoenfeld residuals, one column a death."""
+    left: Floats = z[:, sets.died] - means(sets, found)[:, sets.group]
     return left
 
 
@@ -94,12 +93,12 @@ def _drift(
 ) -> tuple[Floats, Floats]:
     """Return V u and its variance."""
     weight = sets.data.weight[sets.died]
-    off = (weight * clock)[:, None] * residuals(sets, model.z, found)
+    off = weight * clock * residuals(sets, model.z, found)
     if cluster is not None:
-        each = summed(off, cluster[sets.died]) @ model.covariance
+        each = summed(off, cluster[sets.died]).T @ model.covariance
         return each.sum(axis=0), each.T @ each
     spread = float(weight @ clock**2) / float(weight.sum())
-    return off.sum(axis=0) @ model.covariance, model.covariance * spread
+    return off.sum(axis=1) @ model.covariance, model.covariance * spread
 
 
 def _chi_square(drift: Floats, variance: Floats, rows: Ints) -> tuple[float, float]:
