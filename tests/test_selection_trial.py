@@ -1,6 +1,7 @@
 """Trials of selection with summaries of any age, against plain loops."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,21 @@ def test_samples_are_so_many_documents_that_were_there(weekly, queries):
     some = trial.known(np.zeros(4, np.intp), sample=2).index
     assert np.bincount(some.home).tolist() == [2] * 4
     assert (some.weight == whole.size / 2).all()
+
+
+def test_summaries_by_samples_are_scaled_to_the_size(weekly, queries, age):
+    trial = Trial.of(weekly, WEEK, queries)
+    whole = trial.known(age)
+    all_read = trial.known(age, sample=1000, complete=False).table
+    words = sorted(trial.code)
+    assert all_read.frequency(words).tolist() == whole.table.frequency(words).tolist()
+    assert all_read.words.tolist() == whole.table.words.tolist()
+    some = trial.known(age, sample=2, complete=False)
+    for row, word in zip(some.table.frequency(words), words, strict=True):
+        documents, _ = some.index.ranked([word])
+        held = np.bincount(some.index.home[documents], minlength=4)
+        assert row == pytest.approx(held * some.index.weight)
+    assert some.table.size.tolist() == whole.table.size.tolist()
 
 
 def test_what_is_relevant_is_counted_in_the_week_itself(weekly, queries):
@@ -192,6 +208,11 @@ def test_figures_are_given_by_view_method_and_age():
             assert row["overlap_5"][0] == 1.0
 
 
+def test_a_recording_that_is_too_short_is_refused(weekly):
+    with pytest.raises(UsageError, match="10 weeks are recorded; 14 are needed"):
+        run(replace(weekly, weeks=10))
+
+
 def test_figures_are_printed_from_a_folder(tmp_path, capsys):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -210,7 +231,7 @@ def test_figures_are_printed_from_a_folder(tmp_path, capsys):
     parquet.write_table(pa.table(vocabulary), tmp_path / "vocab.parquet")
     sites = {"site": list(weekly.sites), "domain": ["com"] * 3}
     parquet.write_table(pa.table(sites), tmp_path / "sites.parquet")
-    main([str(tmp_path), "--each", "1"])
+    main([str(tmp_path), "--each", "1", "--sampled"])
     told = json.loads(capsys.readouterr().out)
-    assert told["databases"] == 3
+    assert (told["databases"], told["complete"]) == (3, False)
     assert {row["method"] for row in told["results"]} == set(METHODS)

@@ -338,6 +338,20 @@ def test_a_failing_step_leaves_the_file_at_the_step_before(old, monkeypatch):
     assert tables(old) == (["new"], 2)
 
 
+def test_nobody_sees_a_new_file_half_made(path):
+    seen = []
+
+    def spy(_):
+        with closing(sqlite3.connect(path)) as other:
+            seen.append(schema.version(other))
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        schema.upgrade(db, (first_steps, spy, rename_step, spy))
+    assert seen == [0, 0]
+    assert tables(path) == (["new"], 4)
+
+
 def test_reading_does_not_upgrade(old, monkeypatch):
     monkeypatch.setattr(schema, "STEPS", (rename_step,))
     with pytest.raises(StoreError, match="older halflife"):

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import store_worker
 from halflife.errors import AlreadyRunning, LeaseLost
 from halflife.item import Item
 from halflife.observation import Looks
-from halflife.stores import owner
+from halflife.stores import owner, schema
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
 from store_looks import present
@@ -39,6 +41,20 @@ def test_of_five_processes_that_begin_at_once_one_wins(tmp_path):
         winner = rivals[answers.index(1)][0]
         assert all(f"process {winner.pid} on" in refusal for refusal in refusals)
         end(rivals)
+
+
+def test_five_processes_that_find_an_old_file_leave_one_backup_of_it(tmp_path):
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        schema.upgrade(db, schema.STEPS[:1])
+        db.execute("INSERT INTO memo VALUES ('kept', 'yes')")
+    rivals = [start(store_worker.upgrade, path) for _ in range(RIVALS)]
+    for _, pipe in rivals:
+        pipe.send("go")
+    assert [rest(pipe) for _, pipe in rivals] == [["yes"]] * RIVALS
+    with closing(sqlite3.connect(f"{path}.backup-v1")) as db:
+        assert schema.version(db) == 1
+    assert [p.name for p in tmp_path.glob("*backup*")] == ["state.db.backup-v1"]
 
 
 def test_a_dead_holder_is_taken_over_at_once(tmp_path):

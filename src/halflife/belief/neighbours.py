@@ -6,12 +6,20 @@ around it, the group's rate is (X + k) / (T + k / r), and a page's is believed t
 Gamma(X + k, T + k / r). How busy sites and folders were, day by day, is learned by
 ``models.bursts``; the view tells it as the exposure of each page. A page that is gone
 is believed to come back as seldom as others did.
+
+Two things are learned from how well they foretell: k for pages, which says how much
+the pages of a folder differ (empirical Bayes, on the marginal likelihood of all
+counts), and how far neighbours are to be trusted. With age a and time lived L, the
+exposure is a (L / a) ** g; every look tells how likely each g made what it found, and
+the exposure is the mean over g with these likelihoods as weights. Where pages change
+independently of each other, g goes to 0 and the exposure to the age.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from halflife import special
 from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import view_of
 from halflife.evidence import Evidence
@@ -25,6 +33,11 @@ from halflife.view import View
 # change a month), a site's, a folder's, a page's.
 EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
 USUAL = 1.0 / 30.0
+TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
+SHAPES = 0.25 * 2.0 ** np.arange(6)  # what a page's surroundings may count for
+REFIT = 1.25  # learn the shape again when looks have grown by this factor
+_FEW = 1e-4  # a degree of trust less likely than this is left out
+MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any is
 
 
@@ -36,14 +49,34 @@ class _Pages:
     folder: Ints
     changes: Floats
     lived: Floats
+    shape: float = PAGE
 
     def rates(self) -> tuple[Floats, Floats]:
         """Return the Gamma distribution of each page's rate: shape and exposure."""
+        around = self._around()
+        return self.changes + self.shape, self.lived + self.shape / around
+
+    def fit(self) -> None:
+        """Learn how much pages differ from their folders.
+
+        A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T
+        has X changes with probability proportional to
+        Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k).
+        """
+        some = self.lived > 0
+        around = self._around()[some]
+        x, t = self.changes[some], self.lived[some]
+        k = SHAPES[:, None]
+        likely = special.gammaln(x + k) - special.gammaln(k) + k * np.log(k / around)
+        likely = likely - (x + k) * np.log(t + k / around)
+        self.shape = float(SHAPES[int(np.argmax(likely.sum(axis=1)))])
+
+    def _around(self) -> Floats:
+        """Return the mean rate around each page."""
         total = float(self.changes.sum()) + EVERYONE
         around = total / (float(self.lived.sum()) + EVERYONE / USUAL)
         site = self._pooled(self.site, SITE, np.full(self.site.size, around))
-        inner = self._pooled(self.folder, FOLDER, site)
-        return self.changes + PAGE, self.lived + PAGE / inner
+        return self._pooled(self.folder, FOLDER, site)
 
     def _pooled(self, group: Ints, worth: float, around: Floats) -> Floats:
         """Return the mean rate in each page's group, given that around the group."""
@@ -51,6 +84,46 @@ class _Pages:
         lived = np.bincount(group, self.lived)
         pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
         return pooled
+
+
+class _Trust:
+    """How far the time lived foretells changes better than age does."""
+
+    def __init__(self) -> None:
+        self._likely = np.zeros(TRUST.size)
+
+    @property
+    def weight(self) -> Floats:
+        """How likely each degree of trust is."""
+        weight = np.exp(self._likely - self._likely.max())
+        return np.asarray(weight / weight.sum())
+
+    @property
+    def share(self) -> float:
+        """The mean degree of trust."""
+        return float(self.weight @ TRUST)
+
+    def mean(self, age: Floats, lived: Floats) -> Floats:
+        """Return the exposure, averaged over degrees of trust."""
+        weight = self.weight
+        some = np.flatnonzero(weight > _FEW)
+        share = weight[some] / weight[some].sum()
+        return np.asarray(share @ _exposures(age, lived, TRUST[some]))
+
+    def learn(
+        self, survival: GammaSurvival, age: Floats, lived: Floats, changed: Bools
+    ) -> None:
+        """Take in what looks found, and how likely each degree of trust made it."""
+        alive = survival.alive(_exposures(age, lived, TRUST))
+        found = np.where(changed, 1.0 - alive, alive)
+        told = np.log(np.clip(found, 1e-12, 1.0)).sum(axis=1)
+        self._likely = self._likely * np.exp(-age.size / MEMORY) + told
+
+
+def _exposures(age: Floats, lived: Floats, trust: Floats) -> Floats:
+    """Return the exposure of each item for each degree of trust, one a row."""
+    some = np.maximum(age, 1e-12)
+    return some * (np.maximum(lived, 1e-12) / some) ** trust[:, None]
 
 
 class Neighbours:
@@ -82,8 +155,8 @@ class Neighbours:
         held = np.flatnonzero(view.held)
         last = np.minimum(whole.last_at[held], now)
         lived, doubt = view.exposure.copy(), np.zeros(len(view))
-        lived[held] = np.maximum(self._bursts.lived(held, last, now), 0.0)
-        doubt[held] = self._bursts.doubt(held, last, now)
+        lived[held] = self._trust.mean(now - last, self._bursts.lived(held, last, now))
+        doubt[held] = self._trust.share * self._bursts.doubt(held, last, now)
         return replace(view, exposure=lived, doubt=doubt)
 
     def _start(self, evidence: Evidence, now: float) -> None:
@@ -91,7 +164,7 @@ class Neighbours:
         self._of, self._bursts, self._folders = evidence, self._make(), {}
         none = np.zeros(0, dtype=np.intp)
         self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
-        self._gone = np.array(GONE)
+        self._gone, self._trust, self._fitted = np.array(GONE), _Trust(), 0
         self._last, self._looks, self._changes = np.zeros(0), none, none
         self._absent = np.zeros(0, dtype=np.bool_)
         first = float(evidence.last_at.max(initial=-np.inf))
@@ -101,7 +174,15 @@ class Neighbours:
         half = np.where(gaps.changed, 0.5, 1.0) * gaps.length * gaps.tally
         self._pages.lived += np.bincount(gaps.item, half, len(evidence))
         self._pages.changes += evidence.changes
+        self._fit(evidence)
         self._note(evidence)
+
+    def _fit(self, evidence: Evidence) -> None:
+        """Learn how much pages differ, if much was seen since it was done last."""
+        looks = int(evidence.looks.sum()) - len(evidence)
+        if looks > REFIT * self._fitted:
+            self._pages.fit()
+            self._fitted = looks
 
     def _grow(self, evidence: Evidence) -> None:
         """Make room for items that became known."""
@@ -128,6 +209,7 @@ class Neighbours:
         rows = np.flatnonzero((evidence.looks > self._looks) & (self._looks > 0))
         if rows.size:
             self._learn(evidence, rows)
+            self._fit(evidence)
         self._note(evidence)
 
     def _learn(self, evidence: Evidence, rows: Ints) -> None:
@@ -136,17 +218,20 @@ class Neighbours:
         since, at, gone = self._last[rows], evidence.last_at[rows], self._absent[rows]
         since = np.minimum(since, at)  # the clock may have been set back
         here, there = rows[~gone], rows[gone]
-        if here.size:
-            seen = self._bursts.learn(
-                here, since[~gone], at[~gone], changed[~gone], rate[here]
-            )
-            self._pages.changes[here] += seen.changes
-            self._pages.lived[here] += seen.lived
         if there.size:
-            usual = shape[there] / exposure[there] * self._returns**-1.0
+            usual = shape[there] / exposure[there] / self._returns
             x = usual * (at[gone] - since[gone])
             back = np.where(changed[gone], at_least_one(x), 0.0)
             self._gone += back.sum(), x.sum()
+        if here.size:
+            since, at, changed = since[~gone], at[~gone], changed[~gone]
+            seen = self._bursts.learn(here, since, at, changed, rate[here])
+            survival = GammaSurvival(shape[here], exposure[here])
+            self._trust.learn(survival, at - since, seen.lived, changed)
+            lived = self._trust.mean(at - since, seen.lived)
+            counted = np.where(changed, at_least_one(rate[here] * lived), 0.0)
+            self._pages.changes[here] += counted
+            self._pages.lived[here] += lived
 
     @property
     def _returns(self) -> float:

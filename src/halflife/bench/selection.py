@@ -18,8 +18,9 @@ import numpy as np
 from numpy.random import default_rng
 
 from halflife.arrays import Floats, Ints
+from halflife.errors import UsageError
 from halflife.metrics.intervals import Ratio, cluster_interval, draws
-from halflife.selection.trial import METHODS, SAMPLE, Query, Trial, known_items
+from halflife.selection.trial import METHODS, SAMPLE, Trial, known_items
 from halflife.sources.textdb import load
 from halflife.summary.weekly import RECENT, Weekly
 
@@ -31,51 +32,50 @@ NEW = 4  # weeks that a document counts as new
 Found: TypeAlias = dict[tuple[str, int], list[Mapping[str, Floats]]]
 
 
-def run(weekly: Weekly, *, each: int = EACH, seed: int = 0) -> list[dict[str, Any]]:
+def run(
+    weekly: Weekly, *, each: int = EACH, seed: int = 0, complete: bool = True
+) -> list[dict[str, Any]]:
     """Return the quality by view, what is asked for, method and age of summaries."""
-    recent = weekly.recent(min(RECENT, weekly.weeks - 1))
-    last = weekly.weeks - 1
+    if weekly.weeks <= RECENT:
+        raise UsageError(f"{weekly.weeks} weeks are recorded; {RECENT + 1} are needed")
+    recent, last = weekly.recent(), weekly.weeks - 1
     weeks = [last - b for b in BACK if last - b >= recent.since]
-    rows: list[dict[str, Any]] = []
-    for about, newest in (("any", None), ("new", NEW)):
+    cases = (
+        ("all", "any", weekly, None),
+        ("all", "new", weekly, NEW),
+        ("recent", "any", recent, None),
+    )
+    found: list[dict[str, Any]] = []
+    for view, about, source, newest in cases:
         rng = default_rng(seed)
-        asked = [known_items(weekly, w, each, rng, newest=newest) for w in weeks]
-        rows += _rows("all", about, weekly, weeks, asked)
-    rng = default_rng(seed)
-    asked = [known_items(recent, w, each, rng) for w in weeks]
-    rows += _rows("recent", "any", recent, weeks, asked)
-    return rows
+        asked = [known_items(source, w, each, rng, newest=newest) for w in weeks]
+        pairs = zip(weeks, asked, strict=True)
+        rows = _rows([Trial.of(source, w, q) for w, q in pairs], complete=complete)
+        found += [{"view": view, "about": about} | row for row in rows]
+    return found
 
 
-def _rows(
-    view: str,
-    about: str,
-    weekly: Weekly,
-    weeks: Sequence[int],
-    asked: Sequence[Sequence[Query]],
-) -> Iterator[dict[str, Any]]:
-    """Yield one row for each method and age."""
+def _rows(trials: Sequence[Trial], *, complete: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row for each method and age, over the trials of several weeks."""
+    first, weekly = min(t.week for t in trials), trials[0].weekly
+    ages = [age for age in AGES if first - age >= weekly.since]
     found: Found = defaultdict(list)
-    for week, queries in zip(weeks, asked, strict=True):
-        ages = [a for a in AGES if min(weeks) - a >= weekly.since]
-        _try(Trial.of(weekly, week, queries), ages, found)
-    home = np.array([q.home for queries in asked for q in queries], np.intp)
+    for trial in trials:
+        _try(trial, ages, found, complete=complete)
+    home = np.array([q.home for t in trials for q in t.queries], np.intp)
     if home.size == 0:
         return
     for (method, age), parts in found.items():
         told = _told(parts, found[method, 0], home, len(weekly.sites))
-        yield {"view": view, "about": about, "method": method, "age": age} | told
+        yield {"method": method, "age": age} | told
 
 
-def _try(
-    trial: Trial,
-    ages: Sequence[int],
-    found: Found,
-) -> None:
+def _try(trial: Trial, ages: Sequence[int], found: Found, *, complete: bool) -> None:
     """Add the measures of one week by every method and age."""
     fresh: dict[str, list[Ints]] = {}
     for age in ages:
-        known = trial.known(np.full(len(trial.weekly.sites), age))
+        every = np.full(len(trial.weekly.sites), age)
+        known = trial.known(every, complete=complete)
         for method in METHODS:
             orders = trial.orders(known, method)
             fresh.setdefault(method, orders)
@@ -121,13 +121,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="weekly recordings of databases")
     parser.add_argument("--each", type=int, default=EACH, help="queries a database")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--sampled", action="store_true", help="summaries by samples, not complete"
+    )
     asked = parser.parse_args(arguments)
     weekly = load(asked.folder)
     told = {
         "databases": len(weekly.sites),
         "sample": SAMPLE,
         "seed": asked.seed,
-        "results": run(weekly, each=asked.each, seed=asked.seed),
+        "complete": not asked.sampled,
+        "results": run(
+            weekly, each=asked.each, seed=asked.seed, complete=not asked.sampled
+        ),
     }
     sys.stdout.write(json.dumps(told, indent=1, allow_nan=False) + "\n")
 

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import log, nan
 
 from halflife.searching import Document
 
-PRIOR = 0.5  # documents added to each word's count
+EVEN = 0.2  # share of the chance that is spread evenly over all words
 
 
 def predictive_likelihood(
@@ -14,15 +14,14 @@ def predictive_likelihood(
 ) -> float:
     """Return the mean log-likelihood of a word of the documents, in nats.
 
-    The mean of log((df(w) + a) / (sum df + a V)) over their words, where V counts
-    the words that there are and a = 0.5.
+    The mean of log(0.8 df(w) / sum df + 0.2 / V) over their words, where V counts the
+    words that there are; NaN if there is none.
     """
-    floor = log(sum(counts.values()) + PRIOR * vocabulary)
-    told, words = 0.0, 0
-    for document in documents:
-        words += len(document.words)
-        told += sum(log(counts.get(w, 0) + PRIOR) for w in document.words)
-    return told / words - floor if words else 0.0
+    scale = (1.0 - EVEN) / max(sum(counts.values()), 1)
+    floor = EVEN / max(vocabulary, 1)
+    words = [w for document in documents for w in document.words]
+    told = sum(log(scale * counts.get(w, 0) + floor) for w in words)
+    return told / len(words) if words else nan
 
 
 class Steadiness:

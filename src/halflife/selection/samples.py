@@ -8,6 +8,7 @@ import numpy as np
 from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
 from halflife.searching import Document
+from halflife.selection.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +106,15 @@ class SampleIndex:
         score = score[hits] * (k1 + 1.0) / (1.0 + k1 * (1.0 - b + b * long))
         order = np.argsort(-score, kind="stable")
         return hits[order], score[order]
+
+    def table(self) -> Table:
+        """Return the summaries by these samples, each scaled to its database's size."""
+        databases = max(len(self.names), 1)
+        word = np.repeat(np.arange(len(self.code)), np.diff(self.start))
+        cell, count = np.unique(
+            word * databases + self.home[self.document], return_counts=True
+        )
+        word, database = np.divmod(cell, databases)
+        entries = (word, database, count * self.weight[database])
+        length = np.bincount(self.home, self.length, len(self.names)) * self.weight
+        return Table.of_entries(self.names, self.code, entries, self.size, length)

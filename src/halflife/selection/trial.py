@@ -157,12 +157,16 @@ class Trial:
         databases = np.arange(len(self.weekly.sites))
         return np.repeat(databases, np.diff(self.weekly.first))
 
-    def known(self, age: Ints, sample: int = SAMPLE) -> Known:
-        """Return what is known when each database's summary is ``age`` weeks old."""
+    def known(self, age: Ints, sample: int = SAMPLE, *, complete: bool = True) -> Known:
+        """Return what is known when each database's summary is ``age`` weeks old.
+
+        Summaries are complete, or else by the sampled documents only.
+        """
         if (age < 0).any():
             raise UsageError(f"summaries cannot be {age.min()} weeks old")
         there = _present(self.weekly, self.week - age)
-        return Known(self._table(there), self._index(there, sample))
+        index = self._index(there, sample)
+        return Known(self._table(there) if complete else index.table(), index)
 
     def _table(self, there: Bools) -> Table:
         home, databases = self.home, len(self.weekly.sites)

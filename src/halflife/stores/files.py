@@ -5,7 +5,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from halflife.errors import Damaged, StoreError, TooNew, UsageError
@@ -193,10 +193,25 @@ def _prepare(
             raise StoreError(f"{path}: its disk cannot be shared; use a local disk")
         db.execute("PRAGMA synchronous = FULL")
         if found is not None and found < known:
-            copy(db, path.with_name(f"{path.name}.backup-v{found}"))
+            _back_up(db, path, found)
         schema.upgrade(db, schema.STEPS)
     for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         db.execute(f"PRAGMA {pragma}")
+
+
+def _back_up(db: sqlite3.Connection, path: Path, found: int) -> None:
+    """Copy a file of version ``found``, unless somebody has just upgraded it.
+
+    Nobody can write meanwhile, so that the copy is of that version, and made by one
+    process at a time.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if schema.version(db) == found:
+            with closing(_dial(path, readonly=True)) as reader:
+                copy(reader, path.with_name(f"{path.name}.backup-v{found}"))
+    finally:
+        db.execute("ROLLBACK")
 
 
 def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None:
@@ -204,7 +219,7 @@ def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None
     # In one transaction, because another process may be making the file just now.
     db.execute("BEGIN")
     mark = db.execute("PRAGMA application_id").fetchone()[0]
-    used = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    used = not schema.is_new(db)
     version = schema.version(db)
     db.execute("ROLLBACK")
     if mark == schema.APPLICATION_ID and used:

@@ -213,18 +213,26 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
+def is_new(db: sqlite3.Connection) -> bool:
+    """Say whether there is nothing in a file yet."""
+    used: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return not used
+
+
 def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
     """Take the file through the steps it has not seen, each whole or not at all.
 
-    Several processes may try at once: each step is taken by one of them.
+    Several processes may try at once: each step is taken by one of them. A new file
+    takes all of them at once: nobody sees it half made and takes it for an old one.
     """
     while version(db) < len(steps):
         db.execute("BEGIN IMMEDIATE")
         try:
             now = version(db)
-            if now < len(steps):
-                steps[now](db)
-                db.execute(f"PRAGMA user_version = {now + 1}")
+            due = steps[now:] if is_new(db) else steps[now : now + 1]
+            for step in due:
+                step(db)
+            db.execute(f"PRAGMA user_version = {now + len(due)}")
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:
