@@ -1,6 +1,8 @@
 """Selection of databases: worked numbers, statuses and reasons."""
 
+from doctest import testfile
 from math import exp, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,6 +250,11 @@ def test_what_lacks_every_word_comes_after_what_has_one():
 def test_no_databases_give_an_empty_ranking():
     found = select(Table.of([], []), "tea", Cori())
     assert (found.names, found.status) == ((), Status.UNKNOWN)
+
+
+def test_the_example_in_the_book_is_true():
+    page = Path(__file__).parents[1] / "docs" / "selection.md"
+    assert testfile(str(page), module_relative=False) == (0, 8)
 
 
 def test_a_table_names_what_is_wrong_with_it():
