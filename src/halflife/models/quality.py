@@ -29,7 +29,7 @@ def freshness_forecast(
         for i, later in enumerate(ahead.tolist()):
             age = np.where(view.held, view.exposure + later, 0.0)
             alive = np.where(view.held, view.survival.alive(age), 0.0)
-            mean[i] = min(share @ alive, 1.0)  # rounding may lift it above
+            mean[i] = min(float(share @ alive), 1.0)  # rounding may lift it above
             variance[i] = (share**2) @ (alive * (1.0 - alive))
     low, high = beta_bounds(mean, variance, confidence)
     return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
