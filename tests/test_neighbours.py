@@ -3,12 +3,14 @@ import asyncio
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 
-from halflife.belief.neighbours import Neighbours
+from halflife.belief.neighbours import SHAPES, Neighbours, _Pages
 from halflife.budget import Budget
 from halflife.evidence import Evidence
 from halflife.item import Item
+from halflife.live import memory
 from halflife.loop import Allowance, Loop
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Looks, Seen
@@ -109,6 +111,67 @@ def test_a_belief_that_starts_late_knows_the_rates_but_not_the_bursts(evidence):
     known = early(evidence, 20.0, 20.0)
     assert late.rate[:10] == pytest.approx(known.rate[:10], rel=1.0)
     assert late.exposure[10:] == pytest.approx(late.age[10:])
+
+
+def test_what_was_learned_of_busy_times_outlives_a_run(evidence):
+    first = Neighbours()
+    for day in (4.0, 8.0):
+        look(evidence, [0, 1, 11], day, [f"{day}", f"{day}", "old"])
+        first(evidence, day, day)
+    store = MemoryStore()
+    memory.remember(store, first)
+    second = Neighbours()
+    second.recollect(memory.recall_busy(store))
+    here, there = first(evidence, 9.0, 9.0), second(evidence, 9.0, 9.0)
+    assert there.exposure == pytest.approx(here.exposure, rel=1e-5)
+    assert there.doubt == pytest.approx(here.doubt, rel=1e-5)
+    assert there.exposure[2] > 1.2 * there.age[2]
+
+
+def test_a_memory_of_places_that_are_gone_does_no_harm(evidence):
+    first = Neighbours()
+    first(evidence, 1.0, 1.0)
+    look(evidence, [0, 19], 4.0, ["new", "new"])
+    first(evidence, 4.0, 4.0)
+    fewer = Evidence.of(pages(sites=1, folders=1))
+    look(fewer, range(5), 3.0, ["old"] * 5)
+    second = Neighbours()
+    second.recollect(first.memory())
+    view = second(fewer, 9.0, 9.0)
+    assert np.isfinite(view.exposure).all()
+
+
+def test_where_pages_change_by_themselves_neighbours_are_not_trusted():
+    rng = np.random.default_rng(3)
+    evidence = Evidence.of(pages(sites=4, folders=3, each=20))
+    belief, texts = Neighbours(), np.zeros(len(evidence), dtype=int)
+    rate = rng.choice([0.02, 0.3], len(evidence))
+    for day in range(60):
+        texts += rng.random(texts.size) < 1 - np.exp(-rate)
+        rows = np.flatnonzero(rng.random(texts.size) < 0.3)
+        look(evidence, rows, float(day), [str(texts[row]) for row in rows])
+        view = belief(evidence, float(day), float(day))
+    age = view.age[view.held]
+    off = np.abs(view.exposure[view.held] - age) / np.maximum(age, 1.0)
+    assert off.mean() < 0.1
+
+
+def test_how_much_pages_differ_is_learned_as_by_brute_force():
+    rng = np.random.default_rng(0)
+    n, true = 400, 0.5
+    rate = rng.gamma(true, 0.02 / true, n)
+    lived = rng.uniform(50, 300, n)
+    changes = rng.poisson(rate * lived).astype(float)
+    places = _Pages(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
+    around = places._around()[0]
+    places.fit()
+
+    def likely(k):  # a Gamma mixture of Poisson counts is negative binomial
+        chance = (k / around) / (k / around + lived)
+        return scipy.stats.nbinom.logpmf(changes, k, chance).sum()
+
+    assert places.shape == max(SHAPES, key=likely)
+    assert 0.25 <= places.shape <= 1.0
 
 
 @settings(max_examples=30)

@@ -15,6 +15,7 @@ the exposure is the mean over g with these likelihoods as weights. Where pages c
 independently of each other, g goes to 0 and the exposure to the age.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import view_of
 from halflife.evidence import Evidence
 from halflife.grouping.places import folder
-from halflife.models.bursts import Bursts, at_least_one
+from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
 from halflife.observation import Seen
 from halflife.view import View
@@ -38,7 +39,26 @@ SHAPES = 0.25 * 2.0 ** np.arange(6)  # what a page's surroundings may count for
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
+KEPT_BINS = 128  # bins of which a later run is told
 GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any is
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a belief in neighbours has learned, by the names of places.
+
+    Attributes:
+        sites: Names of the sites.
+        folders: Names of the folders that were told apart from their sites.
+        kept: What was learned of them, in the same order.
+        trust: How likely each degree of trust made what was seen, as a logarithm.
+
+    """
+
+    sites: tuple[str, ...]
+    folders: tuple[str, ...]
+    kept: Kept
+    trust: tuple[float, ...]
 
 
 @dataclass(slots=True)
@@ -89,35 +109,36 @@ class _Pages:
 class _Trust:
     """How far the time lived foretells changes better than age does."""
 
-    def __init__(self) -> None:
-        self._likely = np.zeros(TRUST.size)
+    def __init__(self, degrees: Floats) -> None:
+        self.degrees = degrees
+        self.likely = np.zeros(degrees.size)
 
     @property
     def weight(self) -> Floats:
         """How likely each degree of trust is."""
-        weight = np.exp(self._likely - self._likely.max())
+        weight = np.exp(self.likely - self.likely.max())
         return np.asarray(weight / weight.sum())
 
     @property
     def share(self) -> float:
         """The mean degree of trust."""
-        return float(self.weight @ TRUST)
+        return float(self.weight @ self.degrees)
 
     def mean(self, age: Floats, lived: Floats) -> Floats:
         """Return the exposure, averaged over degrees of trust."""
         weight = self.weight
         some = np.flatnonzero(weight > _FEW)
         share = weight[some] / weight[some].sum()
-        return np.asarray(share @ _exposures(age, lived, TRUST[some]))
+        return np.asarray(share @ _exposures(age, lived, self.degrees[some]))
 
     def learn(
         self, survival: GammaSurvival, age: Floats, lived: Floats, changed: Bools
     ) -> None:
         """Take in what looks found, and how likely each degree of trust made it."""
-        alive = survival.alive(_exposures(age, lived, TRUST))
+        alive = survival.alive(_exposures(age, lived, self.degrees))
         found = np.where(changed, 1.0 - alive, alive)
         told = np.log(np.clip(found, 1e-12, 1.0)).sum(axis=1)
-        self._likely = self._likely * np.exp(-age.size / MEMORY) + told
+        self.likely = self.likely * np.exp(-age.size / MEMORY) + told
 
 
 def _exposures(age: Floats, lived: Floats, trust: Floats) -> Floats:
@@ -134,11 +155,19 @@ class Neighbours:
 
     Args:
         bursts: Makes the model of busy times, with nothing learned yet.
+        trust: How far neighbours may be trusted, from 0 to 1; which of these is
+            right is learned.
 
     """
 
-    def __init__(self, bursts: type[Bursts] = Bursts) -> None:
-        self._make = bursts
+    def __init__(
+        self,
+        bursts: Callable[[], Bursts] = Bursts,
+        *,
+        trust: Floats = TRUST,
+    ) -> None:
+        self._make, self._degrees = bursts, trust
+        self._memory: Memory | None = None
         self._of: Evidence | None = None
         self._folders: dict[str, int] = {}
 
@@ -164,7 +193,7 @@ class Neighbours:
         self._of, self._bursts, self._folders = evidence, self._make(), {}
         none = np.zeros(0, dtype=np.intp)
         self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
-        self._gone, self._trust, self._fitted = np.array(GONE), _Trust(), 0
+        self._gone, self._trust, self._fitted = np.array(GONE), _Trust(self._degrees), 0
         self._last, self._looks, self._changes = np.zeros(0), none, none
         self._absent = np.zeros(0, dtype=np.bool_)
         first = float(evidence.last_at.max(initial=-np.inf))
@@ -175,7 +204,55 @@ class Neighbours:
         self._pages.lived += np.bincount(gaps.item, half, len(evidence))
         self._pages.changes += evidence.changes
         self._fit(evidence)
+        if self._memory is not None:
+            self._recall(self._memory, evidence)
         self._note(evidence)
+
+    def recollect(self, memory: Memory | None) -> None:
+        """Go on, when called next, from what an earlier belief had learned."""
+        self._memory = memory
+
+    def memory(self) -> Memory | None:
+        """Return what was learned, to be handed to a belief of a later run."""
+        if self._of is None:
+            return None
+        names = tuple(self._folders)
+        kept = self._bursts.kept(KEPT_BINS)
+        sites = len(self._of.groups)
+        return Memory(
+            self._of.groups,
+            tuple(names[i] for i in kept.folder.tolist()),
+            replace(kept, sites=kept.sites[:, :sites]),
+            tuple(self._trust.likely.tolist()),
+        )
+
+    def _recall(self, memory: Memory, evidence: Evidence) -> None:
+        """Go on from what an earlier belief had learned of places still known."""
+        code = {name: i for i, name in enumerate(evidence.groups)}
+        bins = memory.kept.sites.shape[2]
+        sites = np.zeros((2, len(evidence.groups), bins))
+        for row, name in enumerate(memory.sites):
+            if name in code:
+                sites[:, code[name]] = memory.kept.sites[:, row]
+        known = [
+            row
+            for row, name in enumerate(memory.folders)
+            if name in self._folders
+            and memory.sites[int(memory.kept.parent[row])] in code
+        ]
+        rows = np.array(known, dtype=np.intp)
+        parent = [code[memory.sites[int(i)]] for i in memory.kept.parent[rows]]
+        self._bursts.restore(
+            Kept(
+                memory.kept.origin,
+                sites,
+                np.array([self._folders[memory.folders[i]] for i in known], np.intp),
+                np.array(parent, dtype=np.intp),
+                memory.kept.folders[:, rows],
+            )
+        )
+        if len(memory.trust) == self._trust.likely.size:
+            self._trust.likely = np.array(memory.trust)
 
     def _fit(self, evidence: Evidence) -> None:
         """Learn how much pages differ, if much was seen since it was done last."""

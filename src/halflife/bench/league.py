@@ -40,6 +40,7 @@ _ORDER = 20031  # the seed of the order in which pages are dealt to every policy
 
 Job: TypeAlias = tuple[str, float]  # a policy and a budget
 Advance: TypeAlias = Callable[[int, str], None]
+Resolve: TypeAlias = Callable[[str, Replay], Strategy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +79,34 @@ def everybody() -> list[str]:
     return [*(name for name in parts.policies() if name != "index"), ORACLE]
 
 
+def named(name: str, replay: Replay) -> Strategy:
+    """Return the policy of this name; the oracle is made for the replay."""
+    return oracle(replay) if name == ORACLE else parts.strategy(name)
+
+
 def compare(
     recorded: Recorded, names: Sequence[str], rules: Rules, advance: Advance
 ) -> list[standings.Row]:
     """Return one row for each budget and policy, with the bounds beside it."""
     check(names)
+    return standing(recorded, names, rules, advance)
+
+
+def standing(
+    recorded: Recorded,
+    names: Sequence[str],
+    rules: Rules,
+    advance: Advance,
+    resolve: Resolve = named,
+) -> list[standings.Row]:
+    """Return the rows of ``compare``, of strategies that ``resolve`` knows by name."""
     if recorded.begin + rules.warm >= recorded.end:
         raise UsageError(
             f"the history has {recorded.end - recorded.begin:g} days, of which "
             f"{rules.warm:g} are for warming up; nothing is left to score"
         )
     recorded = dealt(recorded)
-    scores = play(recorded, names, rules, advance)
+    scores = play(recorded, names, rules, advance, resolve)
     bounds = {}
     for share in rules.shares:
         replay = rules.replay(recorded, share)
@@ -124,12 +141,18 @@ def check(names: Sequence[str]) -> None:
 
 
 def play(
-    recorded: Recorded, names: Sequence[str], rules: Rules, advance: Advance
+    recorded: Recorded,
+    names: Sequence[str],
+    rules: Rules,
+    advance: Advance,
+    resolve: Resolve = named,
 ) -> dict[Job, list[Score]]:
     """Return the scores of every policy at every budget, one a seed that matters."""
     jobs = [(name, share) for share in rules.shares for name in names]
     found: dict[Job, list[Score]] = {}
-    for job, scores in _played(partial(_play, recorded, rules), jobs, rules.jobs):
+    for job, scores in _played(
+        partial(_play, recorded, rules, resolve), jobs, rules.jobs
+    ):
         found[job] = scores
         advance(1, f"{job[0]} at {job[1]:.1%}")
     return {job: found[job] for job in jobs}
@@ -148,11 +171,11 @@ def _played(
             yield pending[done], done.result()
 
 
-def _play(recorded: Recorded, rules: Rules, job: Job) -> list[Score]:
+def _play(recorded: Recorded, rules: Rules, resolve: Resolve, job: Job) -> list[Score]:
     """Return a policy's score for each seed; one is enough if it draws nothing."""
     name, share = job
     replay = rules.replay(recorded, share)
-    strategy = oracle(replay) if name == ORACLE else parts.strategy(name)
+    strategy = resolve(name, replay)
     scores = [replay.score(strategy, 0)]
     if scores[0].chance:
         scores += [replay.score(strategy, seed) for seed in range(1, rules.seeds)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from halflife import parts
 from halflife.belief import Belief
 from halflife.belief.hinted import Hinted
+from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
@@ -100,6 +101,8 @@ def belief(config: Config, store: Store) -> Belief:
     inner = made.inner if isinstance(made, Hinted) else made
     if isinstance(inner, PoissonBelief):
         inner.prior = memory.recall(store)
+    if isinstance(inner, Neighbours):
+        inner.recollect(memory.recall_busy(store))
     if isinstance(made, PoissonBelief):
         return Hinted(made, announced=False)
     return made

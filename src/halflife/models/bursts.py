@@ -61,6 +61,26 @@ class Seen:
     lived: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was learned, to go on from later; rows are groups, columns are bins.
+
+    Attributes:
+        origin: When the first bin begins, in days.
+        sites: Changes expected and seen on each site, one above the other.
+        folder: Folders that were told apart from their sites.
+        parent: Their sites.
+        folders: Changes expected and seen in each of them, likewise.
+
+    """
+
+    origin: float
+    sites: Floats
+    folder: Ints
+    parent: Ints
+    folders: Floats
+
+
 @dataclass(slots=True)
 class _Level:
     """Changes expected and seen in each bin; one row a group."""
@@ -82,6 +102,14 @@ class _Level:
         """Let the oldest bins go."""
         self.expected = _shifted(self.expected, bins)
         self.seen = _shifted(self.seen, bins)
+
+    def both(self, first: int, end: int) -> Floats:
+        """Return changes expected and seen in some of the bins."""
+        return np.stack([self.expected[:, first:end], self.seen[:, first:end]])
+
+    def set(self, both: Floats) -> None:
+        """Set changes expected and seen, as they were kept."""
+        self.expected, self.seen = both[0].copy(), both[1].copy()
 
     def busy(self, rows: Ints) -> Floats:
         """Return how busy each group was believed to be in each bin."""
@@ -195,6 +223,29 @@ class Bursts:
         self._sites.seen[sites, : self._bins] += seen
         self._add_up(sites)
         return Seen(changes, lived)
+
+    def kept(self, bins: int = MOST_BINS) -> Kept:
+        """Return what was learned of the last so many bins."""
+        first = max(self._bins - bins, 0)
+        told = np.flatnonzero(self._row >= 0)
+        told = told[np.argsort(self._row[told])]
+        return Kept(
+            self._origin + first * self.step,
+            self._sites.both(first, self._bins),
+            told,
+            self._parent.copy(),
+            self._folders.both(first, self._bins)[:, : told.size],
+        )
+
+    def restore(self, kept: Kept) -> None:
+        """Go on from what was learned before; nothing must be learned yet."""
+        self._origin, self._began, self._bins = kept.origin, True, kept.sites.shape[2]
+        self._sites.set(kept.sites)
+        self._row[kept.folder] = np.arange(kept.folder.size)
+        self._parent = kept.parent.copy()
+        self._folders.set(kept.folders)
+        self._sites.fit(self._lived.shape[0], self._bins)
+        self._add_up(np.arange(self._sites.seen.shape[0]))
 
     def _tell_apart(self, folder: Ints, site: Ints) -> None:
         """Give folders in which a change was seen a row of their own."""
