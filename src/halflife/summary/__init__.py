@@ -54,3 +54,7 @@ class Summary:
         """Return the summary with these document frequencies."""
         words = tuple(sorted(counts))
         return cls(words, np.array([counts[w] for w in words]), size, sampled)
+
+    def counts(self) -> dict[str, float]:
+        """Return the count of each word."""
+        return dict(zip(self.words, self.count.tolist(), strict=True))
