@@ -23,7 +23,7 @@ from halflife.arrays import Bools, Floats, Ints
 
 Ties: TypeAlias = Literal["efron", "breslow"]
 
-_LARGEST = 600.0  # relative hazards are kept within exp(+-600) of the largest
+_LARGEST = 300.0  # ln of how far below the largest a relative hazard may be
 
 
 class Survived(NamedTuple):

@@ -9,7 +9,8 @@ from halflife.models.cox_risk import RiskSets, slopes, sums
 
 _ROUNDS = 60
 _HALVINGS = 30
-_CLOSE = 1e-11  # of log-likelihood, that one more step promises
+_CLOSE = 1e-16  # of log-likelihood, that one more step promises
+_NEAR = 1e-9  # so near, a step that promises no less than the last is noise
 _NOISE = 1e-12  # relative; by how much a sum of many terms is off
 _TOLD = 1e-9  # information, relative to a covariate's own, that says something
 _FADED = 1e-5  # of the information at 0: so little is left where there is no peak
