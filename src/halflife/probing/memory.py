@@ -1,7 +1,10 @@
 """A database in memory that answers queries as remote ones do, well or badly."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from enum import StrEnum
+from typing import Self
 from zlib import crc32
 
 import numpy as np
@@ -68,7 +71,8 @@ class InMemory:
         self.cap = cap
         self.page = page
         self.snippet = snippet
-        self._holders = _holders(self.documents)
+        self._rows = _rows(self.documents)
+        self._holders: dict[str, Ints] = {}  # of the words asked for so far
         self._length = np.array([len(d.words) for d in self.documents], np.intp)
         self._code = np.array(
             [crc32(d.key.encode()) for d in self.documents], np.uint64
@@ -84,14 +88,25 @@ class InMemory:
         requests = max(1, -(-len(documents) // self.page))
         return Answer(self._total(found.size, query), documents, requests)
 
+    def answering(self, totals: Totals, ranking: Ranking) -> Self:
+        """Return the same database with other manners; they share the index."""
+        other = copy(self)
+        other.totals, other.ranking = totals, ranking
+        return other
+
     def _matches(self, words: tuple[str, ...]) -> Ints:
         """Return the documents that hold all of the words."""
-        none = np.zeros(0, np.intp)
-        holders = sorted((self._holders.get(w, none) for w in words), key=len)
-        found = holders[0] if holders else none
+        holders = sorted((self._held(w) for w in words), key=len)
+        found = holders[0] if holders else np.zeros(0, np.intp)
         for others in holders[1:]:
             found = np.intersect1d(found, others, assume_unique=True)
         return found
+
+    def _held(self, word: str) -> Ints:
+        """Return the documents that hold a word."""
+        if word not in self._holders:
+            self._holders[word] = np.unique(np.array(self._rows.get(word, []), np.intp))
+        return self._holders[word]
 
     def _order(self, found: Ints, query: str) -> Ints:
         salt = crc32(query.encode()) if self.ranking is Ranking.QUERY else 0
@@ -126,13 +141,13 @@ class InMemory:
         return found
 
 
-def _holders(documents: tuple[Document, ...]) -> dict[str, Ints]:
-    """Return the rows of the documents that hold each word, ascending."""
-    rows: dict[str, list[int]] = {}
+def _rows(documents: tuple[Document, ...]) -> Mapping[str, Sequence[int]]:
+    """Return the rows of the documents that hold each word."""
+    rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, document in enumerate(documents):
         for word in document.words:
-            rows.setdefault(word, []).append(row)
-    return {word: np.unique(np.array(held, np.intp)) for word, held in rows.items()}
+            rows[word].append(row)
+    return rows
 
 
 def _scrambled(code: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -157,7 +157,8 @@ def covering(finds: Bools, right: Bools, most: int, precision: float) -> list[in
     """Return rules that find many of the right documents and few others.
 
     Greedy: each time the rule that finds most right documents that are still to be
-    found; the earlier rule if several do.
+    found; the earlier rule if several do. When no rule finds a further one, it begins
+    anew with the rules that are left.
 
     Args:
         finds: Which rule (row) finds which document (column).
@@ -168,12 +169,14 @@ def covering(finds: Bools, right: Bools, most: int, precision: float) -> list[in
     """
     hits = finds @ right.astype(np.float64)
     good = hits >= precision * np.maximum(finds.sum(1), 1)
+    usable = list(np.flatnonzero(good & (hits > 0)))
     left, chosen = right.copy(), list[int]()
-    while len(chosen) < most:
-        gain = np.where(good, finds @ left.astype(np.float64), 0.0)
-        best = int(gain.argmax()) if gain.size else 0
-        if not gain.size or gain[best] <= 0.0:
-            break
+    while usable and len(chosen) < most:
+        gain = finds[usable] @ left.astype(np.float64)
+        if gain.max() <= 0.0:
+            left = right.copy()
+            continue
+        best = int(usable.pop(int(gain.argmax())))
         chosen.append(best)
         left &= ~finds[best]
     return chosen

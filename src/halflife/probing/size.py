@@ -117,35 +117,43 @@ def recaptured(
     document was found again.
     """
     known = {d.key for d in sample.documents}
-    size = float("inf")
+    caught = [_Caught.of(d, found.pool, known) for shown in found.shown for d in shown]
+    query = np.repeat(np.arange(len(found.shown)), [len(s) for s in found.shown])
+    size, read = np.inf, float(len(known))
+    if not any(c.read for c in caught):
+        return Interval(read, read, np.inf)
     for _ in range(REFINED):
-        share = len(known) / size
-        both = np.array(
-            [
-                np.sum([_ease(d, found.pool, known, share) for d in shown], 0)
-                for shown in found.shown
-                if shown
-            ]
-        ).reshape(-1, 2)
+        both = np.array([c.ease(read / size) for c in caught])
         every, again = both.sum(0)
-        if not again:
-            return Interval(float(len(known)), float(len(known)), np.inf)
-        size = max(len(known) * every / again, float(len(known)))
-    whole = both[rng.integers(len(both), size=(ROUNDS, len(both)))].sum(1)
+        size = max(read * every / again, read)
+    each = np.array([np.bincount(query, b, len(found.shown)) for b in both.T]).T
+    whole = each[rng.integers(len(each), size=(ROUNDS, len(each)))].sum(1)
     with np.errstate(divide="ignore"):
-        bootstrap = len(known) * whole[:, 0] / whole[:, 1]
+        bootstrap = read * whole[:, 0] / whole[:, 1]
     return _bounds(size, bootstrap, level)
 
 
-def _ease(
-    document: Document, pool: Mapping[str, int], known: AbstractSet[str], share: float
-) -> tuple[float, float]:
-    """Return 1/g of a document, and once more if it was read before."""
-    held = [pool[w] for w in document.words if w in pool] or [1]
-    if document.key not in known:
-        return 1.0 / len(held), 0.0
-    ease = 1.0 / sum(n / max(n - 1.0 + share, 0.5) for n in held)
-    return ease, ease
+@dataclass(frozen=True, slots=True)
+class _Caught:
+    """A document that was shown: df_S of the pool words in it; whether it was read."""
+
+    held: Floats
+    read: bool
+
+    @classmethod
+    def of(
+        cls, document: Document, pool: Mapping[str, int], known: AbstractSet[str]
+    ) -> "_Caught":
+        held = [pool[w] for w in document.words if w in pool] or [1]
+        return cls(np.array(held, np.float64), document.key in known)
+
+    def ease(self, share: float) -> tuple[float, float]:
+        """Return 1/g, and once more if the document was read before."""
+        if not self.read:
+            return 1.0 / self.held.size, 0.0
+        odds = self.held / np.maximum(self.held - 1.0 + share, 0.5)
+        ease = 1.0 / float(odds.sum())
+        return ease, ease
 
 
 def _bounds(size: float, bootstrap: Floats, level: float) -> Interval:

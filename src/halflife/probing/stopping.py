@@ -40,7 +40,7 @@ class Steadiness:
         self,
         *,
         window: int = 20,
-        gain: float = 0.02,
+        gain: float = 0.01,
         patience: int = 2,
         every: int = 5,
     ) -> None:
