@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import textdb_folder as made
 from halflife.bench.textdrift import main, median
 from halflife.sources.textdb import load
-from halflife.study.textdrift import PUBLISHED, figures
+from halflife.study.textdrift import PUBLISHED, figures, lasting
 from halflife.summary import Summary
 from halflife.summary.ageing import ageing
 from halflife.summary.drift import Drift, complete, drawn, drifts, made_drifts
@@ -247,14 +247,24 @@ def test_the_bench_tells_ageing_lifetimes_and_speed_and_draws(tmp_path):
         "recent items",
         "query-based sample",
         "even sample",
+        "complete, same databases",
     }
     assert {row["summaries"] for row in told["lifetimes"]} < names
+    assert (tmp_path / "out" / "summaries-lasting-recent.svg").exists()
     svg = (tmp_path / "out" / "summaries-ur.svg").read_text()
     assert "<style>" in svg
     assert (tmp_path / "out" / "summaries-ur.csv").read_text().startswith("summaries")
     fast = main([str(folder), "--speed"])
     assert (fast["databases"], fast["weeks"]) == (3, 30)
     assert fast["pairs"] == 3 * 30 * 30
+
+
+def test_the_picture_of_lifetimes_has_a_curve_for_each_domain(weekly):
+    figure = lasting("all documents", drifts(weekly), 0.05)
+    assert set(figure.table["domain"]) == {"com", "org", "misc"}
+    assert "half are gone after" in figure.said[0]
+    calm = lasting("all documents", drifts(weekly), 50.0)
+    assert calm.said[0] == "com: 100 % are left at the end."
 
 
 def test_a_median_that_was_not_reached_is_none():

@@ -5,9 +5,11 @@ import textdb_folder as made
 from halflife.errors import UsageError
 from halflife.sources.textdb import load
 from halflife.summary.drift import drift
+from objects_folder import REAL
 from textdb_folder import pa, parquet
 
 ROWS = made.documents()
+SITES = REAL.parent / "sites"
 
 
 @pytest.fixture
@@ -147,3 +149,17 @@ def test_files_that_are_missing_or_empty_are_named(tmp_path):
     (folder / "vocab.parquet").unlink()
     with pytest.raises(UsageError, match=r"vocab\.parquet: missing"):
         load(folder)
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not SITES.exists(), reason="the recorded sites are not here")
+def test_recorded_sites_age_as_their_own_table_says():
+    weekly = load(SITES)
+    facts = parquet.read_table(SITES / "sites.parquet").to_pylist()
+    told = {row["site"]: row for row in facts}
+    for site in weekly.sites[::12]:
+        found = drift(weekly, site)
+        for metric in ("ur", "up", "wr", "wp", "kl"):
+            for lag in (1, 25):
+                mean = np.nanmean(np.diagonal(found.change.of(metric), lag))
+                assert mean == pytest.approx(told[site][f"{metric}_{lag}"], abs=1e-9)

@@ -3,10 +3,11 @@
 ``python -m halflife.bench.textdrift FOLDER`` reads a folder with
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and prints, for all
 documents and for the view of recent ones, the five metrics of complete summaries by
-age, and lifetimes by threshold. ``--qbs N`` adds the summaries that query-based
-sampling makes of the first N databases, ``--pictures DIR`` writes the curves as SVG
-and CSV, and ``--speed`` prints how long the complete summaries and divergences of
-40 databases over 52 weeks take, and nothing else.
+age, and lifetimes by threshold. ``--qbs N`` adds what samples of N databases, spread
+evenly over the list, give: by queries, and drawn evenly; five in every eighth week.
+``--pictures DIR`` writes the curves as SVG and CSV, and ``--speed`` prints how long
+the complete summaries and the metrics of all pairs of weeks take for 40 databases
+over 52 weeks, and nothing else.
 """
 
 import argparse
@@ -25,15 +26,16 @@ from halflife.models.survival_curves import KaplanMeier
 from halflife.probing.memory import InMemory
 from halflife.probing.querying import query_based_sample
 from halflife.sources.textdb import load
-from halflife.study.textdrift import PUBLISHED, pictures
+from halflife.study.textdrift import PUBLISHED, figures, files, lasting
 from halflife.summary import Summary
-from halflife.summary.ageing import Ageing, ageing
+from halflife.summary.ageing import YEAR, Ageing, ageing
 from halflife.summary.drift import Drift, Maker, drawn, drifts, made_drifts
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
 
 AGES = (0, 1, 2, 4, 8, 13, 25, 36, 46, 48, 52)
+SHOWN = (0.005, 0.1)  # thresholds of the pictures: all documents, recent items
 TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
 DICTIONARY = 20_000  # words that sampling may begin with
 EVERY = 8  # weeks between samples
@@ -132,21 +134,20 @@ def run(
     """Return ageing and lifetimes in both views; write pictures if asked to."""
     weekly = load(folder)
     rng = np.random.default_rng(seed)
-    views: dict[str, Ageing] = {}
-    lives: list[dict[str, Any]] = []
-    for name, view in (("all documents", weekly), ("recent items", weekly.recent())):
-        found = drifts(view)
-        views[name] = ageing(found, rng)
-        lives += survival(name, found)
-    views |= _made(weekly.select(weekly.sites[:sampled]), rng) if sampled else {}
+    found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
+    views = {name: ageing(some, rng) for name, some in found.items()}
+    if sampled:
+        views |= _made(weekly, sampled, rng)
     if out is not None:
-        _write(out, pictures(views))
+        lives = zip(found.items(), SHOWN, strict=True)
+        shown = [lasting(name, some, tau) for (name, some), tau in lives]
+        _write(out, files([*figures(views), *shown]))
     return {
         "databases": len(weekly.sites),
         "weeks": weekly.weeks,
         "published": [{"metric": m, "age": a, "mean": v} for m, a, v in PUBLISHED],
-        "ageing": [row for name, found in views.items() for row in rows(name, found)],
-        "lifetimes": lives,
+        "ageing": [row for name, some in views.items() for row in rows(name, some)],
+        "lifetimes": [r for name, some in found.items() for r in survival(name, some)],
     }
 
 
@@ -156,25 +157,24 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _made(weekly: Weekly, rng: Generator) -> dict[str, Ageing]:
-    """Return the ageing of summaries from samples, five of each database and week."""
-    ages: Ints = np.arange(weekly.weeks)
+def _made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
+    """Return the ageing of samples of some databases, and of their whole summaries."""
+    places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
+    some = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))
+    ages: Ints = np.arange(min(YEAR + 1, weekly.weeks))
     makers: dict[str, Maker] = {
         "query-based sample": QueryBased(weekly),
         "even sample": drawn(300),
     }
-    return {
-        name: ageing(
-            [
-                drift
-                for site in weekly.sites
-                for drift in made_drifts(weekly, site, maker, rng, every=EVERY)
-            ],
-            rng,
-            ages=ages,
-        )
+    found = {"complete, same databases": list(drifts(some))} | {
+        name: [
+            one
+            for site in some.sites
+            for one in made_drifts(some, site, maker, rng, every=EVERY)
+        ]
         for name, maker in makers.items()
     }
+    return {name: ageing(those, rng, ages=ages) for name, those in found.items()}
 
 
 def main(words: list[str]) -> dict[str, Any]:

@@ -1,17 +1,22 @@
-"""Pictures of how summaries of text databases age."""
+"""Pictures of how summaries of text databases age, and how long they stay true."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.arrays import Bools, Floats
+from halflife.models.spells import Spells
+from halflife.models.survival_curves import KaplanMeier
 from halflife.study import axes, svg
 from halflife.study.axes import Axis
-from halflife.study.figures import Column, Figure, as_csv, drawing, stacked
+from halflife.study.figures import Column, Figure, Table, as_csv, drawing, stacked
 from halflife.study.marks import Band, Line, Mark, Points
 from halflife.study.svg import Chart
 from halflife.study.telling import share
 from halflife.summary.ageing import Ageing, Curve
+from halflife.summary.drift import Drift
+from halflife.summary.survival import lifetimes
+from halflife.summary.weekly import STRATA
 
 TITLES = {
     "ur": "Unweighted recall: share of today's words that the old summary has",
@@ -31,14 +36,62 @@ def figures(views: Mapping[str, Ageing]) -> tuple[Figure, ...]:
     return tuple(_figure(metric, views) for metric in TITLES)
 
 
-def pictures(views: Mapping[str, Ageing]) -> dict[str, str]:
-    """Return the pictures and their numbers as files: name and text."""
-    found = {}
-    for figure in figures(views):
-        found[f"{figure.name}.csv"] = as_csv(figure.table)
+def lasting(name: str, found: Sequence[Drift], tau: float) -> Figure:
+    """Show how long summaries stay within a threshold, by domain."""
+    lives = lifetimes(found, (tau,))
+    stratum = np.array(
+        [found[k].stratum for k in lives.database.tolist()], dtype=object
+    )
+    week = np.arange(0.0, lives.length.max(initial=1.0) + 1.0)
+    curves = {
+        s: _alive(lives.length[stratum == s], lives.event[stratum == s], week)
+        for s in STRATA
+        if (stratum == s).any()
+    }
+    title = f"Summaries still true ({name}): divergence not yet above {tau:g}"
+    said = tuple(_half(s, week, alive) for s, alive in curves.items())
+    chart = Chart(
+        title,
+        " ".join(said),
+        axes.linear("age of the summary (weeks)", 0.0, float(week[-1])),
+        axes.percent("share of summaries"),
+        tuple(
+            Line(week, alive, s, tone, dash=tone % 4, steps=True)
+            for tone, (s, alive) in enumerate(curves.items())
+        ),
+    )
+    tables: list[Table] = [
+        {"domain": [s] * week.size, "age_weeks": week, "alive": alive}
+        for s, alive in curves.items()
+    ]
+    file = f"summaries-lasting-{name.split(maxsplit=1)[0]}"
+    return Figure(file, title, said, (drawing(chart),), stacked(tables))
+
+
+def _alive(length: Floats, event: Bools, week: Floats) -> Floats:
+    """Return Kaplan and Meier's curve, as far as there is a lifetime to go by."""
+    spells = Spells.of(np.zeros(length.size), length, np.where(event, length, np.inf))
+    return np.where(
+        week <= length.max(), KaplanMeier().fit(spells).survival(week), np.nan
+    )
+
+
+def _half(stratum: str, week: Floats, alive: Floats) -> str:
+    low = np.flatnonzero(alive <= 0.5)
+    if low.size:
+        return f"{stratum}: half are gone after {week[low[0]]:.0f} weeks."
+    left = alive[np.isfinite(alive)][-1]
+    return f"{stratum}: {share(float(left))} are left at the end."
+
+
+def files(found: Iterable[Figure]) -> dict[str, str]:
+    """Return pictures and their numbers as files: name and text."""
+    made = {}
+    for figure in found:
+        made[f"{figure.name}.csv"] = as_csv(figure.table)
         for _, draw in figure.charts:
-            found[f"{figure.name}.svg"] = alone(draw(figure.name))
-    return found
+            made[f"{figure.name}.svg"] = alone(draw(figure.name))
+    return made
 
 
 def alone(element: str) -> str:

@@ -119,7 +119,8 @@ def complete(weekly: Weekly, site: str, week: int, _: Generator) -> Summary:
 def drawn(documents: int) -> Maker:
     """Return a ``Maker`` that reads so many documents, each as likely as another.
 
-    No search box gives such a sample; what one gives is worse.
+    No search box gives such a sample: matches are likelier to be wordy documents,
+    which know more words.
     """
 
     def made(weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
