@@ -138,7 +138,7 @@ def test_the_frequencies_are_the_best_that_a_search_finds():
 
 
 def table_6(weeks, shape):
-    """Return weekly updates of tomshardware.com and usps.com, if there are no others."""
+    """Return weekly updates of tomshardware.com and usps.com, were they alone."""
     return allocate([TOMSHARDWARE, USPS], 2 / weeks, shape=np.full(2, shape)).frequency
 
 
