@@ -137,13 +137,10 @@ class _Table:
         own = self._own(row)
         parts = np.vstack([uniform, topics, own])
         read = own[0] > 0.0
-        seen = own[0, read] * summary.sampled
         if published:
-            weight, told = mixture_weights(parts[:, read], np.ones(seen.size))
+            weight, told = mixture_weights(parts[:, read], np.ones(int(read.sum())))
         else:
-            apart = np.vstack([parts[:-1], np.maximum(own - 1.0 / summary.sampled, 0)])
-            scale = np.maximum(apart.sum(1, keepdims=True), 1e-300)
-            weight, told = mixture_weights((apart / scale)[:, read], seen)
+            weight, told = _apart(parts, own[0] * summary.sampled)
         count = summary.size * (weight @ parts)
         keep = (count >= least) | read
         words = tuple(self.words[keep].tolist())
@@ -168,3 +165,17 @@ class _Table:
             return np.zeros(self.words.size)
         total = np.asarray(self.count[others].sum(0)).ravel()
         return np.asarray(total / self.size[others].sum())
+
+
+def _apart(parts: Floats, seen: Floats) -> tuple[Floats, tuple[float, ...]]:
+    """Return the weights by documents that were left out of the own summary.
+
+    Words that are known from one document alone would be in no summary without it.
+    """
+    apart = parts.copy()
+    apart[-1] = np.maximum(seen - 1.0, 0.0)
+    known = (seen > 0.0) & (apart[1:].sum(0) > 0.0)
+    if not known.any():
+        return np.eye(len(parts))[-1], ()
+    scale = np.maximum(apart.sum(1, keepdims=True), 1e-300)
+    return mixture_weights((apart / scale)[:, known], seen[known])

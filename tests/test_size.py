@@ -1,0 +1,213 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halflife.errors import UsageError
+from halflife.probing.capture import chao, chapman, lincoln_petersen, schnabel
+from halflife.probing.hierarchy import Hierarchy
+from halflife.probing.memory import InMemory, Ranking, Totals
+from halflife.probing.querying import query_based_sample
+from halflife.probing.resampling import evened, resample, sample_resample, uncapped
+from halflife.probing.size import Method, estimate_size
+from halflife.probing.synthetic import Language
+from halflife.probing.telling import Told, judge
+from halflife.searching import Answer, Document
+
+DICTIONARY = [str(i) for i in range(100)]
+
+
+@pytest.fixture(scope="module")
+def documents():
+    language = Language(Hierarchy.of(["News", "Sports"]), share=(0.2,))
+    return tuple(language.documents("News", 1200, np.random.default_rng(0)))
+
+
+@pytest.fixture(scope="module")
+def database(documents):
+    return InMemory(documents)
+
+
+# Redear sunfish, Gerking 1953, as worked in Krebs, Ecological Methodology, table 2.1.
+CAUGHT = [10, 27, 17, 7, 1, 5, 6, 15, 9, 18, 16, 5, 7, 19]
+MARKED = [0, 10, 37, 54, 61, 62, 67, 71, 85, 89, 102, 112, 115, 119]
+AGAIN = [0, 0, 0, 0, 0, 0, 2, 1, 5, 5, 4, 2, 2, 3]
+
+
+def test_two_samples_by_hand():
+    assert lincoln_petersen(200, 150, 30) == 1000.0
+    found = chapman(200, 150, 30)
+    assert found.size == pytest.approx(201 * 151 / 31 - 1)
+    variance = 201 * 151 * 170 * 120 / (31**2 * 32)
+    unseen = found.size - 320
+    factor = np.exp(1.959964 * np.sqrt(np.log(1 + variance / unseen**2)))
+    assert found.low == pytest.approx(320 + unseen / factor, rel=1e-5)
+    assert found.high == pytest.approx(320 + unseen * factor, rel=1e-5)
+
+
+def test_many_samples_as_in_the_textbook():
+    found = schnabel(CAUGHT, MARKED, AGAIN)
+    assert np.dot(CAUGHT, MARKED) == 10740
+    assert found.size == pytest.approx(447.5)
+    assert found.low == pytest.approx(10740 / 35.710, rel=1e-3)
+    assert found.high == pytest.approx(10740 / 15.377, rel=1e-3)
+
+
+def test_unequal_documents_as_in_the_paper():
+    found = chao(43, 16, 76)  # cottontail rabbits; 135 there were
+    assert found.size == pytest.approx(133.78, abs=0.01)
+    assert found.low < 135 < found.high
+
+
+def test_nothing_found_twice_has_no_size():
+    with pytest.raises(UsageError, match="twice"):
+        lincoln_petersen(5, 5, 0)
+    with pytest.raises(UsageError, match="twice"):
+        schnabel([5, 5], [0, 5], [0, 0])
+    with pytest.raises(UsageError, match="common"):
+        chapman(3, 5, 4)
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500))
+def test_capture_is_finite_and_no_less_than_what_was_seen(first, second, both):
+    both = min(first, second, both)
+    found = chapman(first, second, both)
+    seen = first + second - both
+    assert seen <= found.low <= found.size <= found.high < np.inf
+    alike = chao(first, both, first + both)
+    assert first + both <= alike.low <= alike.size <= alike.high < np.inf
+
+
+def test_chapman_is_unbiased_when_documents_are_alike():
+    rng = np.random.default_rng(0)
+    both = rng.hypergeometric(300, 700, 250, size=20_000)
+    mean = np.mean([chapman(300, 250, int(m)).size for m in both])
+    assert mean == pytest.approx(1000.0, rel=0.01)
+
+
+def test_each_word_gives_the_size_by_its_share_of_the_sample():
+    told = sample_resample(300, np.array([30.0, 3.0]), np.array([100.0, 12.0]))
+    assert told.tolist() == [1000.0, 1200.0]
+
+
+def test_evened_sizes_average_to_the_documents_with_a_pool_word():
+    """The expectation over all draws is exact when every match is shown."""
+    texts = ["abc", "ab", "a", "bcd", "d", "e", "abcde"]
+    documents = [Document(f"d{i}", tuple(t)) for i, t in enumerate(texts)]
+    db = InMemory(documents)
+    sample = query_based_sample(db, "abcde", np.random.default_rng(0), documents=4)
+    found = resample(db, sample, np.random.default_rng(1), words=4000, most=50, least=1)
+    pool = set(found.pool)
+    true = sum(bool(pool & set(d.words)) for d in documents)
+    each = evened(found, len(sample.documents))
+    by_word = dict(zip(found.words, each, strict=True))
+    chance = {w: n / sum(found.pool.values()) for w, n in found.pool.items()}
+    assert set(by_word) == pool
+    assert sum(chance[w] * by_word[w] for w in pool) == pytest.approx(true)
+
+
+@pytest.mark.parametrize("ranking", Ranking)
+def test_sizes_hold_whatever_is_ranked_first(documents, ranking):
+    db = InMemory(documents, ranking=ranking)
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        sample = query_based_sample(db, DICTIONARY, rng, documents=150)
+        errors.append(estimate_size(db, sample, rng).size / 1200 - 1)
+    assert abs(np.mean(errors)) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("totals", "told", "method"),
+    [
+        (Totals.EXACT, Told.CONSISTENT, Method.RESAMPLE),
+        (Totals.ROUNDED, Told.ROUNDED, Method.RESAMPLE),
+        (Totals.CAPPED, Told.CAPPED, Method.RESAMPLE),
+        (Totals.ABSENT, Told.ABSENT, Method.RECAPTURE),
+        (Totals.LYING, Told.INCONSISTENT, Method.RECAPTURE),
+    ],
+)
+def test_totals_are_judged_before_they_are_used(database, totals, told, method):
+    db = database.answering(totals, Ranking.QUERY)
+    sizes = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sample = query_based_sample(db, DICTIONARY, rng, documents=200)
+        found = estimate_size(db, sample, rng)
+        assert (found.told, found.method) == (told, method)
+        assert found.low <= found.size <= found.high
+        sizes.append(found.size)
+    assert np.mean(sizes) == pytest.approx(1200, rel=0.3)
+
+
+def test_intervals_hold_the_size_about_as_often_as_they_say(database):
+    held = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sample = query_based_sample(database, DICTIONARY, rng, documents=100)
+        found = estimate_size(database, sample, rng)
+        held += found.low <= 1200 <= found.high
+    assert held >= 33
+
+
+def test_a_total_below_what_was_read_is_a_contradiction():
+    held = np.arange(10.0, 20.0)
+    assert judge(held, held * 3) is Told.CONSISTENT
+    told = held * 3
+    told[4] = 1.0
+    assert judge(held, told) is Told.INCONSISTENT
+    assert judge(held[:3], held[:3] * 3) is Told.FEW
+    assert judge(held, np.full(10, np.nan)) is Told.ABSENT
+    assert judge(held, np.array([10.0] * 10)) is Told.FEW
+
+
+def test_words_at_the_limit_leave_with_all_that_are_as_common(database):
+    db = database.answering(Totals.CAPPED, Ranking.QUERY)
+    rng = np.random.default_rng(0)
+    sample = query_based_sample(db, DICTIONARY, rng, documents=200)
+    found = resample(db, sample, rng)
+    rare = uncapped(found)
+    assert 0 < len(rare.words) < len(found.words)
+    assert rare.told.max() < 100
+    assert max(rare.pool.values()) < found.held[found.told == 100].min()
+
+
+texts = st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=9)
+
+
+@given(texts, st.sampled_from(Totals), st.integers(0, 3))
+def test_a_size_is_never_less_than_what_was_seen(texts, totals, seed):
+    documents = [Document(f"d{i}", tuple(sorted(t))) for i, t in enumerate(texts)]
+    db = InMemory(documents, totals=totals)
+    rng = np.random.default_rng(seed)
+    sample = query_based_sample(db, "abcdef", rng, documents=5)
+    found = estimate_size(db, sample, rng, words=10)
+    assert len(sample.documents) <= found.low <= found.size <= found.high
+    assert np.isfinite(found.size)
+    assert found.requests > 0
+
+
+def test_a_database_where_nothing_recurs_has_no_upper_bound():
+    class Fickle:
+        """Shows other documents each time."""
+
+        def __init__(self):
+            self.shown = 0
+
+        def search(self, query, most, skip=0):
+            self.shown += 1
+            names = [f"{self.shown}-{i}" for i in range(most)]
+            return Answer(None, tuple(Document(n, ("a", "b")) for n in names))
+
+    db, rng = Fickle(), np.random.default_rng(0)
+    sample = query_based_sample(db, "ab", rng, documents=8)
+    found = estimate_size(db, sample, rng)
+    assert found.method is Method.UNKNOWN
+    assert found.high == np.inf
+
+
+def test_an_empty_sample_has_no_size():
+    db = InMemory([])
+    sample = query_based_sample(db, "ab", np.random.default_rng(0))
+    with pytest.raises(UsageError, match="no sample"):
+        estimate_size(db, sample, np.random.default_rng(0))
