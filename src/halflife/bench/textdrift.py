@@ -35,6 +35,7 @@ from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
 
 AGES = (0, 1, 2, 4, 8, 13, 25, 36, 46, 48, 52)
+FEW = 20  # documents without which a summary swings
 SHOWN = (0.005, 0.1)  # thresholds of the pictures: all documents, recent items
 TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
 DICTIONARY = 20_000  # words that sampling may begin with
@@ -142,6 +143,9 @@ def run(
         lives = zip(found.items(), SHOWN, strict=True)
         shown = [lasting(name, some, tau) for (name, some), tau in lives]
         _write(out, files([*figures(views), *shown]))
+    large = [one for one in found["recent items"] if one.size.min() >= FEW]
+    if large:
+        views[f"recent items, {FEW} or more"] = ageing(large, rng)
     return {
         "databases": len(weekly.sites),
         "weeks": weekly.weeks,
