@@ -11,7 +11,14 @@ from halflife.sources.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, lasting
 from halflife.summary import Summary
 from halflife.summary.ageing import ageing
-from halflife.summary.drift import Drift, complete, drawn, drifts, made_drifts
+from halflife.summary.drift import (
+    Drift,
+    complete,
+    drawn,
+    drifts,
+    made_drifts,
+    sampled_drifts,
+)
 from halflife.summary.features import evolution, features
 from halflife.summary.metrics import Change
 from halflife.summary.survival import first_crossings, lifetimes
@@ -204,6 +211,20 @@ def test_made_summaries_are_judged_by_the_complete_ones(weekly):
     assert (now < 1).all()
     every = made_drifts(weekly, "a.com", drawn(10_000), rng, samples=1)[0]
     assert every.change.kl == pytest.approx(whole.change.kl, abs=1e-12)
+
+
+def test_samples_are_compared_with_each_other_where_nothing_else_is_known(weekly):
+    rng = np.random.default_rng(0)
+    truth = drifts(weekly)
+    (same,) = sampled_drifts(weekly, "a.com", complete, rng, samples=1)
+    assert same.change.kl == pytest.approx(truth[0].change.kl, abs=1e-12)
+    assert same.size.tolist() == truth[0].size.tolist()
+    assert same.words.tolist() == truth[0].words.tolist()
+    noisy = [sampled_drifts(weekly, s, drawn(5), rng, samples=1)[0] for s in made.SITES]
+    lives = lifetimes(truth, (0.05,))
+    seen, real = (features(d, lives).column("kl_1") for d in (noisy, truth))
+    later = lives.start >= 9
+    assert (seen[later] > real[later]).all()
 
 
 def test_words_that_a_maker_invents_cost_precision(weekly):

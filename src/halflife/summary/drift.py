@@ -1,6 +1,6 @@
 """How the summaries of a database drift apart: every week against every later one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -73,28 +73,70 @@ def made_drifts(
     """
     told = weekly.counted(site)
     weeks = told.week[::every]
+    known = weekly.words[told.term].tolist()
+    found = []
+    for made in _made(weekly, site, maker, rng, weeks, samples):
+        old = _matrix(made, known)
+        new = np.pad(told.count, ((0, 0), (0, old.shape[1] - len(known))))
+        found.append(_drift(weekly, site, told, weeks, compare_all(old, new)))
+    return tuple(found)
+
+
+def sampled_drifts(
+    weekly: Weekly,
+    site: str,
+    maker: Maker,
+    rng: Generator,
+    *,
+    samples: int = 5,
+) -> tuple[Drift, ...]:
+    """Compare the summaries that a ``Maker`` makes every week with each other.
+
+    This is what somebody sees who knows no complete summary, and what ``features``
+    then have to come from; size and words are those of the made summaries. Samples
+    differ also where nothing changed, so the divergence at lag 1 is too high.
+    """
+    weeks = np.arange(weekly.since, weekly.weeks)
+    stratum = weekly.stratum[weekly.place(site)]
+    found = []
+    for made in _made(weekly, site, maker, rng, weeks, samples):
+        table = _matrix(made, [])
+        size = np.array([summary.size for summary in made])
+        words = np.count_nonzero(table, axis=1).astype(np.float64)
+        change = compare_all(table, table)
+        found.append(Drift(site, stratum, weeks, weeks, size, words, change))
+    return tuple(found)
+
+
+def _made(
+    weekly: Weekly,
+    site: str,
+    maker: Maker,
+    rng: Generator,
+    weeks: Ints,
+    samples: int,
+) -> Iterator[tuple[Summary, ...]]:
+    """Yield the summaries of all weeks, for each sample.
+
+    All samples of a week are made in turn, so that a maker can keep its index.
+    """
     made = [
         [maker(weekly, site, week, rng) for _ in range(samples)]
         for week in weeks.tolist()
     ]
-    known = weekly.words[told.term].tolist()
-    return tuple(
-        _drift(weekly, site, told, weeks, _judged(list(column), known, told))
-        for column in zip(*made, strict=True)
-    )
+    return zip(*made, strict=True)
 
 
-def _judged(made: list[Summary], known: list[str], told: Counted) -> Change:
-    """Return the metrics of made summaries against the complete ones."""
+def _matrix(made: Sequence[Summary], known: list[str]) -> Floats:
+    """Return the counts (summaries x words), the known words first."""
     place = {w: k for k, w in enumerate(known)}
     for summary in made:
         for word in summary.words:
             place.setdefault(word, len(place))
-    old = np.zeros((len(made), len(place)))
+    table = np.zeros((len(made), len(place)))
     for k, summary in enumerate(made):
-        old[k, [place[w] for w in summary.words]] = summary.count
-    extra = len(place) - len(known)
-    return compare_all(old, np.pad(told.count, ((0, 0), (0, extra))))
+        table[k, [place[w] for w in summary.words]] = summary.count
+    return table
 
 
 def _drift(
