@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -20,3 +21,20 @@ def test_the_bench_prints_optimal_frequencies(capsys):
     for row in json.loads(capsys.readouterr().out):
         assert row["kkt_residual"] < 1e-9
         assert row["databases"] == 300
+
+
+SITES = Path(__file__).parents[1] / ".." / "shared" / "data" / "sites"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not SITES.exists(), reason="no recorded text databases here")
+def test_models_of_recorded_databases_predict_those_left_out(capsys):
+    cox.main(["--sites", str(SITES), "--size", "15"])
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["view"] for row in rows] == ["all", "recent"]
+    for row in rows:
+        assert row["coefficient"]["threshold"] < 0
+        assert row["p_value"]["threshold"] < 1e-3
+        assert row["robust_error"]["size"] > 2 * row["plain_error"]["size"]
+        assert row["left_out"]["curve"]["skill"] > 0
+        assert row["left_out"]["curve"]["concordance"] > 0.6

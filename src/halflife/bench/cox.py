@@ -5,7 +5,8 @@ and five strata, in weeks (many ties) and in moments (none), and, where lifeline
 there, how many times as long it takes on fewer spells. ``--allocate`` prints the time
 for Eq. 4 of Ipeirotis et al., TODS 2007, for a million databases with the paper's five
 shapes, beside a root finder within a root finder on a thousand. Ratios are of
-processor seconds.
+processor seconds. ``--sites FOLDER`` fits models of drift to the weekly recordings of
+text databases in a folder; see ``halflife.bench.cox_sites``.
 """
 
 import argparse
@@ -16,12 +17,14 @@ import os
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halflife.allocation import allocate, kkt_residual
 from halflife.arrays import Bools, Floats, Ints
+from halflife.bench import cox_sites
 from halflife.bench.allocate import cost, nested_weibull
 from halflife.models.cox import CoxModel
 from halflife.models.drift import PAPER, features
@@ -137,8 +140,11 @@ def main(given: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m halflife.bench.cox")
     parser.add_argument("--allocate", action="store_true")
     parser.add_argument("--size", type=int)
+    parser.add_argument("--sites", type=Path)
     told = parser.parse_args(given)
-    if told.allocate:
+    if told.sites:
+        rows = cox_sites.run(told.sites, told.size)
+    elif told.allocate:
         rows = [schedule(told.size or 1_000_000, weeks) for weeks in _WEEKS]
     else:
         n = told.size or 200_000

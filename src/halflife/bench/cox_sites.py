@@ -1,0 +1,124 @@
+"""How recorded text databases drift: coefficients, tests, and databases left out.
+
+Two views of each database: all of its documents, and those of the last 13 weeks. The
+covariates are the paper's: ln|D| and the threshold tau at the start of a spell, and
+kappa, the divergence between the summaries of that week and the week before.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.models.cox import CoxModel
+from halflife.models.drift import DriftModel
+from halflife.models.drift_tables import ALL
+from halflife.models.drift_validation import Validation, validate
+from halflife.models.spells import Spells
+from halflife.sources.textdb import load
+from halflife.summary.drift import drifts
+from halflife.summary.features import features
+from halflife.summary.survival import lifetimes
+from halflife.summary.weekly import Weekly
+
+TAUS = {"all": (0.001, 0.0025, 0.005, 0.01), "recent": (0.01, 0.02, 0.05, 0.1)}
+_COLUMNS = ("ln_size", "kl_1", "tau")  # ALL, as the summaries call them
+_TINY = 1e-6  # of divergence, so that none at all has a logarithm
+
+
+class Seen(NamedTuple):
+    """Spells of summaries with their covariates."""
+
+    spells: Spells
+    x: Floats
+    domain: np.typing.NDArray[np.str_]
+    database: Ints
+
+
+def run(folder: Path, sites: int | None = None) -> list[dict[str, Any]]:
+    """Return what was found in each view, on all sites or the first few."""
+    whole = load(folder)
+    some = whole if sites is None else whole.select(whole.sites[:sites])
+    views = {"all": some, "recent": some.recent()}
+    return [
+        {"view": name} | study(seen(view, TAUS[name])) for name, view in views.items()
+    ]
+
+
+def seen(view: Weekly, taus: tuple[float, ...]) -> Seen:
+    """Return the spells of all summaries whose covariates are known."""
+    found = drifts(view)
+    lives = lifetimes(found, taus)
+    told = features(found, lives, training=2)
+    known = told.known(_COLUMNS)
+    x = np.column_stack([told.column(name) for name in _COLUMNS])[known]
+    length, gone = lives.length[known], lives.event[known]
+    lower, upper = np.where(gone, length - 1, length), np.where(gone, length, np.inf)
+    domain = np.array(told.stratum, np.str_)[known]
+    spells = Spells.of(np.zeros(length.size), lower, upper)
+    return Seen(spells, x, domain, lives.database[known])
+
+
+def study(data: Seen) -> dict[str, Any]:
+    """Return the model with its errors and tests, and how it does when validated."""
+    spells, x, domain, database = data
+    model = DriftModel().fit(spells, x, domain=domain, database=database)
+    cox = model.learned_.cox
+    return {
+        "spells": len(spells),
+        "databases": int(np.unique(database).size),
+        "ended": float(spells.ended.mean()),
+        "coefficient": _by(ALL, cox.coefficient_),
+        "robust_error": _by(ALL, cox.standard_error_),
+        "plain_error": _by(ALL, np.sqrt(np.diag(cox.covariance_))),
+        "p_value": _by(ALL, cox.wald().p_value),
+        "rate": _by(model.drift_.domains, model.drift_.rate),
+        "shape": _by(model.drift_.domains, model.drift_.shape),
+        "proportional": _proportional(data, clustered=True),
+        "proportional_if_independent": _proportional(data, clustered=False),
+        "left_out": {
+            "curve": _validated(DriftModel(), data),
+            "likelihood": _validated(DriftModel(baseline="likelihood"), data),
+            "logarithms": _validated(DriftModel(), data._replace(x=_logarithms(x))),
+        },
+    }
+
+
+def _proportional(data: Seen, *, clustered: bool) -> dict[str, Any]:
+    """Return the chances of proportional hazards, with dummies for the domains."""
+    kinds = np.unique(data.domain)[1:]
+    x = np.column_stack((data.x, data.domain[:, None] == kinds))
+    spells = data.spells
+    found = CoxModel().fit(
+        x,
+        np.where(spells.ended, spells.upper, spells.lower),
+        spells.ended,
+        cluster=data.database if clustered else None,
+        names=(*ALL, *(f"domain={kind}" for kind in kinds)),
+    )
+    told = found.proportionality()
+    return _by(told.names, told.p_value) | {"proposed": found.propose_strata()}
+
+
+def _validated(model: DriftModel, data: Seen) -> dict[str, float]:
+    told: Validation = validate(
+        model, data.spells, data.x, domain=data.domain, database=data.database
+    )
+    spells = np.where(told.told, told.spells, 0.0)
+    return {
+        "brier": float(told.brier @ spells / spells.sum()),
+        "plain": float(told.plain @ spells / spells.sum()),
+        "skill": told.skill,
+        "off": float(told.off @ spells / spells.sum()),
+        "concordance": told.overall.value,
+    }
+
+
+def _logarithms(x: Floats) -> Floats:
+    """Return the covariates with ln kappa and ln tau."""
+    return np.column_stack((x[:, 0], np.log(x[:, 1] + _TINY), np.log(x[:, 2])))
+
+
+def _by(names: tuple[str, ...], values: Floats) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))
