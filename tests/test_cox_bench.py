@@ -37,4 +37,3 @@ def test_models_of_recorded_databases_predict_those_left_out(capsys):
         assert row["p_value"]["threshold"] < 1e-3
         assert row["robust_error"]["size"] > 2 * row["plain_error"]["size"]
         assert row["left_out"]["curve"]["skill"] > 0
-        assert row["left_out"]["curve"]["concordance"] > 0.6
