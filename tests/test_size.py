@@ -8,7 +8,13 @@ from halflife.probing.capture import chao, chapman, lincoln_petersen, schnabel
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Ranking, Totals
 from halflife.probing.querying import query_based_sample
-from halflife.probing.resampling import evened, resample, sample_resample, uncapped
+from halflife.probing.resampling import (
+    _any_page,
+    evened,
+    resample,
+    sample_resample,
+    uncapped,
+)
 from halflife.probing.size import Method, estimate_size
 from halflife.probing.synthetic import Language
 from halflife.probing.telling import Told, judge
@@ -211,3 +217,17 @@ def test_an_empty_sample_has_no_size():
     sample = query_based_sample(db, "ab", np.random.default_rng(0))
     with pytest.raises(UsageError, match="no sample"):
         estimate_size(db, sample, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("totals", [Totals.EXACT, Totals.ABSENT, Totals.LYING])
+def test_every_match_is_as_likely_to_be_shown(totals):
+    documents = [Document(f"d{i}", ("a",)) for i in range(7)]
+    db = InMemory(documents, totals=totals, ranking=Ranking.STATIC)
+    rng = np.random.default_rng(0)
+    times = dict.fromkeys((d.key for d in documents), 0)
+    for _ in range(700):
+        for document in _any_page(db, "a", 3, rng).documents:
+            times[document.key] += 1
+    assert sum(times.values()) == 2100
+    if totals is not Totals.LYING:
+        assert max(abs(n - 300) for n in times.values()) < 70

@@ -83,22 +83,22 @@ def resample(
 
 
 def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> Answer:
-    """Return the answer with documents at random places among the matches.
+    """Return the answer with matches from a random place on, in a ring.
 
-    Without a total, places are drawn below the last that was empty until one is not:
-    so all matches within ``REACH`` are equally likely.
+    So that every match is as likely to be shown. Without a total, places are drawn
+    below the last that was empty until one is not: all within ``REACH`` are as likely.
     """
     first = db.search(word, most)
     requests, documents = first.requests, first.documents
-    reach = REACH if first.total is None else max(first.total - most + 1, 1)
-    if len(documents) < most or first.total == most:
-        reach = 0
-    while reach > 1:
+    reach = REACH if first.total is None else first.total
+    while len(first.documents) == most < reach:
         skip = int(rng.integers(reach))
-        other = db.search(word, most, skip) if skip else first
-        requests += other.requests if skip else 0
-        documents = other.documents or documents
-        reach = skip if not other.documents else 0
+        page = db.search(word, most, skip) if skip else first
+        requests += page.requests if skip else 0
+        if page.documents:
+            documents = (page.documents + first.documents)[:most]
+            break
+        reach = skip
     return Answer(first.total, documents, requests)
 
 
