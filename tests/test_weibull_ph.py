@@ -77,6 +77,27 @@ def test_a_weight_counts_as_so_many_spells():
     assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, abs=1e-7)
 
 
+def test_repeating_every_spell_does_not_make_robust_errors_smaller():
+    x, time, ended, stratum, _ = spells(7, n=120)
+    row = np.arange(time.size)
+    one, many = (
+        WeibullPH().fit(
+            exact(time, ended).take(r), x[r], strata=stratum[r], cluster=row[r]
+        )
+        for r in (row, np.tile(row, 10))
+    )
+    assert many.robust_ == pytest.approx(one.robust_, rel=1e-6)
+    assert many.covariance_ == pytest.approx(one.covariance_ / 10, rel=1e-6)
+
+
+def test_robust_errors_are_plain_ones_where_the_model_is_true():
+    x, time, ended, stratum, _ = spells(8, n=8000, weekly=False)
+    own = np.arange(time.size)
+    found = WeibullPH().fit(exact(time, ended), x, strata=stratum, cluster=own)
+    plain = np.sqrt(np.diag(found.covariance_))
+    assert found.standard_error_ == pytest.approx(plain, rel=0.1)
+
+
 def test_weeks_become_days():
     x, time, ended, stratum, _ = spells(4, n=200)
     weeks = WeibullPH().fit(exact(time, ended), x, strata=stratum)

@@ -255,8 +255,17 @@ class DriftModel:
             start=start,
         )
         self.idle_ = cox.idle_
-        fitted = self._curves if self.baseline == "curve" else self._likelihood
-        self.drift_ = fitted(cox, spells, given, domain)
+        if self.baseline == "curve":
+            self.drift_ = self._curves(cox, spells, given, domain)
+        else:
+            found = WeibullPH().fit(
+                spells,
+                given,
+                strata=domain,
+                cluster=database,
+                start=cox.coefficient_,
+            )
+            self.drift_ = self._likelihood(cox, found)
         return self
 
     def _curves(
@@ -274,10 +283,7 @@ class DriftModel:
             shape[place] = curves.shape[k]
         return Drift(cox.strata_, rate, shape, cox.names_, cox.coefficient_, self.days)
 
-    def _likelihood(
-        self, cox: CoxModel, spells: Spells, x: Floats, domain: ArrayLike
-    ) -> Drift:
-        found = WeibullPH().fit(spells, x, strata=domain, start=cox.coefficient_)
+    def _likelihood(self, cox: CoxModel, found: WeibullPH) -> Drift:
         self.learned_, self.status_ = Learned(cox, None, found), found.status_
         return Drift(
             found.strata_,

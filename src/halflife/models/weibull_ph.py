@@ -57,7 +57,9 @@ class WeibullPH:
         coefficient_: b.
         covariance_: Of b, from the observed information; 0 for a covariate that does
             not vary.
-        standard_error_: Root of its diagonal.
+        robust_: The same allowing for clusters whose spells tell one story (the
+            sandwich of scores added up by cluster); ``covariance_`` if none was given.
+        standard_error_: Root of the diagonal of ``robust_``.
         rate_: By stratum. Where nothing ended, as if half a death had been seen.
         shape_: By stratum; 1 where nothing ended.
         strata_: The strata, in order.
@@ -74,6 +76,7 @@ class WeibullPH:
 
     coefficient_: Floats
     covariance_: Floats
+    robust_: Floats
     standard_error_: Floats
     rate_: Floats
     shape_: Floats
@@ -88,6 +91,7 @@ class WeibullPH:
         x: ArrayLike,
         *,
         strata: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         start: ArrayLike | None = None,
     ) -> Self:
         """Estimate from spells and their covariates, one row each.
@@ -107,7 +111,9 @@ class WeibullPH:
         self.idle_ = tuple(s for s, k in zip(self.strata_, some, strict=True) if not k)
         self._nothing(given.shape[1])
         if some.any():
-            self._search(_Rows(spells, given, code).of(some), start)
+            rows = _Rows(spells, given, code).of(some)
+            rows.cluster = None if cluster is None else _clusters(cluster, n)[rows.kept]
+            self._search(rows, start)
         elif spells.weight.sum() > 0:
             self.status_ = WeibullPHStatus.NO_DEATHS
         self._idle(spells, given, code, some)
@@ -115,6 +121,7 @@ class WeibullPH:
 
     def _nothing(self, p: int) -> None:
         self.coefficient_, self.covariance_ = np.zeros(p), np.zeros((p, p))
+        self.robust_ = self.covariance_
         self.standard_error_ = np.zeros(p)
         self.rate_ = np.zeros(len(self.strata_))
         self.shape_ = np.ones(len(self.strata_))
@@ -130,7 +137,11 @@ class WeibullPH:
         unit = 1.0 / likelihood.deviation
         self.coefficient_ = peak.at[2 * k :] * unit
         self.covariance_ = peak.covariance[2 * k :, 2 * k :] * np.outer(unit, unit)
-        self.standard_error_ = np.sqrt(np.maximum(np.diag(self.covariance_), 0.0))
+        self.robust_ = self.covariance_
+        if rows.cluster is not None:
+            pull = peak.covariance[2 * k :] @ likelihood.scores(peak.at, rows.cluster)
+            self.robust_ = pull @ pull.T * np.outer(unit, unit)
+        self.standard_error_ = np.sqrt(np.maximum(np.diag(self.robust_), 0.0))
         self.shape_[some] = np.exp(peak.at[k : 2 * k])
         log = peak.at[:k] - self.coefficient_ @ likelihood.mean
         log -= self.shape_[some] * np.log(likelihood.scale)
@@ -150,6 +161,10 @@ class WeibullPH:
         return np.exp(np.clip(eta, -600.0, 600.0))
 
 
+def _clusters(cluster: ArrayLike, n: int) -> Ints:
+    return codes(cluster, n, "cluster")[1]
+
+
 def _status(peak: Peak) -> WeibullPHStatus:
     if peak.bound.any():
         return WeibullPHStatus.BOUND
@@ -162,13 +177,15 @@ class _Rows:
     def __init__(self, spells: Spells, x: Floats, code: Ints) -> None:
         self.spells, self.x, self.code = spells, x, code
         self.active = np.ones(int(code.max(initial=-1)) + 1, np.bool_)
+        self.kept: Ints = np.arange(code.size)
+        self.cluster: Ints | None = None
 
     def of(self, active: Bools) -> "_Rows":
         """Return the rows of some strata, numbered anew."""
-        rows = active[self.code] & (self.spells.weight > 0)
+        rows = np.flatnonzero(active[self.code] & (self.spells.weight > 0))
         again = np.cumsum(active) - 1
         made = _Rows(self.spells.take(rows), self.x[rows], again[self.code[rows]])
-        made.active = active
+        made.active, made.kept = active, rows
         return made
 
     @property
@@ -233,6 +250,15 @@ class _Likelihood:
             bend[k : 2 * k, 2 * k + row] = np.bincount(code, zg * part, k)
         bend[2 * k :, 2 * k :] = (x.T * zz) @ x
         return float(value.sum()), slope, np.triu(bend) + np.triu(bend, 1).T
+
+    def scores(self, at: Floats, cluster: Ints) -> Floats:
+        """Return the gradient, one column a cluster."""
+        _, z, g, *_ = self._rows(at) * self.weight
+        k, n = self.count, int(cluster.max()) + 1
+        place = self.code * n + cluster
+        both = [np.bincount(place, part, k * n).reshape(k, n) for part in (z, g)]
+        rest = [np.bincount(cluster, z * column, n) for column in self.z.T]
+        return np.concatenate((*both, np.reshape(rest, (self.z.shape[1], n))))
 
     def _by(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, self.count).astype(np.float64)
