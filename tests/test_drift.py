@@ -225,3 +225,25 @@ def test_calibration_is_the_distance_to_kaplan_and_meier():
     same = np.tile(curve(grid), (4, 1))
     assert calibration(same, time, ended, grid) == 0.0
     assert calibration(same - 0.1, time, ended, grid) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("baseline", ["curve", "likelihood"])
+@pytest.mark.parametrize(
+    ("lower", "upper", "settled"),
+    [([], [], False), ([1, 2, 3], [INF] * 3, False), ([0, 0, 0], [1, 1, 1], None)],
+    ids=["nothing watched", "nothing ended", "all gone in a week"],
+)
+def test_spells_that_tell_little_give_finite_numbers_and_a_status(
+    baseline, lower, upper, settled
+):
+    n = len(lower)
+    spells = Spells.of(np.zeros(n), np.array(lower, float), np.array(upper, float))
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    names, database = np.full(n, "com"), np.arange(n)
+    model = DriftModel(baseline=baseline)
+    told = validate(model, spells, x, domain=names, database=database)
+    assert np.isfinite(told.brier).all()
+    model.fit(spells, x, domain=names, database=database)
+    assert np.isfinite(model.drift_.rate).all()
+    assert np.isfinite(model.drift_.coefficient).all()
+    assert settled is None or (model.status_ == CoxStatus.OK) is settled
