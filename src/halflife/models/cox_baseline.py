@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
-from halflife.models.cox_risk import RiskSets, Sums, Ties
+from halflife.models.cox_risk import RiskSets, Sums, Ties, totals
 
 __all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curves"]
 
@@ -34,7 +34,8 @@ class Baseline(NamedTuple):
     def survival(self, t: Floats) -> Floats:
         """Return S0(t)."""
         place = np.searchsorted(self.time, t, "right")
-        return np.exp(-np.append(0.0, self.hazard)[place])
+        hazard: Floats = np.append(0.0, self.hazard)[place]
+        return np.exp(-hazard)
 
 
 class CurveFitStatus(IntEnum):
@@ -116,7 +117,7 @@ class _Points(NamedTuple):
     sizes: Ints
 
     def total(self, values: Floats) -> Floats:
-        return np.bincount(self.own, values, minlength=self.sizes.size)
+        return totals(self.own, values, self.sizes.size)
 
     def hazard(self, at: Floats) -> tuple[Floats, Floats]:
         """Return H = exp(ln rate + shape ln t), and shape ln t."""
@@ -186,5 +187,5 @@ def _step(points: _Points, at: Floats, damping: Floats) -> Floats:
     aa, bb = aa * (1 + damping) + 1e-300, bb * (1 + damping) + 1e-300
     det = aa * bb - ab * ab
     det = np.where(det > 1e-16 * aa * bb, det, np.inf)
-    step = -np.array([(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det])
-    return np.clip(step, -2.0, 2.0)
+    step: Floats = np.array([(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det])
+    return np.clip(-step, -2.0, 2.0)

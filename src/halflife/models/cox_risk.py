@@ -48,7 +48,14 @@ class Survived(NamedTuple):
 
     def take(self, rows: Ints | Bools) -> "Survived":
         """Return some of the spells."""
-        return Survived(*(column[rows] for column in self))
+        return Survived(
+            self.x[rows],
+            self.time[rows],
+            self.ended[rows],
+            self.entry[rows],
+            self.weight[rows],
+            self.stratum[rows],
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class RiskSets:
         fatal = np.zeros(int(new.sum()), np.bool_)
         fatal[tie[some.ended & (some.entry < some.time)]] = True
         last = np.cumsum(fatal)[tie]
-        when, who = (column[new][fatal] for column in (some.time, some.stratum))
+        when, who = some.time[new][fatal], some.stratum[new][fatal]
         first = _place(who, when, some)
         kept = np.flatnonzero(last > first)
         begins = np.flatnonzero(np.diff(who, prepend=-1))
@@ -123,8 +130,7 @@ class RiskSets:
     @cached_property
     def mass(self) -> Floats:
         """The weight of the spells that ended at each death time."""
-        weight = self.data.weight[self.died]
-        return np.bincount(self.group, weight, minlength=self.time.size)
+        return totals(self.group, self.data.weight[self.died], self.time.size)
 
     @cached_property
     def fractions(self) -> tuple[Ints, Floats]:
@@ -178,6 +184,11 @@ class RiskSets:
         total: Floats = up[..., self.last - 1]
         total[..., self._late] -= up[..., self.first[self._late] - 1]
         return total
+
+
+def totals(group: Ints, values: Floats, n: int) -> Floats:
+    """Return the sum of values in each of ``n`` groups."""
+    return np.bincount(group, values, n).astype(np.float64, copy=False)
 
 
 def _place(who: Ints, when: Floats, data: Survived) -> Ints:
@@ -249,8 +260,8 @@ def _terms(
     left = risk[at] - f * dead[at]
     share = (sets.mass / sets.tied)[at]
     v = share / left
-    step, tied_step = (np.bincount(at, v * f**k, minlength=n) for k in range(2))
-    square = np.array([np.bincount(at, v / left * f**k, n) for k in range(3)])
+    step, tied_step = (totals(at, v * f**k, n) for k in range(2))
+    square = np.array([totals(at, v / left * f**k, n) for k in range(3)])
     return float(share @ np.log(left)), step, tied_step, square
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from halflife import special
 from halflife.arrays import Bools, Floats, Ints
-from halflife.models.cox_risk import RiskSets, Sums, means
+from halflife.models.cox_risk import RiskSets, Sums, means, totals
 
 Transform: TypeAlias = Literal["km", "rank", "identity", "log"]
 
@@ -136,7 +136,7 @@ def _transformed(
     if transform == "log":
         return np.log(time)
     when, back = np.unique(time, return_inverse=True)
-    mass = np.bincount(back, weight)
+    mass = totals(back, weight, when.size)
     if transform == "rank":
         return (np.cumsum(mass) - (mass - 1.0) / 2)[back]
     if transform == "km":
@@ -152,7 +152,9 @@ def _gone(sets: RiskSets, when: Floats, mass: Floats) -> Floats:
     left = _before(data.entry, data.weight, when) - _before(
         data.time, data.weight, when
     )
-    return 1.0 - np.cumprod(1.0 - np.minimum(mass / np.maximum(left, mass), 1.0))
+    share: Floats = np.minimum(mass / np.maximum(left, mass), 1.0)
+    alive: Floats = np.cumprod(1.0 - share, dtype=np.float64)
+    return 1.0 - alive
 
 
 def _before(t: Floats, weight: Floats, when: Floats) -> Floats:
