@@ -231,3 +231,33 @@ def test_every_match_is_as_likely_to_be_shown(totals):
     assert sum(times.values()) == 2100
     if totals is not Totals.LYING:
         assert max(abs(n - 300) for n in times.values()) < 70
+
+
+class Mute:
+    """Tells totals; shows documents only to begin with."""
+
+    def __init__(self, database, shown):
+        self.database = database
+        self.shown = shown
+
+    def search(self, query, most, skip=0):
+        answer = self.database.search(query, most, skip)
+        self.shown -= 1
+        return answer if self.shown >= 0 else Answer(answer.total, ())
+
+
+def test_totals_alone_give_a_size_where_no_document_is_shown(database):
+    rng = np.random.default_rng(0)
+    sample = query_based_sample(database, DICTIONARY, rng, documents=100)
+    found = estimate_size(Mute(database, 0), sample, rng)
+    assert (found.told, found.method) == (Told.CONSISTENT, Method.RESAMPLE)
+    assert 100 < found.size < 1500
+
+
+def test_a_database_that_lost_its_documents_has_no_size(database):
+    rng = np.random.default_rng(0)
+    sample = query_based_sample(database, DICTIONARY, rng, documents=100)
+    found = estimate_size(InMemory([]), sample, rng)
+    assert (found.told, found.method) == (Told.INCONSISTENT, Method.UNKNOWN)
+    assert found.low == found.size >= 100
+    assert found.high == np.inf

@@ -11,7 +11,14 @@ from numpy.random import Generator
 from halflife.arrays import Floats
 from halflife.probing.capture import LEVEL, Interval
 from halflife.probing.querying import PER_QUERY
-from halflife.probing.resampling import WORDS, Resample, evened, resample, uncapped
+from halflife.probing.resampling import (
+    WORDS,
+    Resample,
+    evened,
+    resample,
+    sample_resample,
+    uncapped,
+)
 from halflife.probing.sample import Sample
 from halflife.probing.telling import FEWEST, USABLE, Told, judge
 from halflife.searching import Document, Searchable
@@ -80,11 +87,12 @@ def estimate_size(
         told = Told.FEW
     whole = all(d.whole for d in sample.documents)
     if told in USABLE and whole:
-        bound = _resampled(evened(free, len(sample.documents)), rng, level)
+        bound = _resampled(free, len(sample.documents), rng, level)
         method = Method.RESAMPLE
     else:
         bound = recaptured(sample, found, rng, level)
-        method = Method.RECAPTURE if np.isfinite(bound.high) else Method.UNKNOWN
+        again = np.isfinite(bound.high) or bound.low < bound.size
+        method = Method.RECAPTURE if again else Method.UNKNOWN
     seen = float(len(_keys(sample, found)))
     size, low, high = (max(seen, x) for x in (bound.size, bound.low, bound.high))
     return Size(size, low, high, method, told, found.requests)
@@ -96,9 +104,12 @@ def _keys(sample: Sample, found: Resample) -> set[str]:
     return keys.union(*(asked.keys for asked in sample.asked))
 
 
-def _resampled(each: Floats, rng: Generator, level: float) -> Interval:
+def _resampled(found: Resample, read: int, rng: Generator, level: float) -> Interval:
     """Return the mean with the bounds of a bootstrap over the words."""
+    each = evened(found, read)
     each = each[np.isfinite(each)]
+    if not each.size:  # it tells totals and shows nothing
+        each = sample_resample(read, found.held, found.told)
     again = each[rng.integers(each.size, size=(ROUNDS, each.size))].mean(1)
     return _bounds(float(each.mean()), again, level)
 
@@ -128,8 +139,9 @@ def recaptured(
         size = max(read * every / again, read)
     each = np.array([np.bincount(query, b, len(found.shown)) for b in both.T]).T
     whole = each[rng.integers(len(each), size=(ROUNDS, len(each)))].sum(1)
-    with np.errstate(divide="ignore"):
-        bootstrap = read * whole[:, 0] / whole[:, 1]
+    twice = whole[:, 1] > 0.0
+    bootstrap = np.full(ROUNDS, np.inf)
+    bootstrap[twice] = read * whole[twice, 0] / whole[twice, 1]
     return _bounds(size, bootstrap, level)
 
 

@@ -61,5 +61,5 @@ def at_limit(told: Floats, held: Floats) -> Bools:
     """Return which words have the largest total, if many different words have it."""
     if not np.isfinite(told).any():
         return np.zeros(told.size, np.bool_)
-    top = told == np.nanmax(told)
+    top = (told == np.nanmax(told)) & (told > 0.0)
     return np.asarray(top & (np.unique(held[top]).size >= 3))
