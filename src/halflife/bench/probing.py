@@ -73,7 +73,7 @@ class World:
     dictionary: tuple[str, ...]
 
 
-def made_up(seed: int, each: int = 1) -> World:
+def made_up(seed: int, each: int = 2) -> World:
     """Return ``each`` databases of 200 to 2000 documents on each of six topics."""
     rng = np.random.default_rng(seed)
     hierarchy = Hierarchy.of(TOPICS)
@@ -294,7 +294,7 @@ def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="recorded sites")
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=2)
     given = parser.parse_args()
     folder: Path | None = given.folder
     make = made_up if folder is None else (lambda seed: recorded(folder, seed))

@@ -69,7 +69,7 @@ def estimate_size(
     """Return how many documents a database holds, for a few further queries.
 
     By sample-resample if the totals that it tells can be used, else by
-    capture-recapture. The intervals are by bootstrap over the words.
+    capture-recapture. The intervals are by bootstrap over the words (``ratio``).
 
     Args:
         db: The database.
@@ -110,8 +110,7 @@ def _resampled(found: Resample, read: int, rng: Generator, level: float) -> Inte
     each = each[np.isfinite(each)]
     if not each.size:  # it tells totals and shows nothing
         each = sample_resample(read, found.held, found.told)
-    again = each[rng.integers(each.size, size=(ROUNDS, each.size))].mean(1)
-    return _bounds(float(each.mean()), again, level)
+    return ratio(each, np.ones(each.size), rng, level)
 
 
 def recaptured(
@@ -136,13 +135,9 @@ def recaptured(
     for _ in range(REFINED):
         both = np.array([c.ease(read / size) for c in caught])
         every, again = both.sum(0)
-        size = max(read * every / again, read)
+        size = max(read * float(every / again), read)
     each = np.array([np.bincount(query, b, len(found.shown)) for b in both.T]).T
-    whole = each[rng.integers(len(each), size=(ROUNDS, len(each)))].sum(1)
-    twice = whole[:, 1] > 0.0
-    bootstrap = np.full(ROUNDS, np.inf)
-    bootstrap[twice] = read * whole[twice, 0] / whole[twice, 1]
-    return _bounds(size, bootstrap, level)
+    return ratio(read * each[:, 0], each[:, 1], rng, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +163,32 @@ class _Caught:
         return ease, ease
 
 
-def _bounds(size: float, bootstrap: Floats, level: float) -> Interval:
+def ratio(
+    above: Floats, below: Floats, rng: Generator, level: float = LEVEL
+) -> Interval:
+    """Return sum(above) / sum(below), with bounds by bootstrap over the rows.
+
+    The bootstrap is of t = (log r* - log r) / se*, where se^2 is the sum of
+    (above/sum(above) - below/sum(below))^2 over the rows; that of r itself would be
+    too narrow, for a few rows are much larger than the others. Rounds in which nothing
+    is below are left out.
+    """
+    rows = rng.integers(above.size, size=(ROUNDS, above.size))
+    x, y = above[rows], below[rows]
+    good = (x.sum(1) > 0.0) & (y.sum(1) > 0.0)
+    again, error = _logged(x[good], y[good])
+    (log,), (spread,) = _logged(above[None], below[None])
     tail = (1.0 - level) / 2.0
-    ordered = np.sort(bootstrap)
-    low = float(ordered[int(tail * ordered.size)])
-    high = float(ordered[int((1.0 - tail) * ordered.size) - 1])
-    return Interval(float(size), min(low, float(size)), max(high, float(size)))
+    # A round that drew almost equal rows says little of the error.
+    t = (again - log) / np.maximum(error, max(0.25 * spread, 1e-12))
+    low, high = np.quantile(t, [tail, 1.0 - tail]).tolist()
+    size = float(np.exp(log))
+    least, most = (float(np.exp(log - e * spread)) for e in (high, low))
+    return Interval(size, min(least, size), max(most, size))
+
+
+def _logged(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return the log of each row's ratio of sums, and its standard error."""
+    above, below = x.sum(1, keepdims=True), y.sum(1, keepdims=True)
+    error = np.sqrt(((x / above - y / below) ** 2).sum(1))
+    return np.log(above / below)[:, 0], error
