@@ -28,6 +28,8 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _OF_PAGES = {"pages", "maps", "text", "keep"}
+_PLACE = re.compile(r"\{([^{}]*)\}")  # in the address of a search
+_PLACES = {"query", "page", "offset", "count"}
 
 
 class Secret:
@@ -89,10 +91,13 @@ Cidr = Annotated[str, AfterValidator(_cidr)]
 Line = Annotated[str, AfterValidator(_one_line)]
 Text: TypeAlias = Literal["visible", "main", "raw"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
-Kind: TypeAlias = Literal["pages", "site", "listing"]
+Kind: TypeAlias = Literal["pages", "site", "listing", "search"]
 Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
 Within = Annotated[str | Patterns, AfterValidator(_within)]
 Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html"]
+Engine: TypeAlias = Literal[
+    "", "elasticsearch", "solr", "meilisearch", "json", "html", "feed"
+]
 
 
 class _Table(BaseModel):
@@ -176,7 +181,39 @@ class CrawlConfig(_Table):
     discovery: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
 
 
-class SourceConfig(ListingConfig, CrawlConfig):
+class SearchConfig(_Table):
+    """How a database that only answers queries is asked, and its answers read."""
+
+    search_url: Url | None = None
+    engine: Engine = ""
+    hits: str = ""
+    hit_key: str = ""
+    hit_link: str = ""
+    hit_text: str = ""
+    hit_snippet: str = ""
+    total: str = ""
+    per_page: int = Field(default=10, ge=1, le=1000)
+    first_page: int = Field(default=1, ge=0, le=1)
+    first_offset: int = Field(default=0, ge=0, le=1)
+    cap: int = Field(default=1000, ge=1, le=10**6)
+
+    @model_validator(mode="after")
+    def _query_has_its_place(self) -> Self:
+        if self.search_url is None:
+            return self
+        found = _PLACE.findall(self.search_url)
+        odd = [name for name in found if name not in _PLACES]
+        if "query" not in found:
+            raise ValueError("search_url must hold {query}, the words to search for")
+        if odd or {"page", "offset"} <= set(found):
+            raise ValueError(
+                "search_url may hold {query}, {count}, and {page} or {offset}; "
+                "nothing else in braces"
+            )
+        return self
+
+
+class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
     """Pages or objects that belong together, and how to ask for them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)
@@ -194,13 +231,20 @@ class SourceConfig(ListingConfig, CrawlConfig):
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> Self:
         listing = {*ListingConfig.model_fields, "url"}
-        site = {*CrawlConfig.model_fields}
-        meant = {"pages": listing | site, "site": listing, "listing": site | _OF_PAGES}
-        wrong = meant[self.kind] & self.model_fields_set
+        site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
+        foreign = {
+            "pages": listing | site | search,
+            "site": listing | search,
+            "listing": site | search | _OF_PAGES,
+            "search": listing | site | _OF_PAGES,
+        }
+        wrong = foreign[self.kind] & self.model_fields_set
         if self.kind == "listing" and not self.addresses:
             raise ValueError("a listing needs url, urls or page_url")
         if self.kind == "site" and self.start is None:
             raise ValueError("a site needs start, the page at which it begins")
+        if self.kind == "search" and self.search_url is None:
+            raise ValueError("a search needs search_url, with {query} in it")
         if wrong:
             raise ValueError(
                 f"{min(wrong)} has no meaning for a source of kind {self.kind!r}"
@@ -212,7 +256,13 @@ class SourceConfig(ListingConfig, CrawlConfig):
         """Every address that the settings name; of numbered pages the first."""
         first = (self.page_url.replace("{n}", "1"),) if self.page_url else ()
         given = tuple(url for url in (self.start, self.url) if url)
-        return (*given, *self.pages, *self.maps, *self.urls, *first)
+        asked = (_PLACE.sub("1", self.search_url),) if self.search_url else ()
+        return (*given, *self.pages, *self.maps, *self.urls, *first, *asked)
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether it has pages of which copies are kept."""
+        return self.kind in {"pages", "site"}
 
     @model_validator(mode="after")
     def _headers_are_sendable(self) -> Self:

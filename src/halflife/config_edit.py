@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from halflife.config import Config, CrawlConfig, SourceConfig
+from halflife.config import Config, CrawlConfig, SearchConfig, SourceConfig
 from halflife.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _add(document: "TOMLDocument", source: SourceConfig) -> None:
     for key in ("pages", "maps", "allow"):
         if key in source.model_fields_set:
             _extend(table, key, getattr(source, key))
-    for key in ("kind", "weight", "text", *CrawlConfig.model_fields):
+    crawl, search = CrawlConfig.model_fields, SearchConfig.model_fields
+    for key in ("kind", "weight", "text", *crawl, *search):
         if key in source.model_fields_set:
             value = getattr(source, key)
             table[key] = list(value) if isinstance(value, tuple) else value

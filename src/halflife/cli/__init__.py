@@ -18,6 +18,7 @@ from halflife.cli import (
     showing,
     studies,
     syncing,
+    texts,
 )
 from halflife.cli.app import VERBS, app
 from halflife.errors import HalflifeError
@@ -32,6 +33,7 @@ __all__ = [
     "showing",
     "studies",
     "syncing",
+    "texts",
 ]
 
 

@@ -21,6 +21,12 @@ Urls = Annotated[
 Site = Annotated[
     str | None, typer.Option(metavar="URL", help="Begin here and follow links.")
 ]
+Search = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="A search: its address with {query}, or its description."
+    ),
+]
 Scope = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,6 +61,7 @@ def add(  # noqa: PLR0913  (each is an option)
     urls: Urls = None,
     *,
     site: Site = None,
+    search: Search = None,
     scope: Scope = None,
     depth: Depth = None,
     most: Most = None,
@@ -67,12 +74,20 @@ def add(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Add pages, sitemaps, feeds or a site to the settings; look at each once."""
+    """Add pages, feeds, a site or a search to the settings; look at each once."""
     from halflife.config import Config
     from halflife.live import probing
 
     limits = {"scope": _within(scope), "depth": depth, "most": most}
     told = {name: value for name, value in limits.items() if value is not None}
+    path = Config.find(config)
+    if search is not None:
+        _only_for_pages(told, site=site, weight=weight)
+        name = _named(urls or [], listed, source)
+        _search(
+            path, search, name, allow or [], check=check, dry_run=dry_run, json=json
+        )
+        return
     if site is None:
         _only_for_sites(told)
         found, crawl = probing.gathered(urls or [], listed), None
@@ -80,7 +95,6 @@ def add(  # noqa: PLR0913  (each is an option)
         source = _named(urls or [], listed, source)
         found, crawl = probing.gathered([site], None), told
     wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
-    path = Config.find(config)
     if dry_run:
         added = probing.preview(path, wish)
     else:
@@ -104,13 +118,44 @@ def _only_for_sites(told: "Iterable[str]") -> None:
 
 
 def _named(words: list[str], listed: Path | None, source: str | None) -> str | None:
-    """Return the name of a site, given as a word or with --source."""
+    """Return the name of a site or search, given as a word or with --source."""
     from halflife.errors import UsageError
 
     names = [*words, *((source,) if source else ())]
     if listed is not None or len(names) > 1 or any("://" in name for name in names):
-        raise UsageError("with --site give one name at most, and no other URL")
+        raise UsageError("give one name at most, and no other URL")
     return names[0] if names else None
+
+
+def _only_for_pages(
+    told: "Iterable[str]", *, site: str | None, weight: float | None
+) -> None:
+    from halflife.errors import UsageError
+
+    given = [*told, *(("site",) if site else ()), *(("weight",) if weight else ())]
+    for name in given:
+        raise UsageError(f"--{name} has no meaning with --search")
+
+
+def _search(  # noqa: PLR0913  (what the options say)
+    path: Path,
+    url: str,
+    name: str | None,
+    allow: list[str],
+    *,
+    check: bool,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    from halflife.cli import show
+    from halflife.live import describing
+
+    wanted = describing.Wanted(url, name, tuple(allow))
+    row = describing.add(path, wanted, check=check, write=not dry_run).row()
+    if json:
+        show.emit({"config": str(path), "results": [row]})
+    else:
+        show.table([row])
 
 
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:

@@ -30,22 +30,23 @@ def status(
     """Say how good the copy is believed to be, and what the budget has left."""
     from dataclasses import asdict
 
-    from halflife.cli import sets, show
+    from halflife.cli import sets, show, texts
     from halflife.cli.answers import budget_left, freshness_now, source_rows
     from halflife.config import Config
     from halflife.live import crawling, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
-    pages = [source for source in chosen if source.kind != "listing"]
+    pages = [source for source in chosen if source.has_pages]
     now = wiring.clock()
     with wiring.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
         listed = sets.status_rows(store, names, now)
+        searched = texts.status_rows(store, chosen, now)
         left = budget_left(settings.budget, store, now)
         waiting = sets.waiting_rows(store)
         rows, fresh = [], None
-        if pages or not names:
+        if pages or not (names or searched):
             seen = wiring.outlook(settings, store, pages)
             rows = source_rows(seen, store, wiring.names(pages))
             fresh = freshness_now(seen.view)
@@ -54,6 +55,7 @@ def status(
         head = {"store": str(settings.store_path), "at": show.date(now)}
         answer = {**head, "freshness": fresh, "budget": left}
         found = {"sites": [asdict(crawl) for crawl in crawls], "sets": listed}
+        found["searches"] = searched
         show.emit({**answer, **found, "waiting": waiting, "results": rows})
         return
     show.table([show.flat(row) for row in rows])
@@ -62,6 +64,7 @@ def status(
     if fresh is not None:
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
     show.table([show.flat(row) for row in listed])
+    show.table([texts.status_cells(row) for row in searched])
     for row in waiting:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
     show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
@@ -176,7 +179,7 @@ def _of_pages(
     from halflife.live import wiring
 
     settings = Config.load(Config.find(config))
-    chosen = [s for s in settings.named(sources or ()) if s.kind != "listing"]
+    chosen = [s for s in settings.named(sources or ()) if s.has_pages]
     if settings.source and not chosen:
         raise UsageError("there are set sources only; name the one to forecast")
     with wiring.reading(settings) as store:

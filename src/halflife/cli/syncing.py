@@ -69,7 +69,7 @@ def _sync_all(
     from halflife.live.keeping import Outcome
 
     sets = [s for s in chosen if s.kind == "listing"]
-    pages = [s for s in chosen if s.kind != "listing"]
+    pages = [s for s in chosen if s.has_pages]
     outcome: Outcome | None = Outcome()
     code = 0
     if pages or not sets:
@@ -255,7 +255,7 @@ async def _run(
     from halflife.live.signals import Stop
 
     stop = Stop()
-    pages = [source for source in chosen if source.kind != "listing"]
+    pages = [source for source in chosen if source.has_pages]
     sets = [source for source in chosen if source.kind == "listing"]
     with wiring.writing(config) as store, stop.heard():
         work = (

@@ -140,7 +140,7 @@ async def sync(
         purse = WindowPurse(wallet, run, min(room, most or room), clock=clock)
         try:
             async with (
-                _lease_kept(store, run, clock),
+                lease_kept(store, run, clock),
                 network.gate(config, store, clock) as gate,
             ):
                 listing, trouble = await look(gate, how, purse)
@@ -155,7 +155,7 @@ async def sync(
 
 
 @asynccontextmanager
-async def _lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None]:
+async def lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None]:
     """Hold on to the source, however long its pages take."""
 
     async def renew() -> None:

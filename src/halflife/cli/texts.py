@@ -1,0 +1,225 @@
+"""Verbs for databases that only answer queries: summarize, select."""
+
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from halflife.cli.show import Row
+    from halflife.config import Config, SourceConfig
+    from halflife.live.signals import Stop
+    from halflife.live.summarizing import Summarized, Wish
+    from halflife.searching import Answer
+    from halflife.selection.choice import Ranking
+    from halflife.stores import Store
+    from halflife.stores.summaries import Kept
+
+Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to look for.")]
+
+
+@app.command()
+def summarize(  # noqa: PLR0913  (each is an option)
+    sources: Sources = None,
+    *,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="qbs|fps", help="Query-based sampling or focused probing."
+        ),
+    ] = "qbs",
+    documents: Annotated[
+        int, typer.Option(min=1, help="Documents to read; for qbs.")
+    ] = 300,
+    snippets: Annotated[
+        bool, typer.Option("--snippets", help="Be content with snippets.")
+    ] = False,
+    dictionary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Words to begin with [default: common]."),
+    ] = None,
+    probes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Topics and their queries, TOML; for fps."),
+    ] = None,
+    max_requests: Annotated[
+        int | None, typer.Option(min=1, help="Spend at most so many requests.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Sample databases that can be searched; keep how often words are in them."""
+    import asyncio
+
+    from halflife.cli import exits, show
+    from halflife.config import Config
+    from halflife.live import summarizing
+
+    settings = Config.load(Config.find(config))
+    chosen = summarizing.databases(settings, sources)
+    wish = summarizing.Wish(method, documents, snippets, dictionary, probes)
+    done, stop = asyncio.run(
+        _summarize(settings, chosen, wish, max_requests, json=json)
+    )
+    if json:
+        show.emit({"results": [one.row() for one in done]})
+    else:
+        for one in done:
+            show.say(show.plain(one.words()))
+    if stop.code:
+        raise typer.Exit(stop.code)
+    if any(one.kept is None for one in done):
+        raise typer.Exit(exits.SOME_FAILED)
+
+
+async def _summarize(
+    config: "Config",
+    chosen: "Sequence[SourceConfig]",
+    wish: "Wish",
+    most: int | None,
+    *,
+    json: bool,
+) -> "tuple[list[Summarized], Stop]":
+    """Summarise one database after the other, as far as the budget goes."""
+    from halflife.cli import show
+    from halflife.errors import BudgetSpent
+    from halflife.live import wiring
+    from halflife.live.signals import Stop, until_stopped
+    from halflife.live.summarizing import Summarizer
+
+    stop = Stop()
+    done: list[Summarized] = []
+    with wiring.writing(config) as store, stop.heard():
+        summarizer = Summarizer(config, store, wish)
+        for source in chosen:
+            left = None if most is None else most - sum(one.requests for one in done)
+            if stop.asked.is_set() or left == 0:
+                break
+            label = f"summarising {source.name}"
+            with show.progress(label, left, quiet=json) as advance:
+
+                def told(answer: "Answer") -> None:
+                    advance(answer.requests, "")
+
+                work = summarizer.summarize(source, most=left, told=told)
+                try:
+                    found = await until_stopped(work, stop, summarizer.ease)
+                except BudgetSpent:
+                    if not done:
+                        raise
+                    break
+            done += [found] if found is not None else []
+    return done, stop
+
+
+@app.command()
+def select(
+    query: Query,
+    *,
+    method: Annotated[
+        str,
+        typer.Option(metavar="cori|bgloss|lm|redde|crcs", help="How to rank."),
+    ] = "cori",
+    top: Annotated[
+        int | None, typer.Option(min=1, help="How many databases to show.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Rank databases for a query by their summaries; sends nothing."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.errors import UsageError
+    from halflife.live import selecting, summarizing, wiring
+
+    settings = Config.load(Config.find(config))
+    chosen = summarizing.databases(settings)
+    now, words = wiring.clock(), " ".join(query)
+    with wiring.reading(settings) as store:
+        kept, lacking = selecting.known(store, chosen)
+    if not kept:
+        raise UsageError("there is no summary yet; run `halflife summarize` first")
+    found = selecting.rank(kept, chosen, words, now, method=method, most=top)
+    rows = _rows(found, kept, now)
+    names = [source.name for source in lacking]
+    if json:
+        head = {"query": words, "method": method, "status": found.status.value}
+        more = {"unknown_words": list(found.unknown), "without_summary": names}
+        show.emit({**head, **more, "results": rows})
+        return
+    show.table([{k: v for k, v in row.items() if k != "backed"} for row in rows])
+    for line in _notes(found, names):
+        show.note(line)
+
+
+def _rows(
+    found: "Ranking", kept: "Sequence[Kept]", now: float
+) -> "list[dict[str, str | int | float | None]]":
+    at = {one.source: one for one in kept}
+    return [
+        {
+            "database": name,
+            "score": float(found.score[i]),
+            "backed": bool(found.backed[i]),
+            "age_days": now - at[name].at,
+            "still_true": float(found.fresh[i]),
+            "why": found.reasons[i],
+        }
+        for i, name in enumerate(found.names)
+    ]
+
+
+def _notes(found: "Ranking", lacking: "Sequence[str]") -> "list[str]":
+    from halflife.selection.choice import Status
+
+    said = []
+    if found.status is not Status.RANKED:
+        said.append(f"halflife: {found.status.value}; the order means nothing")
+    elif found.unknown:
+        said.append(f"no database knows {', '.join(found.unknown)}")
+    if lacking:
+        names = ", ".join(lacking)
+        said.append(f"no summary yet of {names}; run `halflife summarize`")
+    return said
+
+
+def status_rows(
+    store: "Store", sources: "Sequence[SourceConfig]", now: float
+) -> list[dict[str, object]]:
+    """Return one row a database: what is known of it, and how old that is."""
+    from halflife.live import selecting
+
+    searched = [source for source in sources if source.kind == "search"]
+    kept, lacking = selecting.known(store, searched)
+    fresh = selecting.belief(kept, searched, now)
+    rows: list[dict[str, object]] = [
+        {
+            "database": one.source,
+            "version": one.version,
+            "documents": one.summary.sampled,
+            "size": {"mean": one.summary.size, "low": one.low, "high": one.high},
+            "age_days": now - one.at,
+            "still_true": float(fresh.survival[i]),
+        }
+        for i, one in enumerate(kept)
+    ]
+    return rows + [
+        {"database": source.name, "version": 0, "documents": 0}
+        | {"size": None, "age_days": None, "still_true": None}
+        for source in lacking
+    ]
+
+
+def status_cells(row: "Mapping[str, object]") -> "Row":
+    """Return such a row for people."""
+    size, cells = row["size"], {**row}
+    if isinstance(size, dict):
+        high = f"{size['high']:.0f}" if isfinite(size["high"]) else "?"
+        cells["size"] = f"{size['mean']:.0f} [{size['low']:.0f}, {high}]"
+    return cast("Row", cells)

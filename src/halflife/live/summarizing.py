@@ -1,0 +1,351 @@
+"""Summaries of databases that only answer queries: sample, size, keep."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import UsageError
+from halflife.live import network, wiring
+from halflife.live.dictionary import dictionary, probes
+from halflife.live.listings import lease_kept
+from halflife.live.spending import Wallet, WindowPurse, spent
+from halflife.loop import LEASE, Clock
+from halflife.probing.focused import focused_sample
+from halflife.probing.frequency import frequency_summary
+from halflife.probing.querying import DOCUMENTS, query_based_sample
+from halflife.probing.rules import Probes
+from halflife.probing.sample import Ending, Sample
+from halflife.probing.size import Size, estimate_size
+from halflife.probing.telling import Told
+from halflife.searching import Answer
+from halflife.sources.search import Engine, Line, SearchSettings
+from halflife.sources.search_answers import AnswerReader
+from halflife.stores import Run, Store, summaries
+from halflife.stores.summaries import Kept
+from halflife.summary import Summary
+
+METHODS = ("qbs", "fps")
+UNSIZED = "not estimated: nothing more could be asked"
+RESERVE = 4  # one request in so many is left for the size
+_TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
+_TRUE = frozenset({Told.CONSISTENT, Told.ROUNDED})  # totals that frequencies follow
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How databases are to be summarised.
+
+    Attributes:
+        method: ``qbs``, query-based sampling, or ``fps``, focused probing.
+        documents: Documents that are enough for query-based sampling.
+        snippets: Whether snippets will do; else documents are read in full.
+        dictionary: A file of words to begin with.
+        probes: A file of topics and queries for focused probing.
+
+    """
+
+    method: str = "qbs"
+    documents: int = DOCUMENTS
+    snippets: bool = False
+    dictionary: Path | None = None
+    probes: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(
+                f"--method must be one of {', '.join(METHODS)}, got {self.method!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """What came of summarising a database.
+
+    Attributes:
+        source: The database.
+        requests: Requests sent.
+        ending: Why sampling ended, in words.
+        kept: The summary; None if there is nothing to summarise.
+        in_use: Whether it is the one in use from now on.
+
+    """
+
+    source: str
+    requests: int
+    ending: str
+    kept: Kept | None = None
+    in_use: bool = False
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        row: dict[str, object] = {"source": self.source, "requests": self.requests}
+        if self.kept is None:
+            return {**row, "version": None, "ending": self.ending}
+        kept = self.kept
+        return {
+            **row,
+            "version": kept.version,
+            "in_use": self.in_use,
+            "documents": kept.summary.sampled,
+            "words": len(kept.summary.words),
+            "size": {"mean": kept.summary.size, "low": kept.low, "high": kept.high},
+            "sized": kept.sized,
+            "totals": kept.told,
+            "topics": list(kept.topics),
+            "ending": self.ending,
+        }
+
+    def words(self) -> str:
+        """Return the same in a line."""
+        if self.kept is None:
+            asked = f"after {self.requests} requests" if self.requests else "unasked"
+            return f"{self.source}: no summary, {asked}: {self.ending}"
+        kept, high = self.kept, self.kept.high
+        top = f"{high:.0f}" if high < inf else "?"
+        about = f", about {', '.join(kept.topics)}" if kept.topics else ""
+        said = (
+            f"{self.source}: {kept.summary.sampled} documents read, "
+            f"{len(kept.summary.words)} words, about {kept.summary.size:.0f} documents "
+            f"in all [{kept.low:.0f}, {top}], {self.requests} requests{about}; "
+            f"{self.ending}; {kept.told}"
+        )
+        if not self.in_use:
+            said += "; it knows less than the summary before, which stays in use"
+        return said
+
+
+def databases(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
+    """Return the sources that can be searched; raise ``UsageError`` if there is none.
+
+    A source that is named and cannot be searched is a mistake too.
+    """
+    chosen = config.named(names or ())
+    found = [source for source in chosen if source.kind == "search"]
+    wrong = [source.name for source in chosen if source.kind != "search"]
+    if names and wrong:
+        raise UsageError(f"{wrong[0]!r} cannot be searched; its kind is not search")
+    if not found:
+        raise UsageError(
+            "no source can be searched; run `halflife add NAME --search URL` first"
+        )
+    return found
+
+
+def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
+    """Return how a database is asked and its answers read."""
+    return SearchSettings(
+        url=source.search_url or "",
+        reader=AnswerReader(
+            source.engine,
+            source.hits,
+            source.hit_key,
+            source.hit_link,
+            source.hit_text,
+            source.hit_snippet,
+            source.total,
+        ),
+        access=network.access(source),
+        per_page=source.per_page,
+        first_page=source.first_page,
+        first_offset=source.first_offset,
+        cap=source.cap,
+        fetch=fetch,
+    )
+
+
+class Means(NamedTuple):
+    """What sampling needs besides the database."""
+
+    wish: Wish
+    words: tuple[str, ...]
+    probes: Probes
+    room: int  # requests that may be spent
+    rng: Generator
+
+
+class Learned(NamedTuple):
+    """What sampling found; ``size`` is None if nothing was left to find it with."""
+
+    sample: Sample
+    size: Size | None
+    topics: tuple[str, ...] = ()
+
+
+class Summarizer:
+    """Summarises databases, one after the other.
+
+    Args:
+        config: The settings.
+        store: Where summaries are kept, and what is spent.
+        wish: How it is to be done.
+        clock: The time in days.
+
+    """
+
+    def __init__(
+        self, config: Config, store: Store, wish: Wish, clock: Clock = wiring.clock
+    ) -> None:
+        self.config, self.store, self.wish, self.clock = config, store, wish, clock
+        self._words = dictionary(store, wish.dictionary)
+        self._probes = probes(wish.probes)
+        self._line: Line | None = None
+        self.eased = False
+
+    def ease(self) -> None:
+        """Ask nothing more; what was learned so far is kept."""
+        self.eased = True
+        if self._line is not None:
+            self._line.stop()
+
+    async def summarize(
+        self,
+        source: SourceConfig,
+        *,
+        most: int | None = None,
+        told: Callable[[Answer], None] = lambda _: None,
+    ) -> Summarized:
+        """Sample a database as far as the budget goes, and keep what was learned.
+
+        Raise ``BudgetSpent`` if nothing can be spent.
+        """
+        how = settings(source, fetch=not self.wish.snippets)
+        wallet = Wallet(self.store, self.config.budget)
+        room = wallet.room(self.clock())
+        if not room:
+            raise spent(self.config.budget)
+        room = min(room, most or room)
+        run = self.store.begin([source.name], self.clock(), lease=LEASE)
+        purse = WindowPurse(wallet, run, room, clock=self.clock)
+        try:
+            async with (
+                lease_kept(self.store, run, self.clock),
+                network.gate(self.config, self.store, self.clock) as gate,
+            ):
+                engine = Engine(gate, how, purse)
+                loop = asyncio.get_running_loop()
+                self._line = line = Line(engine, loop, told=told)
+                rng = np.random.default_rng(run.id)
+                means = Means(self.wish, self._words, self._probes, room, rng)
+                learned = await _in_thread(line, means)
+            return self._keep(run, source, learned, line)
+        finally:
+            purse.close()
+            self.store.finish(run, self.clock())
+
+    def _keep(
+        self, run: Run, source: SourceConfig, learned: Learned, line: Line
+    ) -> Summarized:
+        """Write a summary down, if there is anything to summarise."""
+        ending = in_words(learned.sample, line)
+        requests = line.engine.requests
+        if not learned.sample.documents:
+            return Summarized(source.name, requests, ending)
+        self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
+        kept = _made(source.name, self.clock(), self.wish.method, learned)
+        kept = replace(kept, ending=ending, requests=requests)
+        kept = summaries.save(self.store, kept)
+        used = summaries.current(self.store, source.name)
+        in_use = used is not None and used.version == kept.version
+        return Summarized(source.name, requests, ending, kept, in_use)
+
+
+async def _in_thread(line: Line, means: Means) -> Learned:
+    """Sample in a thread of its own; if we are cancelled, it ends first."""
+    task = asyncio.create_task(asyncio.to_thread(learn, line, means))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        line.cancel()
+        await asyncio.wait({task})
+        raise
+
+
+def learn(db: Line, means: Means) -> Learned:
+    """Sample a database and find its size; blocks, and never raises for the remote."""
+    wish, how = means.wish, db.engine.settings
+    given = wish.snippets or how.reader.text or how.reader.engine in _TEXTS
+    shown = how.per_page if given else None  # what a page shows costs nothing more
+    room = max(means.room - means.room // RESERVE, 1)
+    topics: tuple[str, ...] = ()
+    if wish.method == "qbs":
+        sample = query_based_sample(
+            db,
+            means.words,
+            means.rng,
+            documents=wish.documents,
+            snippets=wish.snippets,
+            shown=shown,
+            requests=room,
+        )
+    else:
+        focused = focused_sample(
+            db, means.probes, snippets=wish.snippets, shown=shown, requests=room
+        )
+        sample, topics = focused.sample, focused.topics
+    sample = replace(sample, requests=db.engine.requests)
+    size = None
+    if sample.documents and not db.over:
+        size = estimate_size(db, sample, means.rng)
+    return Learned(sample, size, topics)
+
+
+_TEXTS = frozenset(
+    {"elasticsearch", "solr", "meilisearch"}
+)  # answer with all they have
+
+
+def in_words(sample: Sample, line: Line) -> str:
+    """Say why sampling ended."""
+    if line.stopped:
+        return "stopped before it was done"
+    if line.failures and not line.answered:
+        return f"it never answered: {line.trouble}"
+    if line.over and not line.spent:
+        return f"it stopped answering: {line.trouble}"
+    if sample.ending is Ending.SILENT:
+        return f"{sample.ending} ({line.answered} queries)"
+    if not sample.documents and line.engine.unread:
+        return (
+            f"none of its documents could be read where their links lead "
+            f"({line.engine.unread} tried); allow snippets with --snippets"
+        )
+    return str(sample.ending)
+
+
+def _made(source: str, now: float, method: str, learned: Learned) -> Kept:
+    sample, size = learned.sample, learned.size
+    seen = float(len(sample.documents))
+    return Kept(
+        source=source,
+        at=now,
+        method=method,
+        ending=str(sample.ending),
+        whole=sample.ending is not Ending.SPENT,
+        summary=_summary(sample, size),
+        low=size.low if size else seen,
+        high=size.high if size else inf,
+        sized=str(size.method) if size else UNSIZED,
+        told=str(size.told) if size else "totals were not judged",
+        requests=sample.requests,
+        documents=sample.documents,
+        topics=learned.topics,
+    )
+
+
+def _summary(sample: Sample, size: Size | None) -> Summary:
+    """Return the summary; frequencies follow the totals if these can be believed."""
+    if size is None:
+        return sample.summary()
+    if size.told in _TRUE:
+        try:
+            return frequency_summary(sample, size.size)
+        except UsageError:  # too few totals of words of different ranks
+            return sample.summary(size.size)
+    return sample.summary(size.size)
