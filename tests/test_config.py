@@ -25,7 +25,7 @@ def complaint(text):
 def test_an_empty_file_means_the_defaults():
     config = Config.parse("")
     assert (config.budget.requests, config.budget.per) == (1000, "day")
-    assert (config.policy.name, config.policy.objective) == ("index", "harmonic")
+    assert (config.policy.name, config.policy.objective) == ("champion", "harmonic")
     assert (config.fetch.delay, config.fetch.concurrency) == (1.0, 16)
     assert (config.fetch.timeout, config.fetch.max_bytes) == (30.0, 8 * 2**20)
     assert config.source == ()

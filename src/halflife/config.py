@@ -124,7 +124,7 @@ class BudgetConfig(_Table):
 class PolicyConfig(_Table):
     """Which rule spends the budget, and what it tries to make small."""
 
-    name: str = "index"
+    name: str = "champion"
     objective: Objective = "harmonic"
 
 

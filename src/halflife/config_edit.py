@@ -23,7 +23,7 @@ requests = 1000         # never more than this ...
 per = "day"             # ... in any hour, day, week or month (30 days)
 
 [policy]
-name = "index"          # `halflife policies` lists the others
+name = "champion"       # `halflife policies` lists the others
 objective = "harmonic"  # or "freshness", or "age"
 
 [fetch]

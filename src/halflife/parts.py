@@ -4,8 +4,10 @@ import inspect
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
+from halflife.allocation import Objective
 from halflife.errors import UsageError
 from halflife.policies import Strategy
+from halflife.policies.champion import champion_of
 
 POLICIES = "halflife.policies"
 
@@ -33,12 +35,15 @@ def policies() -> list[str]:
     return sorted(_found(POLICIES))
 
 
-def strategy(name: str, objective: str = "harmonic") -> Strategy:
+def strategy(name: str, objective: Objective | None = None) -> Strategy:
     """Return the strategy of this name; raise ``UsageError`` if there is none.
 
-    ``index`` goes by the objective given; the other names say all there is to say.
+    ``index`` and ``champion`` go by the objective, if one is given; the other names
+    say all there is to say.
     """
-    part = _load(POLICIES, objective if name == "index" else name)
+    if name == "champion" and objective is not None:
+        return champion_of(objective)
+    part = _load(POLICIES, objective if name == "index" and objective else name)
     if not isinstance(part, Strategy):
         raise UsageError(f"the policy {name!r} is not a halflife.policies.Strategy")
     return part

@@ -66,11 +66,24 @@ def test_the_prior_outlives_the_run(config):
     async def act(keeper):
         await keeper.turn(40)
 
-    play(config, act)
+    by_index = config.policy.model_copy(update={"name": "index"})
+    play(config.model_copy(update={"policy": by_index}), act)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         prior = memory.recall(store)
     assert prior is not None
     assert sum(prior.mass) == pytest.approx(1.0)
+
+
+def test_what_was_learned_of_busy_times_outlives_the_run(config):
+    async def act(keeper):
+        await keeper.turn(40)
+
+    play(config, act)
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        busy = memory.recall_busy(store)
+    assert busy is not None
+    assert [name.split(":")[0] for name in busy.sites] == ["127.0.0.1"]
+    assert busy.kept.sites.shape[1] == 1
 
 
 def test_a_turn_that_is_eased_sends_nothing_more(config):

@@ -23,7 +23,7 @@ from halflife.bench import league
 from halflife.grouping.topic import Surfer, common
 from halflife.models.bursts import Bursts
 from halflife.policies import Strategy
-from halflife.policies.champion import Bold
+from halflife.policies.champion import PATIENCE, Bold
 from halflife.policies.rounds import InRounds
 from halflife.policies.sampling import topic_sampling
 from halflife.replay import Replay
@@ -50,7 +50,7 @@ def evidence(
     given = {name: prior for name, prior in priors.items() if prior is not None}
     bursts = partial(Bursts, **given)
     degrees = {} if trust is None else {"trust": np.array(trust)}
-    policy = InRounds(Bold("freshness", boldness=boldness), rounds)
+    policy = InRounds(Bold("freshness", boldness=boldness, patience=PATIENCE), rounds)
     return Strategy(policy, partial(Neighbours, bursts, **degrees))
 
 

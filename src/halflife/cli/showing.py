@@ -11,10 +11,10 @@ from halflife.cli.options import Json
 if TYPE_CHECKING:
     from halflife.demo.run import Report
 
-NAMES = {"index": "halflife-replay"}
+NAMES = {"champion": "halflife-replay"}
 ABOUT = {
-    "index": "halflife's rule, replayed without the network",
-    "harmonic": "the same rule, told to give up on no page (the default)",
+    "champion": "halflife's rule, replayed without the network",
+    "harmonic": "the plain index: each page by itself",
     "uniform": "every page equally often",
     "round-robin": "one page after the other",
     "proportional": "as often as a page changes",

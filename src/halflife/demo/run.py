@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from halflife import parts
-from halflife.allocation import blind_bound
+from halflife.allocation import Objective, blind_bound
 from halflife.config import BudgetConfig, Config
 from halflife.demo.process import RunningSite, running
 from halflife.demo.world import World, build
@@ -45,7 +45,7 @@ requests = {budget}
 per = "day"
 
 [policy]
-name = "index"
+name = "champion"
 objective = "{objective}"
 
 [fetch]
@@ -77,7 +77,7 @@ class Options:
     days: int = 40
     budget: float = 0.2
     seed: int = 1
-    objective: str = "freshness"
+    objective: Objective = "freshness"
     folder: Path | None = None
 
     @property
@@ -151,7 +151,7 @@ def run(options: Options, advance: Callable[[int, str], None]) -> Report:
         kept = asyncio.run(_keep(world, site, config, options, advance))
     replay = _replay(world, options)
     rivals = {}
-    for name in ("index", *RIVALS):
+    for name in ("champion", *RIVALS):
         rivals[name] = replay.score(_strategy(name, options), options.seed).freshness
         advance(1, f"replaying {name}")
     founders = world.founders

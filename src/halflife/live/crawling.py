@@ -16,6 +16,7 @@ from halflife.links import FAR, Links
 from halflife.observation import Looks, Seen
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
+from halflife.policies.rounds import InRounds
 from halflife.stores import Store
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def policy(
 ) -> Policy:
     """Return a policy that gives pages found on sites their share of the budget."""
     share = {source.name: source.discovery for source in sites(sources)}
-    return Discovering(inner, share, source_of) if share else inner
+    if not share:
+        return inner
+    if isinstance(inner, InRounds):  # each round is shared, not what is left of one
+        return replace(inner, policy=Discovering(inner.policy, share, source_of))
+    return Discovering(inner, share, source_of)
 
 
 def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
