@@ -109,6 +109,8 @@ def test_shrinkage_finds_words_that_small_samples_miss():
             counts = {w: 10.0 * n for w, n in frequency(documents[:30]).items()}
             small[name] = Summary.of(counts, 300.0, 30)
             true[name], where[name] = frequency(documents), leaf
+    published = shrink(small, where, TOPICS, published=True)
+    assert all(s.weights[OWN] > 0.99 for s in published.values())
     shrunk = shrink(small, where, TOPICS)
     for name, found in shrunk.items():
         before, after = set(small[name].words), set(found.summary.words)
