@@ -139,6 +139,7 @@ def select(
     from halflife.live import selecting, summarizing, wiring
 
     settings = Config.load(Config.find(config))
+    selecting.check_method(method)
     chosen = summarizing.databases(settings)
     now, words = wiring.clock(), " ".join(query)
     with wiring.reading(settings) as store:
@@ -153,7 +154,9 @@ def select(
         more = {"unknown_words": list(found.unknown), "without_summary": names}
         show.emit({**head, **more, "results": rows})
         return
-    show.table([{k: v for k, v in row.items() if k != "backed"} for row in rows])
+    show.table(
+        [{name: row[name] for name in ("database", "score", "why")} for row in rows]
+    )
     for line in _notes(found, names):
         show.note(line)
 

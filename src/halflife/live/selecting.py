@@ -21,6 +21,14 @@ METHODS = ("cori", "bgloss", "lm", "redde", "crcs")
 CHANGED = 0.5  # the divergence from which a summary counts as out of date
 
 
+def check_method(method: str) -> None:
+    """Raise ``UsageError`` unless this is a method of selection."""
+    if method not in METHODS:
+        raise UsageError(
+            f"--method must be one of {', '.join(METHODS)}, got {method!r}"
+        )
+
+
 def rank(
     kept: Sequence[Kept],
     sources: Sequence[SourceConfig],
@@ -34,6 +42,7 @@ def rank(
 
     ``kept`` are their summaries, ``sources`` where they are.
     """
+    check_method(method)
     scorer = _scorer(method, kept)
     names = [one.source for one in kept]
     table = Table.of(names, [one.summary for one in kept])
@@ -56,10 +65,6 @@ def _scorer(method: str, kept: Sequence[Kept]) -> Scorer:
         size = {one.source: one.summary.size for one in kept}
         index = SampleIndex.of(size, {one.source: one.documents for one in kept})
         return Redde(index) if method == "redde" else Crcs(index)
-    if method not in METHODS:
-        raise UsageError(
-            f"--method must be one of {', '.join(METHODS)}, got {method!r}"
-        )
     return Cori() if method == "cori" else LanguageModel()
 
 

@@ -20,6 +20,7 @@ from halflife.loop import LEASE, Clock
 from halflife.probing.focused import focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.querying import DOCUMENTS, query_based_sample
+from halflife.probing.resampling import WORDS
 from halflife.probing.rules import Probes
 from halflife.probing.sample import Ending, Sample
 from halflife.probing.size import Size, estimate_size
@@ -33,6 +34,7 @@ from halflife.summary import Summary
 
 METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
+DEAR = 20  # words asked for the size if each document costs a request
 RESERVE = 4  # one request in so many is left for the size
 _TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
 _TRUE = frozenset({Told.CONSISTENT, Told.ROUNDED})  # totals that frequencies follow
@@ -245,7 +247,7 @@ class Summarizer:
         """Write a summary down, if there is anything to summarise."""
         ending = in_words(learned.sample, line)
         requests = line.engine.requests
-        if not learned.sample.documents:
+        if not learned.sample.frequency:
             return Summarized(source.name, requests, ending)
         self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
         kept = _made(source.name, self.clock(), self.wish.method, learned)
@@ -291,8 +293,9 @@ def learn(db: Line, means: Means) -> Learned:
         sample, topics = focused.sample, focused.topics
     sample = replace(sample, requests=db.engine.requests)
     size = None
-    if sample.documents and not db.over:
-        size = estimate_size(db, sample, means.rng)
+    if sample.frequency and not db.over:
+        words = WORDS if given else DEAR
+        size = estimate_size(db, sample, means.rng, words=words)
     return Learned(sample, size, topics)
 
 
@@ -305,18 +308,18 @@ def in_words(sample: Sample, line: Line) -> str:
     """Say why sampling ended."""
     if line.stopped:
         return "stopped before it was done"
-    if line.failures and not line.answered:
-        return f"it never answered: {line.trouble}"
     if line.over and not line.spent:
-        return f"it stopped answering: {line.trouble}"
-    if sample.ending is Ending.SILENT:
-        return f"{sample.ending} ({line.answered} queries)"
-    if not sample.documents and line.engine.unread:
+        never = "never answered" if not line.answered else "stopped answering"
+        return f"it {never}: {line.trouble}"
+    if sample.documents:
+        return str(sample.ending) if sample.frequency else "its documents hold no words"
+    if line.engine.unread:
         return (
             f"none of its documents could be read where their links lead "
             f"({line.engine.unread} tried); allow snippets with --snippets"
         )
-    return str(sample.ending)
+    failed = f", {line.failures} failed: {line.trouble}" if line.failures else ""
+    return f"{sample.ending} ({line.answered} queries{failed})"
 
 
 def _made(source: str, now: float, method: str, learned: Learned) -> Kept:

@@ -159,14 +159,14 @@ class AnswerReader:
     def _hit(self, shape: "AnswerReader", hit: object) -> Hit:
         link = self._find(shape.link, hit)
         key = self._find(shape.key, hit) if shape.key else link
+        text = self._find(shape.text, hit)
+        if isinstance(text, dict):  # its names are no part of its text
+            text = {n: v for n, v in text.items() if v not in (key, link)}
+        named = isinstance(key, str | int) and not isinstance(key, bool)
         return Hit(
-            ""
-            if isinstance(key, bool)
-            else str(key)
-            if isinstance(key, str | int)
-            else "",
+            str(key) if named else "",
             link if isinstance(link, str) else "",
-            said(self._find(shape.text, hit)),
+            said(text),
             said(self._find(shape.snippet, hit)),
         )
 
@@ -232,10 +232,12 @@ def _recognised(document: object) -> str:
 
 
 def said(value: object) -> str:
-    """Return all the text in a value, without markup; fields named ``_x`` left out.
+    """Return all the text in a value, without markup.
+
+    Numbers are no text, and fields named ``_x`` are the engine's own.
 
     >>> said({"title": "A <em>b</em>", "tags": ["c", 4], "_version_": "x"})
-    'A b c 4'
+    'A b c'
     """
     parts, size = [], 0
     for text in _texts(value, DEEPEST):
@@ -249,8 +251,6 @@ def said(value: object) -> str:
 def _texts(value: object, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield str(value)
     elif depth and isinstance(value, list):
         for part in value:
             yield from _texts(part, depth - 1)
