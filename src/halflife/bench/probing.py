@@ -265,7 +265,7 @@ def averaged(rows: Iterable[Row], by: Sequence[str]) -> list[Row]:
     told: list[Row] = []
     for key, some in groups.items():
         mean: Row = {**dict(zip(by, key, strict=True)), "databases": len(some)}
-        for name in some[0].keys() - set(by):
+        for name in (n for n in some[0] if n not in by):
             values = np.array([r[name] for r in some], np.float64)
             error = 1.96 * values.std() / max(len(some) - 1, 1) ** 0.5
             mean[name] = [round(float(values.mean()), 4), round(float(error), 4)]
