@@ -139,6 +139,20 @@ def test_feeds_are_read(server):
     assert answer.total == HOLDING
 
 
+def test_entries_of_atom_are_read():
+    body = (
+        b'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:o="http://a9.com/-/spec/">'
+        b"<o:totalResults>1,200</o:totalResults><!-- two -->"
+        b'<entry><link rel="self" href="/feed/1"/><link href="/1"/><title>One</title>'
+        b'<content type="html">&lt;b&gt;more&lt;/b&gt; words</content></entry>'
+        b"<entry><id>urn:2</id><title>Two</title></entry></feed>"
+    )
+    found = AnswerReader().read(body, "application/atom+xml", "http://h/search")
+    assert found.total == 1200
+    assert [hit.key for hit in found.hits] == ["http://h/1", "urn:2"]
+    assert found.hits[0].snippet == "One more words"
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_totals_may_be_absent(server, engine):
     server.shop.totals = "absent"

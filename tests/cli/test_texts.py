@@ -161,6 +161,27 @@ def test_only_searches_can_be_summarised(keep, fails, servers):
     assert fails("summarize", "s")[0] == 2
 
 
+@pytest.mark.parametrize("verb", ["sync", "run"])
+def test_no_copy_of_a_search_is_kept(shops, fails, verb):
+    for words in ((verb,), (verb, "first")):
+        code, said = fails(*words)
+        assert code == 2
+        assert "run `halflife summarize first`" in said
+
+
+def test_a_sync_passes_over_searches(shops, here, asked):
+    path = here / "halflife.toml"
+    page = (
+        f'[[source]]\nname = "p"\nallow = ["127.0.0.0/8"]\npages = ["{shops[0].url}/"]'
+    )
+    path.write_text(f"{path.read_text()}{page}\n")
+    code, answer = asked("sync")
+    assert code == 0
+    assert [row["source"] for row in answer["results"]] == ["p"]
+    code, answer = asked("summarize", "first", "--documents", "5")
+    assert code == 0
+
+
 @pytest.mark.parametrize("page", ["/", "/opensearch.xml"])
 def test_a_search_is_added_by_its_description(shops, asked, here, page):
     one, _ = shops

@@ -181,7 +181,7 @@ def _of_pages(
     settings = Config.load(Config.find(config))
     chosen = [s for s in settings.named(sources or ()) if s.has_pages]
     if settings.source and not chosen:
-        raise UsageError("there are set sources only; name the one to forecast")
+        raise UsageError("no source has pages; name the set source to forecast")
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, chosen)
     rows, below = answers.forecast_rows(seen.view, ahead, target)

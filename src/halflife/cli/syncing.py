@@ -48,11 +48,26 @@ def sync(  # noqa: PLR0913  (each is an option)
     if accept is not None:
         _accept(settings, accept, json=json)
         return
-    chosen = settings.named(sources or ())
+    chosen = _kept(settings, sources or ())
     if dry_run:
         asking.show_plan(settings, chosen, most=max_requests, json=json)
         return
     _sync_all(settings, chosen, max_requests, everything=everything, json=json)
+
+
+def _kept(config: "Config", names: "Sequence[str]") -> "list[SourceConfig]":
+    """Return the sources of which copies are kept; naming another is a mistake."""
+    from halflife.errors import UsageError
+
+    chosen = config.named(names)
+    kept = [source for source in chosen if source.kind != "search"]
+    if len(kept) < len(chosen) and (names or not kept):
+        searched = next(s.name for s in chosen if s.kind == "search")
+        raise UsageError(
+            f"{searched} is a search, of which no copy is kept; "
+            f"run `halflife summarize {searched}`"
+        )
+    return kept
 
 
 def _sync_all(
@@ -227,7 +242,7 @@ def run(
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
-    chosen = settings.named(sources or ())
+    chosen = _kept(settings, sources or ())
     if dry_run:
         asking.show_plan(settings, chosen, most=None, json=json)
         return

@@ -110,9 +110,10 @@ async def _summarize(
                 work = summarizer.summarize(source, most=left, told=told)
                 try:
                     found = await until_stopped(work, stop, summarizer.ease)
-                except BudgetSpent:
+                except BudgetSpent as error:
                     if not done:
                         raise
+                    show.note(f"halflife: {source.name} was not reached: {error}")
                     break
             done += [found] if found is not None else []
     return done, stop

@@ -16,7 +16,7 @@ from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.live.summarizing import settings
 from halflife.loop import LEASE
 from halflife.searching import Answer
-from halflife.sources.addresses import parse_url
+from halflife.sources.addresses import parse_url, shown
 from halflife.sources.gate import Gate
 from halflife.sources.search import Engine
 from halflife.sources.search_described import (
@@ -144,14 +144,14 @@ async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, obje
             reply = await _get(gate, purse, access, there)
     if not is_description(reply.body):
         raise SourceError(
-            f"{wanted.url}: it is no OpenSearch description and names none; give the "
-            "address of a search, with {query} in the place of the words"
+            f"{shown(wanted.url)}: it is no OpenSearch description and names none; "
+            "give the address of a search, with {query} in the place of the words"
         )
     found = read_description(reply.body, reply.url)
     if "html" in found.type:
         raise SourceError(
-            f"{wanted.url}: its answers are HTML, and somebody has to say where the "
-            f'hits are: write kind = "search", engine = "html", search_url = '
+            f"{shown(wanted.url)}: its answers are HTML, and somebody has to say where "
+            f'the hits are: write kind = "search", engine = "html", search_url = '
             f'"{found.url}", hits and hit_link (CSS) into the settings'
         )
     engine = {"engine": "feed"} if found.type in _FEEDS else {}
@@ -163,7 +163,7 @@ async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, obje
 async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
     reply = await gate.get(parse_url(url), purse, access=access)
     if reply.status not in {200, 203}:
-        raise Unreachable(f"{url}: it answered {reply.status}")
+        raise Unreachable(f"{shown(url)}: it answered {reply.status}")
     return reply
 
 

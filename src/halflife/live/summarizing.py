@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config, SourceConfig
-from halflife.errors import UsageError
+from halflife.errors import ConfigError, UsageError
 from halflife.live import network, wiring
 from halflife.live.dictionary import dictionary, probes
 from halflife.live.listings import lease_kept
@@ -19,7 +19,7 @@ from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.loop import LEASE, Clock
 from halflife.probing.focused import focused_sample
 from halflife.probing.frequency import frequency_summary
-from halflife.probing.querying import DOCUMENTS, query_based_sample
+from halflife.probing.querying import DOCUMENTS, PER_QUERY, query_based_sample
 from halflife.probing.resampling import WORDS
 from halflife.probing.rules import Probes
 from halflife.probing.sample import Ending, Sample
@@ -141,10 +141,9 @@ def databases(config: Config, names: list[str] | None = None) -> list[SourceConf
 
 
 def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
-    """Return how a database is asked and its answers read."""
-    return SearchSettings(
-        url=source.search_url or "",
-        reader=AnswerReader(
+    """Return how a database is asked and its answers read; or ``ConfigError``."""
+    try:
+        reader = AnswerReader(
             source.engine,
             source.hits,
             source.hit_key,
@@ -152,7 +151,12 @@ def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
             source.hit_text,
             source.hit_snippet,
             source.total,
-        ),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+    return SearchSettings(
+        url=source.search_url or "",
+        reader=reader,
         access=network.access(source),
         per_page=source.per_page,
         first_page=source.first_page,
@@ -294,8 +298,8 @@ def learn(db: Line, means: Means) -> Learned:
     sample = replace(sample, requests=db.engine.requests)
     size = None
     if sample.frequency and not db.over:
-        words = WORDS if given else DEAR
-        size = estimate_size(db, sample, means.rng, words=words)
+        words, most = (WORDS, how.per_page) if given else (DEAR, PER_QUERY)
+        size = estimate_size(db, sample, means.rng, words=words, most=most)
     return Learned(sample, size, topics)
 
 

@@ -307,10 +307,10 @@ def _item(item: etree._Element) -> Hit:
         name = local(part)
         if name == "link" and part.get("rel", "alternate") == "alternate":
             value = value or part.get("href", "")
-        found.setdefault(name, value)
-    texts = [
-        found[n] for n in ("title", "description", "summary", "content") if n in found
-    ]
+        if value:
+            found.setdefault(name, value)
+    parts = ("title", "description", "summary", "content")
+    texts = [found[name] for name in parts if name in found]
     link = found.get("link", "")
     return Hit(link or found.get("guid") or found.get("id", ""), link, "", said(texts))
 
