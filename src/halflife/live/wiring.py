@@ -19,6 +19,7 @@ from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.live import crawling, memory
 from halflife.policies import Policy
+from halflife.policies.rounds import InRounds
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -116,6 +117,8 @@ def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Ou
     evidence.add(items(sources, known=set(evidence.keys)))
     owners = crawling.owners(store, sources)
     policy = parts.strategy(config.policy.name, config.policy.objective).policy
+    if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
+        policy = policy.policy
     return Outlook(
         evidence,
         crawling.belief(belief(config, store), sources)(evidence, now, now),
