@@ -1,6 +1,7 @@
 """Search engines over real HTTP, read as databases."""
 
 import asyncio
+import json
 
 import pytest
 from hypothesis import given
@@ -240,6 +241,45 @@ def test_records_without_a_usable_key_are_left_out():
     )
     found = AnswerReader().read(body, "application/json", "http://example.org/")
     assert [hit.key for hit in found.hits] == ["1", "?"]
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from(
+                ["hits", "response", "docs", "total", "value", "_id", "id", "_source"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=20,
+)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        JSON.map(lambda value: json.dumps(value).encode()),
+        st.text("<>/abrssitemfeedntylk=\"' ", max_size=100).map(str.encode),
+    ),
+    st.sampled_from(["", "application/json", "text/html; charset=utf-16", "x"]),
+    st.sampled_from([AnswerReader(), AnswerReader("solr"), OWN, HTML]),
+)
+def test_whatever_is_answered_is_read_or_refused(body, kind, reader):
+    try:
+        found = reader.read(body, kind, "http://example.org/")
+    except SourceError:
+        return
+    assert all(hit.key.isprintable() for hit in found.hits)
+
+
+def test_an_expression_that_fails_on_an_answer_is_no_crash():
+    reader = AnswerReader("json", hits="found", key="length(n)")
+    with pytest.raises(SourceError, match="length"):
+        reader.read(b'{"found": [{"n": 5}]}', "", "http://example.org/")
 
 
 def test_an_answer_with_too_many_hits_is_cut():

@@ -208,9 +208,34 @@ def test_a_database_with_snippets_only_says_so(made, shop):
     shop.texts = dict.fromkeys(TEXTS, "")  # its documents are empty pages
     config, store, clock = made("html")
     with store:
-        found = summarize(config, store, clock, most=60)
+        found = summarize(config, store, clock)
     assert found.kept is None
-    assert "--snippets" in found.ending or "snippets" in found.ending
+    assert "(40 tried); allow snippets with --snippets" in found.ending
+    assert sum("/doc/" in path for path in shop.log) == 40  # four of ten answers
+
+
+def test_a_crash_between_two_notes_leaves_the_version_before(made):
+    class Failing(MemoryStore):
+        left = 10**6
+
+        def save_memo(self, name, text):
+            if name.startswith("summar"):
+                self.left -= 1
+                if self.left < 0:
+                    raise OSError("the disk is full")
+            super().save_memo(name, text)
+
+    config, _, clock = made()
+    store = Failing()
+    summarize(config, store, clock, documents=8)
+    for left in (0, 1):
+        store.left = left
+        with pytest.raises(OSError, match="full"):
+            summarize(config, store, clock, documents=8)
+        assert summaries.current(store, "shop").version == 1
+    store.left = 2
+    assert summarize(config, store, clock, documents=8).kept.version == 2
+    assert len(summaries.versions(store, "shop")) == 2
 
 
 def test_robots_that_forbid_the_search_are_obeyed(made, shop):

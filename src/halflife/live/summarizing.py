@@ -236,7 +236,8 @@ class Summarizer:
             ):
                 engine = Engine(gate, how, purse)
                 loop = asyncio.get_running_loop()
-                self._line = line = Line(engine, loop, told=told)
+                line = Line(engine, loop, snippets=self.wish.snippets, told=told)
+                self._line = line
                 rng = np.random.default_rng(run.id)
                 means = Means(self.wish, self._words, self._probes, room, rng)
                 learned = await _in_thread(line, means)
@@ -312,7 +313,7 @@ def in_words(sample: Sample, line: Line) -> str:
     """Say why sampling ended."""
     if line.stopped:
         return "stopped before it was done"
-    if line.over and not line.spent:
+    if line.over and not (line.spent or line.blind):
         never = "never answered" if not line.answered else "stopped answering"
         return f"it {never}: {line.trouble}"
     if sample.documents:

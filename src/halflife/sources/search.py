@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
+from math import inf
 from urllib.parse import quote
 
 from yarl import URL
@@ -21,6 +22,7 @@ from halflife.sources.text import is_html, media_type, to_text, visible
 
 ENDLESS = 1 << 40  # requests that nobody has: what asking costs when it is over
 PATIENCE = 3  # failures in a row after which a database is left alone
+BLIND = 10  # answers without a document read in full after which to give up
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w\w+")
 
@@ -232,8 +234,9 @@ class Line:
     Args:
         engine: The engine.
         loop: The loop in which it lives.
+        snippets: Whether snippets will do. If not, and nothing else is shown, it is
+            over too.
         told: Is told after each answer, in the sampler's thread.
-        patience: Failures in a row after which it is over.
 
     """
 
@@ -242,8 +245,8 @@ class Line:
         engine: Engine,
         loop: asyncio.AbstractEventLoop,
         *,
+        snippets: bool = True,
         told: Callable[[Answer], None] = lambda _: None,
-        patience: int = PATIENCE,
     ) -> None:
         self.engine = engine
         self.over = False
@@ -252,10 +255,11 @@ class Line:
         self.answered = 0
         self.failures = 0
         self.trouble = ""  # what went wrong last
+        self.blind = False  # whether it is over because only snippets are shown
         self._loop = loop
         self._told = told
-        self._patience = patience
         self._row = 0  # failures in a row
+        self._glimpses: float = BLIND if not snippets else inf  # that are still borne
         self._waiting: Future[Answer] | None = None
 
     def search(self, query: str, most: int, skip: int = 0) -> Answer:
@@ -275,17 +279,26 @@ class Line:
         except SourceError as error:
             self._fail(error)
         else:
-            self.answered += 1
-            self._row = 0
-            self._told(answer)
+            self._take(answer)
             return answer
         return Answer(None, (), ENDLESS if self.over else self.engine.requests - before)
+
+    def _take(self, answer: Answer) -> None:
+        self.answered += 1
+        self._row = 0
+        if any(document.whole for document in answer.documents):
+            self._glimpses = inf
+        elif answer.documents:
+            self._glimpses -= 1
+            self.blind = self._glimpses <= 0
+            self.over = self.over or self.blind
+        self._told(answer)
 
     def _fail(self, error: SourceError) -> None:
         self.trouble = str(error)
         self.failures += 1
         self._row += 1
-        self.over = isinstance(error, Refused) or self._row >= self._patience
+        self.over = isinstance(error, Refused) or self._row >= PATIENCE
 
     def stop(self) -> None:
         """Let nothing more be asked; what was asked may still be answered."""

@@ -102,12 +102,12 @@ class AnswerReader:
                 total, found = _feed(body)
             else:
                 total, found = self._json(body)
+            return Results(total, tuple(_usable(found, URL(url))))
         except RecursionError:
             raise SourceError("its answer is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise SourceError(f"its answer is not {kind or 'JSON'}: {said}") from None
-        return Results(total, tuple(_usable(found, URL(url))))
+            why = " ".join(str(error).split())[:200]
+            raise SourceError(f"its answer is not {kind or 'JSON'}: {why}") from None
 
     @cached_property
     def _cache(self) -> dict[str, Any]:
@@ -118,8 +118,8 @@ class AnswerReader:
             try:
                 self._cache[expression] = jmespath.compile(expression)
             except JMESPathError as error:
-                said = " ".join(str(error).split())[:200]
-                raise ConfigError(f"{expression!r} is no JMESPath: {said}") from None
+                why = " ".join(str(error).split())[:200]
+                raise ConfigError(f"{expression!r} is no JMESPath: {why}") from None
         return self._cache[expression]
 
     def _json(self, body: bytes) -> tuple[int | None, Iterator[Hit]]:
