@@ -87,6 +87,20 @@ def by_topic(folder: Path, recording: Recording) -> Strategy:
     return topic_sampling(member)
 
 
+def concentration(recording: Recording, days: float) -> dict[str, int]:
+    """Return on how many of all days of sites half of the changes fall."""
+    start, at = recording.moments
+    item = np.repeat(np.arange(len(recording)), np.diff(start))
+    code = {name: i for i, name in enumerate(dict.fromkeys(recording.group))}
+    site = np.array([code[name] for name in recording.group], dtype=np.intp)[item]
+    inside = (at > 0) & (at < days)
+    width = int(np.ceil(days))
+    day = site[inside] * width + np.floor(at[inside]).astype(np.intp)
+    count = np.sort(np.bincount(day, minlength=len(code) * width))[::-1]
+    half = int(np.searchsorted(np.cumsum(count), count.sum() / 2)) + 1
+    return {"site_days": count.size, "hold_half": half, "changes": int(count.sum())}
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Play all ways and print how they did."""
     parser = argparse.ArgumentParser(prog="halflife.bench.correlation")
@@ -104,6 +118,7 @@ def main(words: Sequence[str] | None = None) -> None:
         recorded, names, rules, _tell, partial(resolve, given.folder)
     )
     answer = league.report(recorded, rules, rows)
+    answer["busy"] = concentration(recorded.recording, recorded.end)
     sys.stdout.write(json.dumps(answer, indent=1, allow_nan=False) + "\n")
 
 
