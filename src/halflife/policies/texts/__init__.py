@@ -1,0 +1,101 @@
+"""Rules that choose which content summaries to renew, week by week.
+
+A rule is a pure callable ``(shelf, budget, rng) -> wish``. It may wish for less than
+the budget allows: the wish is carried out, the shelf is brought up to date and the
+rule is called again, until it wishes for nothing. What it knows is what a crawler
+has seen: the summaries it made, and no database between two refreshes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats, Ints
+
+NONE: Ints = np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshes:
+    """What refreshes showed so far, oldest first: facts that only grow.
+
+    Attributes:
+        database: Which database.
+        gap: Weeks since its summary was last made.
+        kl: How far the old summary was from the new one.
+
+    """
+
+    database: Ints
+    gap: Floats
+    kl: Floats
+
+    def and_then(self, database: Ints, gap: Floats, kl: Floats) -> "Refreshes":
+        """Return these and later ones."""
+        return Refreshes(
+            np.concatenate((self.database, database)),
+            np.concatenate((self.gap, gap)),
+            np.concatenate((self.kl, kl)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The latest sample of documents of each database.
+
+    Attributes:
+        week: When it was taken; -1 if never.
+        share: Share of the sampled documents that had changed since the summary.
+
+    """
+
+    week: Ints
+    share: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The summaries as a crawler sees them in one week.
+
+    Attributes:
+        week: The week.
+        age: Weeks since each summary was made.
+        stratum: The domain of each database.
+        size: Documents of each when its summary was made.
+        refreshes: What refreshes showed so far.
+        samples: What samples showed last.
+        income: Refreshes that a week brings.
+
+    """
+
+    week: int
+    age: Ints
+    stratum: Ints
+    size: Floats
+    refreshes: Refreshes
+    samples: Samples
+    income: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Databases whose summaries are to be made anew, and those to sample first."""
+
+    refresh: Ints = field(default_factory=lambda: NONE)
+    sample: Ints = field(default_factory=lambda: NONE)
+
+
+class TextPolicy(Protocol):
+    """Anything that turns a shelf and a budget into a wish."""
+
+    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+        """Return what to do next for at most ``budget`` refreshes."""
+        ...
+
+
+def best(gain: Floats, budget: float, rng: Generator) -> Wish:
+    """Wish for the databases with the most gain, ties by lot; none without gain."""
+    order = np.lexsort((rng.random(gain.size), -gain))[: max(int(budget), 0)]
+    return Wish(order[gain[order] > 0])

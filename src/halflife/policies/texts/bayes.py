@@ -1,0 +1,125 @@
+"""Updates by classification: Naive Bayes on the age and features of a summary.
+
+Ipeirotis et al., TODS 2007, s. 5.2 and Appendix A. Every pair of weeks p < q of a
+database is an example: has its summary of week p changed by week q, kl > tau? The
+features are age, ln age, ln|D| and kappa in week p and a dummy for each domain, with
+all squares and products. Each is taken as normal in either class.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.policies.texts import Shelf, Wish, best
+from halflife.policies.texts.lessons import Lessons
+from halflife.summary.features import evolution
+
+_FLAT = 1e-6  # variance, in units of all examples', below which a feature is flat
+
+
+class Bayes:
+    """Renews the summaries that have most likely changed.
+
+    Args:
+        odds: Log odds of a change, databases x age in weeks.
+        bounded: Whether the most likely are taken until the budget is spent; if not,
+            all that have changed more likely than not, as in the paper, where the
+            classifier cannot follow a budget.
+
+    """
+
+    def __init__(self, odds: Floats, *, bounded: bool) -> None:
+        self.odds = odds
+        self.bounded = bounded
+
+    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+        """Return the most likely."""
+        most = self.odds.shape[1] - 1
+        odds = self.odds[np.arange(shelf.age.size), np.minimum(shelf.age, most)]
+        if not self.bounded:
+            return Wish(np.flatnonzero((odds > 0) & (shelf.age > 0)))
+        gain = odds - odds.min(initial=0.0) + 1.0
+        return best(np.where(shelf.age > 0, gain, 0.0), budget, rng)
+
+
+def by_class(lessons: Lessons, *, bounded: bool = True) -> Bayes:
+    """Return the policy, each database judged by what the others taught."""
+    raw = [_examples(lessons, i) for i in range(len(lessons.found))]
+    x = np.concatenate([one for one, _ in raw])
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    spread[spread == 0] = 1.0
+    sums = [_sums(_products((one - mean) / spread), gone) for one, gone in raw]
+    total = np.sum(sums, axis=0)
+    ages = np.arange(1, lessons.kl.shape[2])
+    odds = np.zeros((len(raw), ages.size + 1))
+    for i, own in enumerate(sums):
+        asked = (_asked(lessons, i, ages) - mean) / spread
+        odds[i, 1:] = _odds(total - own, _products(asked))
+    return Bayes(odds, bounded=bounded)
+
+
+def _kappa(lessons: Lessons, i: int) -> Floats:
+    return evolution(lessons.kl[i], 1, lessons.history, "before")
+
+
+def _features(lessons: Lessons, i: int, week: Ints, age: Ints) -> Floats:
+    one = lessons.found[i]
+    kinds = np.arange(lessons.stratum.max() + 1) == lessons.stratum[i]
+    return np.column_stack(
+        (
+            age,
+            np.log(age),
+            np.log(np.maximum(one.size[week], 1.0)),
+            _kappa(lessons, i)[week],
+            np.tile(kinds.astype(np.float64), (age.size, 1)),
+        )
+    )
+
+
+def _examples(lessons: Lessons, i: int) -> tuple[Floats, Bools]:
+    """Return the features of all pairs of weeks, and which had changed."""
+    first, second = np.triu_indices(lessons.kl.shape[1], 1)
+    late = first >= lessons.history - 1  # so that kappa is known
+    first, second = first[late], second[late]
+    gone = lessons.kl[i, first, second] > lessons.tau
+    return _features(lessons, i, first, second - first), gone
+
+
+def _asked(lessons: Lessons, i: int, ages: Ints) -> Floats:
+    return _features(lessons, i, np.full(ages.size, lessons.begin), ages)
+
+
+def _products(x: Floats) -> Floats:
+    """Return features with their squares and products."""
+    i, j = np.triu_indices(x.shape[1])
+    return np.column_stack((x, x[:, i] * x[:, j]))
+
+
+def _sums(x: Floats, gone: Bools) -> Floats:
+    """Return number, sum and sum of squares of either class (2 x 3 x features)."""
+    return np.array(
+        [
+            (np.full(x.shape[1], mine.sum()), x[mine].sum(0), (x[mine] ** 2).sum(0))
+            for mine in (~gone, gone)
+        ]
+    )
+
+
+def _odds(sums: Floats, x: Floats) -> Floats:
+    """Return log odds of the second class; 0 if one class has no example."""
+    number = sums[:, 0]
+    if number.min() < 2:
+        return np.zeros(x.shape[0])
+    mean = sums[:, 1] / number
+    variance = sums[:, 2] / number - mean**2
+    whole = number.sum(axis=0)
+    middle = sums[:, 1].sum(axis=0) / whole
+    plain = sums[:, 2].sum(axis=0) / whole - middle**2
+    telling = plain > _FLAT
+    floor = np.maximum(_FLAT, 1e-3 * plain)
+    variance = np.maximum(variance, floor)
+    each = -0.5 * np.log(variance)[:, None] - 0.5 * (
+        (x - mean[:, None]) ** 2 / variance[:, None]
+    )
+    likely = each[:, :, telling].sum(axis=2) + np.log(number[:, :1])
+    return np.asarray(likely[1] - likely[0])

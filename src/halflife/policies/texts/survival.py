@@ -1,0 +1,33 @@
+"""Frequencies by Eq. 4 from survival regression: the paper's three policies.
+
+Ipeirotis, Ntoulas, Cho and Gravano, "Modeling and managing changes in text
+databases", TODS 2007, s. 4.4 and 5.1: maximise the mean over databases of
+f (integral of S over 0..1/f) with frequencies that add up to n / T.
+"""
+
+from collections.abc import Sequence
+
+from halflife.allocation import allocate
+from halflife.models.drift import WeibullSurvival
+from halflife.policies.texts.lessons import FULL, Lessons
+from halflife.policies.texts.turns import Frequencies
+
+
+def by_survival(
+    lessons: Lessons, every: float, names: Sequence[str] = FULL
+) -> Frequencies:
+    """Return the policy with these features; ``every`` is T, in weeks."""
+    return by_lives(lessons.survival(names), every)
+
+
+def by_lives(lives: WeibullSurvival, every: float) -> Frequencies:
+    """Return the policy for known lives, time in weeks.
+
+    >>> import numpy as np
+    >>> lives = WeibullSurvival(np.array([0.088, 0.023]), np.array([1.05, 1.05]))
+    >>> (1 / by_lives(lives, 40.0).frequency).round(), (
+    ...     1 / by_lives(lives, 10.0).frequency).round()
+    (array([46., 35.]), array([ 8., 13.]))
+    """
+    budget = lives.rate.size / every
+    return Frequencies(allocate(lives.rate, budget, shape=lives.shape).frequency)
