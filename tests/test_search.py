@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
+from halflife.config import Config, FromEnv
 from halflife.errors import BudgetSpent, ConfigError, Refused, SourceError
+from halflife.live import summarizing
 from halflife.sources.search import ENDLESS, Engine, Line, SearchSettings, words_of
 from halflife.sources.search_answers import AnswerReader
 from halflife.sources.search_counts import count_of, total_of
@@ -450,3 +454,50 @@ def test_a_line_that_is_stopped_asks_nothing_more(server):
 def test_places_beyond_the_cap_cost_nothing(server):
     _, answer = over_the_line(server, Coins(), lambda line: line.search("a", 5, 10**9))
     assert (answer.documents, answer.requests, server.shop.log) == ((), 0, [])
+
+
+def _settings(**more):
+    given = {"name": "s", "kind": "search", "search_url": "http://h/?q={query}", **more}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items() if value]
+    return Config.parse("[[source]]\n" + "\n".join(lines)).source[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"search_url": None}, "a search needs search_url"),
+        ({"search_url": "http://h/"}, "must hold {query}"),
+        ({"search_url": "http://h/{query}/{page}/{offset}"}, "{page} or {offset}"),
+        ({"search_url": "http://h/{query}{x}"}, "nothing else in braces"),
+        ({"search_url": "ftp://h/{query}"}, "only http"),
+        ({"kind": "pages"}, "search_url has no meaning"),
+        ({"pages": ["http://h/"]}, "pages has no meaning"),
+        ({"max_pages": 3}, "max_pages has no meaning"),
+        ({"engine": "altavista"}, "engine"),
+        ({"per_page": -1}, "per_page"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(wrong, said):
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        _settings(**wrong)
+
+
+def test_the_settings_of_a_search_become_a_way_to_ask():
+    source = _settings(engine="solr", per_page=25, cap=50, hit_text="body")
+    how = summarizing.settings(source, fetch=True)
+    assert (how.per_page, how.cap, how.fetch) == (25, 50, True)
+    assert how.reader == AnswerReader("solr", text="body")
+    assert how.address("a b", 30) == (URL("http://h/?q=a%20b"), 30)
+    with pytest.raises(ConfigError, match="source s: 'a\\[' is no JMESPath"):
+        summarizing.settings(
+            _settings(engine="json", hits="a[", hit_key="b"), fetch=True
+        )
+
+
+def test_a_secret_goes_to_the_host_of_the_search_only(monkeypatch):
+    monkeypatch.setenv("SHOP_TOKEN", "hunter2")
+    source = _settings().model_copy(
+        update={"headers": {"Authorization": FromEnv(env="SHOP_TOKEN")}}
+    )
+    access = summarizing.settings(source, fetch=True).access
+    assert access.credentials.origin == "http://h:80"

@@ -9,9 +9,9 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from halflife.live.probing import Added
+    from halflife.live.probing import Added, Wish
 
 
 Urls = Annotated[
@@ -82,11 +82,10 @@ def add(  # noqa: PLR0913  (each is an option)
     told = {name: value for name, value in limits.items() if value is not None}
     path = Config.find(config)
     if search is not None:
-        _only_for_pages(told, site=site, weight=weight)
+        _only_for_pages({**told, "site": site, "weight": weight})
         name = _named(urls or [], listed, source)
-        _search(
-            path, search, name, allow or [], check=check, dry_run=dry_run, json=json
-        )
+        wanted = search, name, tuple(allow or ())
+        _add_search(path, *wanted, check=check, write=not dry_run, json=json)
         return
     if site is None:
         _only_for_sites(told)
@@ -95,11 +94,7 @@ def add(  # noqa: PLR0913  (each is an option)
         source = _named(urls or [], listed, source)
         found, crawl = probing.gathered([site], None), told
     wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
-    if dry_run:
-        added = probing.preview(path, wish)
-    else:
-        added = probing.add(path, wish, check=check)
-    _report(path, added, json=json)
+    _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
 
 
 def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
@@ -127,35 +122,42 @@ def _named(words: list[str], listed: Path | None, source: str | None) -> str | N
     return names[0] if names else None
 
 
-def _only_for_pages(
-    told: "Iterable[str]", *, site: str | None, weight: float | None
-) -> None:
+def _only_for_pages(told: "Mapping[str, object]") -> None:
     from halflife.errors import UsageError
 
-    given = [*told, *(("site",) if site else ()), *(("weight",) if weight else ())]
-    for name in given:
-        raise UsageError(f"--{name} has no meaning with --search")
+    for name, value in told.items():
+        if value is not None:
+            raise UsageError(f"--{name} has no meaning with --search")
 
 
-def _search(  # noqa: PLR0913  (what the options say)
+def _add_search(  # noqa: PLR0913  (what the options say)
     path: Path,
     url: str,
     name: str | None,
-    allow: list[str],
+    allow: tuple[str, ...],
     *,
     check: bool,
-    dry_run: bool,
+    write: bool,
     json: bool,
 ) -> None:
+    """Add a database that can be searched; tell what a first query found."""
     from halflife.cli import show
     from halflife.live import describing
 
-    wanted = describing.Wanted(url, name, tuple(allow))
-    row = describing.add(path, wanted, check=check, write=not dry_run).row()
+    wanted = describing.Wanted(url, name, allow)
+    row = describing.add(path, wanted, check=check, write=write).row()
     if json:
         show.emit({"config": str(path), "results": [row]})
     else:
         show.table([row])
+
+
+def _added(path: Path, wish: "Wish", *, check: bool, dry_run: bool) -> "list[Added]":
+    from halflife.live import probing
+
+    if dry_run:
+        return probing.preview(path, wish)
+    return probing.add(path, wish, check=check)
 
 
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:

@@ -24,33 +24,35 @@ if TYPE_CHECKING:
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to look for.")]
 
 
+Method = Annotated[
+    str,
+    typer.Option(metavar="qbs|fps", help="Query-based sampling or focused probing."),
+]
+Documents = Annotated[int, typer.Option(min=1, help="Documents to read; for qbs.")]
+Snippets = Annotated[bool, typer.Option("--snippets", help="Be content with snippets.")]
+Words = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Words to begin with [default: common]."),
+]
+Topics = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Topics and their queries, TOML; for fps."),
+]
+Most = Annotated[
+    int | None, typer.Option(min=1, help="Spend at most so many requests.")
+]
+
+
 @app.command()
 def summarize(  # noqa: PLR0913  (each is an option)
     sources: Sources = None,
     *,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="qbs|fps", help="Query-based sampling or focused probing."
-        ),
-    ] = "qbs",
-    documents: Annotated[
-        int, typer.Option(min=1, help="Documents to read; for qbs.")
-    ] = 300,
-    snippets: Annotated[
-        bool, typer.Option("--snippets", help="Be content with snippets.")
-    ] = False,
-    dictionary: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Words to begin with [default: common]."),
-    ] = None,
-    probes: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Topics and their queries, TOML; for fps."),
-    ] = None,
-    max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Spend at most so many requests.")
-    ] = None,
+    method: Method = "qbs",
+    documents: Documents = 300,
+    snippets: Snippets = False,
+    dictionary: Words = None,
+    probes: Topics = None,
+    max_requests: Most = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
@@ -197,9 +199,12 @@ def status_rows(
     store: "Store", sources: "Sequence[SourceConfig]", now: float
 ) -> list[dict[str, object]]:
     """Return one row a database: what is known of it, and how old that is."""
+    searched = [source for source in sources if source.kind == "search"]
+    if not searched:
+        return []
+
     from halflife.live import selecting
 
-    searched = [source for source in sources if source.kind == "search"]
     kept, lacking = selecting.known(store, searched)
     fresh = selecting.belief(kept, searched, now)
     rows: list[dict[str, object]] = [
