@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 
 import hypothesis.strategies as st
 import numpy as np
@@ -172,6 +173,34 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
 
     assert places.shape == max(SHAPES, key=likely)
     assert 0.25 <= places.shape <= 1.0
+
+
+def test_what_a_whole_site_may_have_done_widens_the_bounds(evidence):
+    view = Neighbours()(evidence, 10.0, 10.0)
+    sure = dataclasses.replace(view, doubt=np.zeros(len(view)))
+    apart = dataclasses.replace(view, group=np.arange(len(view)))
+    wide, narrow, between = (
+        float(f.high[0] - f.low[0])
+        for f in (freshness_forecast(v, np.zeros(1)) for v in (view, sure, apart))
+    )
+    assert wide > between > narrow
+
+
+def test_the_variance_that_a_site_adds_is_that_of_simulated_busy_times(evidence):
+    belief = Neighbours()
+    belief(evidence, 5.0, 5.0)
+    look(evidence, [0, 1, 10, 11], 5.0, ["new", "old", "old", "old"])
+    view = belief(evidence, 6.0, 6.0)
+    rng = np.random.default_rng(0)
+    # Each site's time lived is off by one normal number for all of its pages.
+    off = rng.standard_normal((4000, 2))[:, view.group] * view.doubt
+    alive = np.array(
+        [view.survival.alive(np.maximum(view.exposure + o, 0)) for o in off]
+    )
+    fresh = (rng.random(alive.shape) < alive).mean(axis=1)
+    forecast = freshness_forecast(view, np.zeros(1), confidence=0.9)
+    inside = (fresh >= forecast.low[0] - 1e-9) & (fresh <= forecast.high[0] + 1e-9)
+    assert 0.85 < inside.mean() < 0.97
 
 
 @settings(max_examples=30)

@@ -19,8 +19,10 @@ def freshness_forecast(
     The bounds are quantiles of the Beta distribution with that mean and
     variance, which keeps them within [0, 1] and right for few items too.
 
-    Items are taken to change independently of each other; where they change
-    together the bounds are too narrow.
+    Items of a group share its busy times. Where these are in doubt (``View.doubt``),
+    all of the group errs the same way: with e = S(age - doubt) - S(age + doubt) over
+    2, each group adds (sum of its w e)^2 / sum(w)^2. Busy times that are still to
+    come are not foreseen.
     """
     total = float(view.weight.sum())
     share = view.weight / total if total > 0 else view.weight
@@ -30,9 +32,21 @@ def freshness_forecast(
             age = np.where(view.held, view.exposure + later, 0.0)
             alive = np.where(view.held, view.survival.alive(age), 0.0)
             mean[i] = min(float(share @ alive), 1.0)  # rounding may lift it above
-            variance[i] = (share**2) @ (alive * (1.0 - alive))
+            alone = (share**2) @ (alive * (1.0 - alive))
+            variance[i] = alone + _shared(view, share, age)
+            # No share between 0 and 1 varies more than a single toss.
+            variance[i] = min(variance[i], mean[i] * (1.0 - mean[i]))
     low, high = beta_bounds(mean, variance, confidence)
     return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
+
+
+def _shared(view: View, share: Floats, age: Floats) -> float:
+    """Return the variance of freshness that groups add as a whole."""
+    if not view.doubt.any():
+        return 0.0
+    early = view.survival.alive(np.maximum(age - view.doubt, 0.0))
+    swing = np.where(view.held, early - view.survival.alive(age + view.doubt), 0.0)
+    return float(np.sum(np.bincount(view.group, share * swing / 2.0) ** 2))
 
 
 def beta_bounds(
