@@ -202,13 +202,11 @@ class Summarizer:
         self._words = dictionary(store, wish.dictionary)
         self._probes = probes(wish.probes)
         self._line: Line | None = None
-        self.eased = False
 
     def ease(self) -> None:
-        """Ask nothing more; what was learned so far is kept."""
-        self.eased = True
+        """Ask nothing more and wait for no answer; what was learned so far is kept."""
         if self._line is not None:
-            self._line.stop()
+            self._line.cancel()
 
     async def summarize(
         self,
