@@ -19,6 +19,10 @@ SHOWN = (
     "policy", "budget", "freshness", "age", "change_ratio", "starved", "requests",
     "blind", "told", "hindsight",
 )  # fmt: skip
+TEXT_SHOWN = (
+    "view", "policy", "every", "ur", "wr", "up", "wp", "kl", "kl_cut",
+    "update_precision", "predicted_precision",
+)  # fmt: skip
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
 
 
@@ -34,6 +38,19 @@ PagesPath = Annotated[
         metavar="DIR",
         help="Page histories of many sites: 360 days, 60 of them to warm up, one "
         "sync a day, intervals over sites.",
+    ),
+]
+TextPath = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Text databases, week by week: rules for renewing their summaries.",
+    ),
+]
+Everies = Annotated[
+    str,
+    typer.Option(
+        metavar="T,U,...", help="Weeks between refreshes, on average (of --text)."
     ),
 ]
 Policies = Annotated[
@@ -56,6 +73,8 @@ def replay(  # noqa: PLR0913  (each is an option)
     history: HistoryPath = None,
     *,
     pages: PagesPath = None,
+    text: TextPath = None,
+    every: Everies = "10,20,40",
     policies: Policies = RIVALS,
     budgets: Budgets = "0.1,0.2",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Repetitions.")] = 1,
@@ -70,9 +89,13 @@ def replay(  # noqa: PLR0913  (each is an option)
     from halflife.cli.words import listed, positive
     from halflife.errors import UsageError
 
+    if sum(given is not None for given in (history, pages, text)) != 1:
+        raise UsageError("name one history: HISTORY, --pages DIR or --text DIR")
+    if text is not None:
+        _replay_texts(text, policies, every, json=json)
+        return
     path = pages or history
-    if path is None or (pages and history):
-        raise UsageError("name one recorded history: HISTORY or --pages DIR")
+    assert path is not None
     known = None if path.exists() or pages else sets.stored(str(path))
     if known is not None:
         _replay_set(known, json=json)
@@ -110,6 +133,27 @@ def _replay_pages(
         show.emit({"history": str(path), **league.report(recorded, rules, rows)})
     else:
         show.table([show.flat({n: row[n] for n in SHOWN}) for row in rows])
+
+
+def _replay_texts(path: Path, policies: str, every: str, *, json: bool) -> None:
+    """Score rules for summaries on recorded text databases."""
+    from halflife.bench import textviews
+    from halflife.cli import show
+    from halflife.cli.words import listed, positive
+    from halflife.errors import UsageError
+    from halflife.policies.texts.named import RULES
+
+    usual = textviews.POLICIES if policies == RIVALS else listed(policies)
+    names = list(RULES) if policies == "all" else list(usual)
+    everies = [positive("--every", word) for word in listed(every)]
+    if not names or not everies or min(everies) < 1:
+        raise UsageError("--policies and --every name one at least; T is 1 or more")
+    with show.progress("replaying", 2) as advance:
+        found = textviews.report(path, names, everies, advance)
+    if json:
+        show.emit(found)
+        return
+    show.table([show.flat({n: row[n] for n in TEXT_SHOWN}) for row in found["results"]])
 
 
 def _replay_set(known: "Collection", *, json: bool) -> None:

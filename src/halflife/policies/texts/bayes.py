@@ -44,17 +44,19 @@ class Bayes:
 
 def by_class(lessons: Lessons, *, bounded: bool = True) -> Bayes:
     """Return the policy, each database judged by what the others taught."""
+    ages = np.arange(1, lessons.kl.shape[2])
     raw = [_examples(lessons, i) for i in range(len(lessons.found))]
-    x = np.concatenate([one for one, _ in raw])
-    mean, spread = x.mean(axis=0), x.std(axis=0)
+    asked = [_asked(lessons, i, ages) for i in range(len(raw))]
+    # Scaled by what is known at the start, or a database's own future would leak in.
+    known = np.concatenate(asked)
+    mean, spread = known.mean(axis=0), known.std(axis=0)
     spread[spread == 0] = 1.0
     sums = [_sums(_products((one - mean) / spread), gone) for one, gone in raw]
     total = np.sum(sums, axis=0)
-    ages = np.arange(1, lessons.kl.shape[2])
     odds = np.zeros((len(raw), ages.size + 1))
     for i, own in enumerate(sums):
-        asked = (_asked(lessons, i, ages) - mean) / spread
-        odds[i, 1:] = _odds(total - own, _products(asked))
+        now = (asked[i] - mean) / spread
+        odds[i, 1:] = _odds(total - own, _products(now))
     return Bayes(odds, bounded=bounded)
 
 

@@ -1,0 +1,102 @@
+"""The two views of recorded text databases that rules for summaries are judged on."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halflife.bench.textreplay import World
+from halflife.bench.textscores import HISTORY, NAIVE, STARTS, compare, rows
+from halflife.errors import UsageError
+from halflife.policies.texts.named import RULES, named
+from halflife.sources.textdb import load
+from halflife.summary.drift import Drift, drifts
+from halflife.summary.weekly import RECENT, Weekly
+
+POLICIES = ("naive", "survival", "bayes", "sampling", "champion")
+EVERIES = (5, 10, 15, 20, 26, 40, 52)
+FEWEST = HISTORY + 10  # weeks without which there is nothing to score
+
+
+class View(NamedTuple):
+    """What a metasearcher sees of the databases.
+
+    Attributes:
+        name: Of the view.
+        weekly: The documents.
+        found: The summaries of all databases, compared.
+        tau: The divergence from which a summary counts as changed: what half of the
+            summaries reach in 31 weeks (all documents), or in 6 (recent items).
+
+    """
+
+    name: str
+    weekly: Weekly
+    found: tuple[Drift, ...]
+    tau: float
+
+
+def views(weekly: Weekly) -> tuple[View, ...]:
+    """Return all documents and, if the recording is long enough, recent items."""
+    if weekly.weeks < FEWEST:
+        raise UsageError(f"{weekly.weeks} weeks were recorded; a replay needs {FEWEST}")
+    found = [View("all documents", weekly, drifts(weekly), 0.005)]
+    if weekly.weeks >= FEWEST + RECENT:
+        recent = weekly.recent()
+        found.append(View("recent items", recent, drifts(recent), 0.05))
+    return tuple(found)
+
+
+def starts(weeks: int, history: int = HISTORY) -> tuple[int, ...]:
+    """Return the weeks in which replays begin: those that leave half of the weeks."""
+    some = tuple(s for s in STARTS if s + history <= weeks // 2)
+    return some or STARTS[:1]
+
+
+def judged(
+    view: View,
+    names: Sequence[str],
+    everies: Sequence[float],
+    *,
+    history: int = HISTORY,
+) -> list[dict[str, Any]]:
+    """Return the scores of rules in one view, a row each; ``naive`` is always run."""
+    world = World.of(view.weekly, view.found)
+    asked = list(dict.fromkeys((NAIVE, *names)))
+    weeks = view.found[0].week.size
+    found = compare(
+        world,
+        view.tau,
+        asked,
+        everies,
+        history=history,
+        starts=starts(weeks, history),
+    )
+    told = rows(found, np.random.default_rng(0))
+    head = {"view": view.name, "tau": view.tau, "databases": len(world.found)}
+    return [head | row for row in told if row["policy"] in names]
+
+
+def report(
+    folder: Path,
+    names: Sequence[str],
+    everies: Sequence[float],
+    advance: Callable[[int, str], None],
+) -> dict[str, Any]:
+    """Return what rules reach on the databases recorded in a folder."""
+    for name in names:
+        named(name)
+    weekly = load(folder)
+    found: list[dict[str, Any]] = []
+    for view in views(weekly):
+        found += judged(view, names, everies)
+        advance(1, view.name)
+    return {
+        "text": str(folder),
+        "databases": len(weekly.sites),
+        "weeks": weekly.weeks,
+        "history": HISTORY,
+        "about": {name: RULES[name].about for name in names},
+        "results": found,
+    }
