@@ -87,7 +87,7 @@ def by_topic(folder: Path, recording: Recording) -> Strategy:
     return topic_sampling(member)
 
 
-def concentration(recording: Recording, days: float) -> dict[str, int]:
+def concentration(recording: Recording, days: float) -> dict[str, float]:
     """Return on how many of all days of sites half of the changes fall."""
     start, at = recording.moments
     item = np.repeat(np.arange(len(recording)), np.diff(start))
@@ -98,7 +98,13 @@ def concentration(recording: Recording, days: float) -> dict[str, int]:
     day = site[inside] * width + np.floor(at[inside]).astype(np.intp)
     count = np.sort(np.bincount(day, minlength=len(code) * width))[::-1]
     half = int(np.searchsorted(np.cumsum(count), count.sum() / 2)) + 1
-    return {"site_days": count.size, "hold_half": half, "changes": int(count.sum())}
+    never = 1.0 - np.unique(item[inside]).size / max(len(recording), 1)
+    return {
+        "site_days": count.size,
+        "hold_half": half,
+        "changes": int(count.sum()),
+        "never_change": round(never, 4),
+    }
 
 
 def main(words: Sequence[str] | None = None) -> None:
