@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format experiments experiments-objects experiments-pages lock clean
+.PHONY: help setup demo test check format experiments experiments-objects experiments-pages experiments-text lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -62,6 +62,10 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
 	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
 	$(BIN)/python -m halflife.bench.league "$(DATA)" out
+
+experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
+	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
+	$(BIN)/python -m halflife.bench.texts "$(DATA)" out
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)

@@ -32,6 +32,7 @@ class Score:
 
     Attributes:
         metric: Mean of each metric over the scored weeks.
+        true: Share of the scored weeks in which it had not changed: kl <= tau.
         updates: Refreshes in the scored weeks.
         precise: Of them, those of a summary that had changed: kl > tau.
         alive: Mean over weeks of the predicted chance that it had not changed.
@@ -42,6 +43,7 @@ class Score:
     """
 
     metric: Mapping[str, Floats]
+    true: Floats
     updates: Floats
     precise: Floats
     alive: Floats
@@ -69,6 +71,7 @@ def score(lessons: Lessons, lives: WeibullSurvival, run: Run, terms: Terms) -> S
             name: _table(lessons, name)[row, made, week].mean(axis=1)
             for name in METRICS
         },
+        true=(lessons.kl[row, made, week] <= lessons.tau).mean(axis=1),
         updates=renewed.sum(axis=1).astype(np.float64),
         precise=(renewed & (old > lessons.tau)).sum(axis=1).astype(np.float64),
         alive=_alive(lives, week - made).mean(axis=1),
@@ -91,7 +94,7 @@ def _mean(scores: Sequence[Score]) -> Score:
     def mean(name: str) -> Floats:
         return np.asarray(np.mean([getattr(one, name) for one in scores], axis=0))
 
-    names = ("updates", "precise", "alive", "alive_then", "age")
+    names = ("true", "updates", "precise", "alive", "alive_then", "age")
     metric = {m: np.mean([s.metric[m] for s in scores], axis=0) for m in METRICS}
     spent = np.concatenate([one.spent for one in scores])
     return Score(metric, spent=spent, **{name: mean(name) for name in names})
@@ -131,7 +134,8 @@ def rows(
 
     ``predicted_precision`` is 1 - S-bar, the paper's; ``predicted_then`` the predicted
     chance of a change when the refresh is due, which is what precision is.
-    ``kl_cut`` is by how much the divergence is below that of ``naive``.
+    ``kl_cut`` is by how much the divergence is below that of ``naive``, ``true_gain``
+    how much more often summaries are true, which is what Eq. 4 maximises.
     """
     some = next(iter(found.values()))
     counts = draws(some.updates.size, rng)
@@ -141,6 +145,7 @@ def rows(
         row |= _figures(one, counts)
         if (plain := found.get((NAIVE, every))) is not None:
             row["kl_cut"] = _cut(one, plain, counts)
+            row["true_gain"] = _gain(one, plain, counts)
         told.append(row)
     return told
 
@@ -152,6 +157,7 @@ def _figures(one: Score, counts: Floats) -> dict[str, Any]:
         for name in ("ur", "wr", "up", "wp", "kl")
     }
     shares = {
+        "true": Ratio(one.true, ones),
         "update_precision": Ratio(one.precise, one.updates),
         "predicted_precision": Ratio(1.0 - one.alive, ones),
         "predicted_then": Ratio(one.updates - one.alive_then, one.updates),
@@ -170,6 +176,12 @@ def _figures(one: Score, counts: Floats) -> dict[str, Any]:
 def _cut(one: Score, plain: Score, counts: Floats) -> dict[str, float]:
     left = cluster_interval(counts, Ratio(one.metric["kl"], plain.metric["kl"]))
     return {"mean": 1 - left.mean, "low": 1 - left.high, "high": 1 - left.low}
+
+
+def _gain(one: Score, plain: Score, counts: Floats) -> dict[str, float]:
+    ones = np.ones_like(one.true)
+    shares = Ratio(one.true, ones), Ratio(plain.true, ones)
+    return _bounds(cluster_interval(counts, *shares))
 
 
 def _bounds(found: Interval) -> dict[str, float]:

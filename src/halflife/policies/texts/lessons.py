@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.arrays import Bools, Floats, Ints
 from halflife.errors import UsageError
 from halflife.models.drift import Drift as Model
 from halflife.models.drift import DriftModel, WeibullSurvival
@@ -27,6 +27,8 @@ LADDER = (0.2, 0.5, 1.0, 2.0)  # thresholds learned from, over the one in use
 FULL = ("ln_size", "kl_1", "tau")
 SIZE = ("ln_size", "tau")
 KAPPA = ("kl_1", "tau")
+LOGS = ("ln_size", "ln_kl_1", "ln_tau")  # ours: kappa spans orders of magnitude
+_TINY = 1e-6  # of divergence, so that none at all has a logarithm
 
 
 class Fitted(NamedTuple):
@@ -108,7 +110,7 @@ class Lessons:
             np.arange(n), np.full(n, start), self.tau * ones, ones, none > 0
         )
         told = features(self.found, here, training=self.history)
-        x = np.column_stack([told.column(name) for name in names])
+        x = _columns(told, names)
         for one, row in zip(self.found, x, strict=True):
             if not np.isfinite(row).all():
                 raise UsageError(f"{one.name}: no {', '.join(names)} in week {start}")
@@ -132,8 +134,9 @@ class Lessons:
 
     def _fit(self, names: tuple[str, ...]) -> tuple[Fitted, ...]:
         """Return a model for each database, fitted to all the others."""
-        known = self.told.known(names)
-        given = np.column_stack([self.told.column(name) for name in names])[known]
+        x = _columns(self.told, names)
+        known: Bools = np.asarray(np.isfinite(x).all(axis=1))
+        given = x[known]
         spells = _spells(self.lives, known)
         domain = np.array(self.told.stratum, np.str_)[known]
         owner = self.lives.database[known]
@@ -152,7 +155,19 @@ class Lessons:
         return tuple(found)
 
 
-def _spells(lives: Lifetimes, known: np.typing.NDArray[np.bool_]) -> Spells:
+def _columns(told: Features, names: Sequence[str]) -> Floats:
+    """Return features; those that begin with ln_ and are none are logarithms."""
+    return np.column_stack(
+        [
+            told.column(name)
+            if name in told.names
+            else np.log(told.column(name.removeprefix("ln_")) + _TINY)
+            for name in names
+        ]
+    )
+
+
+def _spells(lives: Lifetimes, known: Bools) -> Spells:
     length, gone = lives.length[known], lives.event[known]
     lower = np.where(gone, length - 1.0, length)
     return Spells.of(np.zeros(length.size), lower, np.where(gone, length, np.inf))

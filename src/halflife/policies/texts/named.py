@@ -12,7 +12,7 @@ from halflife.errors import UsageError
 from halflife.policies.texts import Shelf, TextPolicy, Wish, best
 from halflife.policies.texts.bayes import by_class
 from halflife.policies.texts.champion import champion
-from halflife.policies.texts.lessons import FULL, KAPPA, SIZE, Lessons
+from halflife.policies.texts.lessons import FULL, KAPPA, LOGS, SIZE, Lessons
 from halflife.policies.texts.sampled import PRICE, Sampling
 from halflife.policies.texts.survival import by_lives
 from halflife.policies.texts.turns import naive
@@ -85,6 +85,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "survival": Rule(_survival(FULL), "Eq. 4 with kappa, size and tau"),
         "survival-size": Rule(_survival(SIZE), "Eq. 4 with size and tau"),
         "survival-kappa": Rule(_survival(KAPPA), "Eq. 4 with kappa and tau"),
+        "survival-log": Rule(_survival(LOGS), "Eq. 4 with ln kappa, size and ln tau"),
         "bayes": Rule(_bayes(bounded=True), "most likely changed, Naive Bayes"),
         "bayes-free": Rule(
             _bayes(bounded=False),

@@ -1,0 +1,132 @@
+"""Which features foretell how long summaries stay true, threshold by threshold.
+
+Tables IV and V of Ipeirotis et al., TODS 2007, on recorded databases: Cox's regression
+stratified by domain, with errors robust to the overlapping lifetimes of a database,
+and the Weibull baselines of the domains. kappa is the mean over ten weeks.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.arrays import Bools, Floats
+from halflife.models.cox import CoxModel
+from halflife.models.drift import DriftModel
+from halflife.models.spells import Spells
+from halflife.summary.drift import Drift
+from halflife.summary.features import Features, features
+from halflife.summary.survival import Lifetimes, lifetimes
+
+TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05)
+COLUMNS = ("ln_size", "kl_1")
+ALONE = ("ln_size", "ln_words", "kl_1", "kl_9", "ur_1", "up_1", "wr_1", "wp_1")
+_TINY = 1e-6  # of divergence, so that none at all has a logarithm
+_WIDTH = 1.96
+
+
+class Told(NamedTuple):
+    """Lifetimes at some thresholds, with what was known when they began."""
+
+    lives: Lifetimes
+    told: Features
+
+    @classmethod
+    def of(cls, found: Sequence[Drift], taus: Sequence[float]) -> "Told":
+        """Return the lifetimes of all summaries with ten training weeks before them."""
+        lives = lifetimes(found, taus)
+        return cls(lives, features(found, lives))
+
+    def column(self, name: str) -> Floats:
+        """Return a feature; ``ln_kl_1`` is the logarithm of ``kl_1``."""
+        if name == "ln_kl_1":
+            return np.log(self.told.column("kl_1") + _TINY)
+        return self.told.column(name)
+
+    def part(self, some: Bools) -> tuple[Spells, NDArray[np.str_]]:
+        """Return these lifetimes as spells, and their domains."""
+        length, gone = self.lives.length[some], self.lives.event[some]
+        lower = np.where(gone, length - 1.0, length)
+        spells = Spells.of(np.zeros(length.size), lower, np.where(gone, length, np.inf))
+        return spells, np.array(self.told.stratum, np.str_)[some]
+
+
+def by_threshold(
+    found: Sequence[Drift], taus: Sequence[float] = TAUS
+) -> list[dict[str, Any]]:
+    """Return coefficients with intervals and the shape of each domain, a row a tau."""
+    seen = Told.of(found, taus)
+    known = seen.told.known(COLUMNS)
+    return [_row(seen, known & (seen.lives.tau == tau), tau) for tau in taus]
+
+
+def _row(seen: Told, some: Bools, tau: float) -> dict[str, Any]:
+    spells, domain = seen.part(some)
+    row: dict[str, Any] = {"tau": tau, "lifetimes": len(spells)}
+    row["ended"] = int(spells.ended.sum())
+    if not spells.ended.any():
+        return row | {"status": "nothing ended"}
+    x = np.column_stack([seen.column(name) for name in COLUMNS])[some]
+    model = DriftModel().fit(
+        spells, x, domain=domain, database=seen.lives.database[some], names=COLUMNS
+    )
+    cox = model.learned_.cox
+    wide = _WIDTH * cox.standard_error_
+    for k, name in enumerate(COLUMNS):
+        middle = float(cox.coefficient_[k])
+        low, high = middle - float(wide[k]), middle + float(wide[k])
+        row[name] = {"mean": middle, "low": low, "high": high}
+    shapes = dict(zip(model.drift_.domains, model.drift_.shape.tolist(), strict=True))
+    return row | {"status": cox.status_.name, "shape": shapes, "idle": model.idle_}
+
+
+def alone(found: Sequence[Drift], taus: Sequence[float]) -> list[dict[str, Any]]:
+    """Return what each feature tells beside tau: hazard ratio of one deviation more."""
+    seen = Told.of(found, taus)
+    known = seen.told.known(ALONE)
+    return [_alone(seen, known, name) for name in (*ALONE, "ln_kl_1")]
+
+
+def _alone(seen: Told, some: Bools, name: str) -> dict[str, Any]:
+    spells, domain = seen.part(some)
+    raw = seen.column(name)[some]
+    x = np.column_stack(((raw - raw.mean()) / raw.std(), np.log(seen.lives.tau[some])))
+    cox = CoxModel().fit(
+        x,
+        np.where(spells.ended, spells.upper, spells.lower),
+        spells.ended,
+        strata=domain,
+        cluster=seen.lives.database[some],
+        names=(name, "ln_tau"),
+    )
+    middle, wide = float(cox.coefficient_[0]), _WIDTH * float(cox.standard_error_[0])
+    ratio = {
+        side: float(np.exp(value))
+        for side, value in (
+            ("mean", middle),
+            ("low", middle - wide),
+            ("high", middle + wide),
+        )
+    }
+    return {
+        "feature": name,
+        "hazard_ratio": ratio,
+        "p_value": float(cox.wald().p_value[0]),
+        "log_likelihood": float(cox.log_likelihood_),
+    }
+
+
+def curves(found: Sequence[Drift], tau: float, weeks: int) -> dict[str, Floats]:
+    """Return S(t) of each domain for a database of median size and kappa: Figure 4."""
+    seen = Told.of(found, (tau,))
+    known = seen.told.known(COLUMNS)
+    spells, domain = seen.part(known)
+    x = np.column_stack([seen.column(name) for name in COLUMNS])[known]
+    model = DriftModel().fit(spells, x, domain=domain, names=COLUMNS)
+    kinds = [kind for kind in model.drift_.domains if kind not in model.idle_]
+    usual = np.tile(np.median(x, axis=0), (len(kinds), 1))
+    rate, shape = model.drift_.rates(kinds, usual)
+    week = np.arange(weeks + 1.0)
+    alive = np.exp(-rate[:, None] * week ** shape[:, None])
+    return dict(zip(kinds, alive, strict=True))

@@ -1,0 +1,153 @@
+"""The whole study of summaries of recorded text databases.
+
+``python -m halflife.bench.texts FOLDER OUT`` reads a folder with
+``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and writes into OUT:
+
+- ``texts.json``: how summaries age, how long they last, which features foretell it
+  (the paper's Tables IV and V, validation with databases left out), what every rule
+  for renewing them reaches (its Figures 6 to 14), and what that buys in selection;
+- ``texts.md``: the rules side by side;
+- pictures as SVG with their numbers as CSV.
+
+``--sites N`` takes the first N databases only.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halflife.bench import cox_sites, textdrift
+from halflife.bench.textbuys import NEW, buys
+from halflife.bench.textcox import TAUS, alone, by_threshold, curves
+from halflife.bench.textreplay import Terms, World, replay
+from halflife.bench.textscores import HISTORY
+from halflife.bench.textviews import EVERIES, View, judged, views
+from halflife.policies.texts.lessons import Lessons
+from halflife.policies.texts.named import RULES, named
+from halflife.sources.textdb import load
+from halflife.study.textdrift import figures, files, lasting
+from halflife.study.texts import alive, markdown, quality, weekly_updates
+from halflife.summary.ageing import ageing
+from halflife.summary.weekly import Weekly
+
+LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}
+SHORT = ("naive", "survival", "champion")  # tried with a history of two weeks, too
+BOUGHT = ("naive", "survival", "champion")
+
+Say = Callable[[str], None]
+
+
+def run(weekly: Weekly, say: Say) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return all figures, and the files that show them."""
+    seen = views(weekly)
+    told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
+    rng = np.random.default_rng(0)
+    ages = {view.name: ageing(view.found, rng) for view in seen}
+    told["ageing"] = [r for n, some in ages.items() for r in textdrift.rows(n, some)]
+    told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
+    say("ageing and lifetimes")
+    shown = [*figures(ages), *(lasting(v.name, v.found, v.tau) for v in seen)]
+    told["cox"] = [_cox(view, say) for view in seen]
+    told["policies"], told["short"] = [], []
+    for view in seen:
+        told["policies"] += judged(view, list(RULES), EVERIES)
+        say(f"policies, {view.name}")
+        told["short"] += judged(view, SHORT, (10, 20, 40), history=2)
+        say(f"policies with a short history, {view.name}")
+    told["bayes"] = [row for view in seen for row in updates(view)]
+    told["selection"] = [
+        row
+        for view in seen
+        for newest in (None, NEW)
+        for row in buys(view, BOUGHT, (20, 40), newest=newest)
+    ]
+    say("selection")
+    weeks = weekly.weeks - 1
+    shown += [alive(v.name, curves(v.found, v.tau, weeks), v.tau) for v in seen]
+    shown += [fig for v in seen for fig in quality(v.name, told["policies"])]
+    shown += [weekly_updates(v.name, told["bayes"]) for v in seen]
+    return told, files(shown) | {"texts.md": markdown(told["policies"])}
+
+
+def _cox(view: View, say: Say) -> dict[str, Any]:
+    """Return the tables of coefficients of one view, and how the models validate."""
+    ladder = LADDERS[view.name]
+    short = "all" if view.name == "all documents" else "recent"
+    found = {
+        "view": view.name,
+        "by_threshold": by_threshold(view.found, ladder),
+        "alone": alone(view.found, ladder),
+        "left_out": cox_sites.study(cox_sites.seen(view.weekly, cox_sites.TAUS[short])),
+    }
+    say(f"survival regression, {view.name}")
+    return found
+
+
+def updates(view: View) -> list[dict[str, Any]]:
+    """Return how many updates Naive Bayes makes in each week, by threshold."""
+    world = World.of(view.weekly, view.found)
+    rule = named("bayes-free")
+    told = []
+    for tau in LADDERS[view.name]:
+        lessons = Lessons(world.found, HISTORY, tau)
+        terms = Terms(1.0, bounded=False)
+        policy = rule.prepare(lessons)(1.0)
+        made = replay(world, lessons, policy, terms, np.random.default_rng(0))
+        number = made.renewed.sum(axis=0)[1:].astype(np.float64)
+        mean = float(number.mean())
+        told.append(
+            {
+                "view": view.name,
+                "tau": tau,
+                "mean": mean,
+                "most": float(number.max()),
+                "every": len(world.found) / mean if mean else None,
+                "weekly": number.tolist(),
+            }
+        )
+    return told
+
+
+def _rounded(value: object) -> object:
+    """Return the same with numbers of six digits, and None for those that are none."""
+    if isinstance(value, float | np.floating):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(k): _rounded(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_rounded(v) for v in value]
+    return value
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the study."""
+    parser = argparse.ArgumentParser(prog="python -m halflife.bench.texts")
+    parser.add_argument("folder", type=Path, help="weekly recordings of databases")
+    parser.add_argument("out", type=Path, help="where to write")
+    parser.add_argument("--sites", type=int, help="the first so many databases only")
+    asked = parser.parse_args(arguments)
+    began = time.perf_counter()
+
+    def say(what: str) -> None:
+        sys.stderr.write(f"{time.perf_counter() - began:6.0f} s  {what}\n")
+
+    whole = load(asked.folder)
+    weekly = whole.select(whole.sites[: asked.sites]) if asked.sites else whole
+    told, made = run(weekly, say)
+    told["seconds"] = round(time.perf_counter() - began, 1)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(_rounded(told), indent=1, allow_nan=False)
+    made |= {"texts.json": text + "\n"}
+    for name, content in made.items():
+        (asked.out / name).write_text(content, encoding="utf-8")
+    sys.stdout.write(made["texts.md"])
+
+
+if __name__ == "__main__":
+    main()
