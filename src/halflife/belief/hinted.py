@@ -86,6 +86,9 @@ class Hinted:
             self._learned = known
         silent.follow(view, self.worth(evidence))
         self._view = self.inner(silent, now, since)
+        plain = not (self.announced or self.plug_in)
+        if plain and known == 0 and not evidence.hints.any():
+            return self._view  # nobody has ever hinted: there is nothing to add
         return self._told(silent, self._view)
 
     def worth(self, evidence: Evidence) -> Floats:

@@ -295,7 +295,10 @@ class Bursts:
         number, part = self._bin(moment)
         below = np.minimum(moment - self._origin, 0.0)
         above = np.maximum(moment - self._origin - self._bins * self.step, 0.0)
-        low, high = total[rows, number], total[rows, number + 1]
+        if np.ndim(number) == 0:  # one moment for all: a column does
+            low, high = total[:, number][rows], total[:, number + 1][rows]
+        else:
+            low, high = total[rows, number], total[rows, number + 1]
         return np.asarray(low + part * (high - low) + below + above)
 
 
