@@ -43,6 +43,8 @@ format: setup  ## put the code in its normal form
 experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	@mkdir -p out
 	$(BIN)/halflife bench allocate --items 1000000 --json | tee out/allocate.json
+	$(BIN)/halflife bench allocate --items 1000000 --shape weibull --json | tee out/weibull.json
+	$(BIN)/python -m halflife.bench.turns --items 1000000 --looks 10 --json | tee out/turns.json
 	$(BIN)/halflife bench fit --json | tee out/fit.json
 	$(BIN)/halflife bench index --json | tee out/index.json
 	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
@@ -62,6 +64,7 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
 	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
 	$(BIN)/python -m halflife.bench.league "$(DATA)" out
+	$(BIN)/python -m halflife.bench.correlation "$(DATA)" > out/correlation.json
 
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
 	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
