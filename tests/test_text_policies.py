@@ -165,18 +165,26 @@ def test_worth_is_t_times_d_less_its_integral():
         assert fast[0] == pytest.approx(slow, rel=1e-4)
 
 
-def test_drift_is_drawn_to_the_mean_of_the_domain():
+def test_drift_is_drawn_to_that_of_databases_of_its_size():
     seen = seen_of((0, 1, 0.02), (0, 3, 0.06), (1, 1, 0.0), (1, 3, 0.0))
-    found = learn(seen, np.zeros(2, np.intp))
+    found = learn(seen, np.array([100.0, 300.0]))
     assert found.power == 1.0
-    assert found.scale == pytest.approx([(0.08 + 4 * 0.01) / 8, 4 * 0.01 / 8])
+    usual = np.array([0.015, 0.005])  # 3 to 1, and 4 weeks of each make 0.08
+    assert found.scale == pytest.approx((np.array([0.08, 0.0]) + 8 * usual) / 12)
+
+
+def test_before_anything_was_seen_the_small_are_thought_to_drift_fastest():
+    found = learn(NO, np.array([50.0, 500.0]))
+    assert (found.scale > 0).all()
+    shown = learn(seen_of((2, 1, 0.01)), np.array([50.0, 500.0, 100.0])).scale
+    assert shown[0] > shown[2] > shown[1]
 
 
 def test_a_refresh_that_shows_nothing_teaches_nothing():
     seen = seen_of((0, 1, 0.02), (1, 2, 0.01))
     more = seen.and_then(np.array([0]), np.array([4.0]), np.array([np.nan]))
-    stratum = np.zeros(2, np.intp)
-    assert learn(seen, stratum).scale.tolist() == learn(more, stratum).scale.tolist()
+    size = np.full(2, 100.0)
+    assert learn(seen, size).scale.tolist() == learn(more, size).scale.tolist()
 
 
 @pytest.mark.parametrize("true", [0.5, 1.0, 1.4])

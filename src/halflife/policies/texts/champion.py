@@ -8,11 +8,13 @@ and what is worth most is renewed first (Olston and Widom, SIGMOD 2002). With b 
 a known a this is the square-root law: frequencies in proportion to sqrt(a).
 
 Every refresh shows how far the old summary was off after its gap. A database's ``a``
-is its own mean drift, drawn towards that of its domain by as much as four weeks of
-drift would. Databases differ by orders of magnitude and a few jumps hold most of the
-drift, so how much to draw cannot be told from variances (Buehlmann and Straub's
-credibility did worse); anything from one week to eight does about as well. ``b`` is
-common to all, and every database has one vote.
+is its own mean drift, drawn towards what all show for one of its size by as much as
+eight weeks of drift would. That expectation falls with 1 / |D|: a new document moves
+the counts of a large database less. Databases differ by orders of magnitude and a few
+jumps hold most of the drift, so how much to draw cannot be told from variances
+(Buehlmann and Straub's credibility did worse); anything from 1 to 16 weeks does about
+as well, and means by domain do no better than one for all. ``b`` is common to all, and
+every database has one vote.
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ POWERS: Floats = np.linspace(0.3, 1.5, 25)
 USUAL = 1.0  # b where gaps do not differ enough to tell
 _TRUST = 20.0  # how strongly b is drawn there
 _TINY = 1e-12
-WEIGHT = 4.0  # weeks of drift that the domain's mean counts for
+WEIGHT = 8.0  # weeks of drift that the expectation counts for
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +47,25 @@ class Learned:
 
 def champion(shelf: Shelf, budget: float, rng: Generator) -> Wish:
     """Renew the summaries whose refresh is worth most."""
-    found = learn(shelf.refreshes, shelf.stratum)
+    found = learn(shelf.refreshes, shelf.size)
     return best(found.worth(shelf.age.astype(np.float64)), budget, rng)
 
 
-def learn(seen: Refreshes, stratum: Ints) -> Learned:
-    """Return the drift of each database from refreshes with a known divergence."""
+def learn(seen: Refreshes, size: Floats) -> Learned:
+    """Return the drift of each database from refreshes with a known divergence.
+
+    a = (own drift + w m) / (own exposure + w), exposure being the sum of g**b over
+    gaps g, and m in proportion to 1 / size such that all would have drifted as much
+    as they did.
+    """
     some = np.isfinite(seen.kl) & (seen.gap > 0)
     database, gap, kl = seen.database[some], seen.gap[some], seen.kl[some]
-    n, domains = stratum.size, int(stratum.max(initial=0)) + 1
+    n = size.size
     b = power(database, gap, kl, n)
     total, watched = np.bincount(database, kl, n), np.bincount(database, gap**b, n)
-    sums = [np.bincount(stratum, v, domains) for v in (total, watched)]
-    whole = sums[0].sum() / max(sums[1].sum(), _TINY)
-    domain = (sums[0] + WEIGHT * whole) / (sums[1] + WEIGHT)
-    scale = (total + WEIGHT * domain[stratum]) / (watched + WEIGHT)
+    light = 1.0 / np.maximum(size, 1.0)
+    usual = light * (total.sum() / max(float(watched @ light), _TINY))
+    scale = (total + WEIGHT * usual) / (watched + WEIGHT)
     return Learned(np.maximum(scale, _TINY), b)
 
 
