@@ -1,6 +1,6 @@
 """Verbs that look and never send: status, plan, explain, forecast, get."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from halflife.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
@@ -51,21 +51,38 @@ def status(
             rows = source_rows(seen, store, wiring.names(pages))
             fresh = freshness_now(seen.view)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
+    said = {"freshness": fresh, "budget": left}
+    found: dict[str, Sequence[Mapping[str, Any]]] = {
+        "sites": [asdict(crawl) for crawl in crawls],
+        "sets": listed,
+        "searches": searched,
+        "waiting": waiting,
+        "results": rows,
+    }
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
-        answer = {**head, "freshness": fresh, "budget": left}
-        found = {"sites": [asdict(crawl) for crawl in crawls], "sets": listed}
-        found["searches"] = searched
-        show.emit({**answer, **found, "waiting": waiting, "results": rows})
+        show.emit({**head, **said, **found})
         return
-    show.table([show.flat(row) for row in rows])
-    for crawl in crawls:
-        show.say(show.plain(crawl.words()))
+    _tell(found, fresh, left, [crawl.words() for crawl in crawls])
+
+
+def _tell(
+    found: "Mapping[str, Sequence[Mapping[str, Any]]]",
+    fresh: "Mapping[str, float] | None",
+    left: "Mapping[str, object]",
+    crawls: list[str],
+) -> None:
+    """Print what ``status`` found."""
+    from halflife.cli import show, texts
+
+    show.table([show.flat(row) for row in found["results"]])
+    for words in crawls:
+        show.say(show.plain(words))
     if fresh is not None:
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
-    show.table([show.flat(row) for row in listed])
-    show.table([texts.status_cells(row) for row in searched])
-    for row in waiting:
+    show.table([show.flat(row) for row in found["sets"]])
+    show.table([texts.status_cells(row) for row in found["searches"]])
+    for row in found["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
     show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
 
