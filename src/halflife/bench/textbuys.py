@@ -29,7 +29,7 @@ def buys(
     """Return the quality of selection under each rule, and what it gains on naive.
 
     Queries are for known items: documents of the last weeks, or with ``newest`` those
-    that are new in so many weeks.
+    that are new in so many weeks. Nothing comes back if no document has rare words.
     """
     world = World.of(view.weekly, view.found)
     weekly = view.weekly.select(tuple(one.name for one in world.found))
@@ -40,6 +40,8 @@ def buys(
         for w in weeks
     ]
     home = np.array([q.home for t in trials for q in t.queries], np.intp)
+    if home.size == 0:
+        return []
     fresh = _measured(trials, [np.zeros(len(world.found), np.intp)] * len(weeks))
     told: list[dict[str, Any]] = []
     for every in everies:

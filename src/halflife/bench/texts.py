@@ -9,13 +9,14 @@
 - ``texts.md``: the rules side by side;
 - pictures as SVG with their numbers as CSV.
 
-``--sites N`` takes the first N databases only.
+``--sites N`` takes the first N databases only, ``--every 10,40`` those intervals.
 """
 
 import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,9 @@ BOUGHT = ("naive", "survival", "champion")
 Say = Callable[[str], None]
 
 
-def run(weekly: Weekly, say: Say) -> tuple[dict[str, Any], dict[str, str]]:
+def run(
+    weekly: Weekly, say: Say, everies: Sequence[float] = EVERIES
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return all figures, and the files that show them."""
     seen = views(weekly)
     told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
@@ -56,7 +59,7 @@ def run(weekly: Weekly, say: Say) -> tuple[dict[str, Any], dict[str, str]]:
     told["cox"] = [_cox(view, say) for view in seen]
     told["policies"], told["short"] = [], []
     for view in seen:
-        told["policies"] += judged(view, list(RULES), EVERIES)
+        told["policies"] += judged(view, list(RULES), everies)
         say(f"policies, {view.name}")
         told["short"] += judged(view, SHORT, (10, 20, 40), history=2)
         say(f"policies with a short history, {view.name}")
@@ -76,14 +79,21 @@ def run(weekly: Weekly, say: Say) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _cox(view: View, say: Say) -> dict[str, Any]:
-    """Return the tables of coefficients of one view, and how the models validate."""
+    """Return the tables of coefficients of one view, and how the models validate.
+
+    Where no domain has two databases none can be told by others: ``left_out`` is None.
+    """
     ladder = LADDERS[view.name]
-    short = "all" if view.name == "all documents" else "recent"
+    taus = cox_sites.TAUS["all" if view.name == "all documents" else "recent"]
+    domains = Counter(one.stratum for one in view.found)
+    several = max(domains.values()) > 1
     found = {
         "view": view.name,
         "by_threshold": by_threshold(view.found, ladder),
         "alone": alone(view.found, ladder),
-        "left_out": cox_sites.study(cox_sites.seen(view.weekly, cox_sites.TAUS[short])),
+        "left_out": cox_sites.study(cox_sites.seen(view.weekly, taus))
+        if several
+        else None,
     }
     say(f"survival regression, {view.name}")
     return found
@@ -131,6 +141,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="weekly recordings of databases")
     parser.add_argument("out", type=Path, help="where to write")
     parser.add_argument("--sites", type=int, help="the first so many databases only")
+    parser.add_argument(
+        "--every",
+        type=lambda words: [float(word) for word in words.split(",")],
+        default=EVERIES,
+        help="weeks between refreshes, on average",
+    )
     asked = parser.parse_args(arguments)
     began = time.perf_counter()
 
@@ -139,7 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     whole = load(asked.folder)
     weekly = whole.select(whole.sites[: asked.sites]) if asked.sites else whole
-    told, made = run(weekly, say)
+    told, made = run(weekly, say, asked.every)
     told["seconds"] = round(time.perf_counter() - began, 1)
     asked.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_rounded(told), indent=1, allow_nan=False)
