@@ -7,6 +7,7 @@ import textdb_folder
 from halflife.bench import texts
 from halflife.bench.textbuys import MEASURES, buys
 from halflife.bench.textcox import alone, by_threshold, curves
+from halflife.bench.textplans import plans
 from halflife.bench.textviews import views
 from halflife.sources.textdb import load
 from halflife.study.texts import markdown
@@ -51,7 +52,15 @@ def test_the_whole_study_is_written(folder, tmp_path, capsys):
     texts.main([str(folder), str(tmp_path / "out"), "--every", "5,20", "--sites", "6"])
     out, err = capsys.readouterr()
     told = json.loads((tmp_path / "out" / "texts.json").read_text())
-    assert {"ageing", "lifetimes", "cox", "policies", "bayes", "selection"} <= set(told)
+    assert {
+        "ageing",
+        "lifetimes",
+        "cox",
+        "policies",
+        "plans",
+        "bayes",
+        "selection",
+    } <= set(told)
     assert {r["policy"] for r in told["policies"]} == set(texts.RULES)
     assert {r["every"] for r in told["policies"]} == {5.0, 20.0}
     assert out == (tmp_path / "out" / "texts.md").read_text()
@@ -114,6 +123,19 @@ def test_selection_under_a_rule_lies_between_stale_and_fresh(folder):
             assert 0 <= row[name]["low"] <= row[name]["high"] <= 1
     assert rows[0]["overlap_5"]["mean"] >= rows[2]["overlap_5"]["mean"]
     assert rows[0]["overlap_5_gain"]["mean"] == 0.0
+
+
+def test_plans_tell_whom_they_give_up_on(folder):
+    told = plans(views(load(folder))[0], (5.0, 60.0))
+    assert [(r["policy"], r["every"]) for r in told] == [
+        ("survival", 5.0), ("survival", 60.0), ("survival-log", 5.0),
+        ("survival-log", 60.0),
+    ]  # fmt: skip
+    for row in told:
+        assert row["half_life"] == sorted(row["half_life"])
+        assert row["interval"] == sorted(row["interval"])
+        assert 0 <= row["drift_given_up"] <= 1
+    assert told[0]["given_up"] <= told[1]["given_up"]
 
 
 def test_a_table_has_a_line_for_each_rule_and_interval():

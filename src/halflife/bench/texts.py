@@ -26,6 +26,7 @@ import numpy as np
 from halflife.bench import cox_sites, textdrift
 from halflife.bench.textbuys import NEW, buys
 from halflife.bench.textcox import TAUS, alone, by_threshold, curves
+from halflife.bench.textplans import plans
 from halflife.bench.textreplay import Terms, World, replay
 from halflife.bench.textscores import HISTORY
 from halflife.bench.textviews import EVERIES, View, judged, views
@@ -57,6 +58,7 @@ def run(
     say("ageing and lifetimes")
     shown = [*figures(ages), *(lasting(v.name, v.found, v.tau) for v in seen)]
     told["cox"] = [_cox(view, say) for view in seen]
+    told["plans"] = [row for view in seen for row in plans(view)]
     told["policies"], told["short"] = [], []
     for view in seen:
         told["policies"] += judged(view, list(RULES), everies)
