@@ -127,6 +127,8 @@ def test_rows_have_intervals_and_naive_does_not_beat_itself(world):
             assert row[name]["low"] <= row[name]["mean"] <= row[name]["high"]
     assert told[0]["kl_cut"] == {"mean": 0.0, "low": 0.0, "high": 0.0}
     assert told[3]["kl_cut"]["mean"] > 0.1
+    assert told[3]["kl_cuts"]["naive"] == told[3]["kl_cut"]
+    assert told[1]["kl_cuts"]["champion"]["mean"] < 0
 
 
 def test_a_rule_that_overspends_is_stopped(world, lessons):

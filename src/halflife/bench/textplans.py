@@ -20,7 +20,8 @@ NEVER = 1 / 120  # refreshes a week below which a database is given up
 def plans(view: View, everies: tuple[float, ...] = (20, 40)) -> list[dict[str, Any]]:
     """Return predicted lives and intervals in weeks, by rule and T.
 
-    ``half_life`` and ``interval`` are quantiles over databases (5, 50 and 95 %);
+    ``half_life`` and ``interval`` are quantiles over databases (5, 50 and 95 %), an
+    interval being infinite where a database is never renewed;
     ``given_up`` the share of databases that are renewed less than once in 120 weeks,
     and ``drift_given_up`` their share of the drift of all after ten weeks.
     """
@@ -34,7 +35,8 @@ def plans(view: View, everies: tuple[float, ...] = (20, 40)) -> list[dict[str, A
         for every in everies:
             frequency = by_lives(lives, every).frequency
             out = frequency < NEVER
-            between = 1.0 / np.maximum(np.quantile(frequency, LEVELS[::-1]), 1e-6)
+            with np.errstate(divide="ignore"):
+                between = 1.0 / np.quantile(frequency, LEVELS[::-1])
             told.append(
                 {
                     "view": view.name,
