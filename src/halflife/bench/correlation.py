@@ -40,7 +40,7 @@ RIVALS = "uniform", "nutch-adaptive", "freshness", "index-pooled"
 def evidence(
     *,
     rounds: int = 4,
-    boldness: float = 1.0,
+    boldness: float = 0.0,
     trust: Sequence[float] | None = None,
     site: float | None = None,
     folder: float | None = None,
@@ -61,7 +61,7 @@ VARIANTS: dict[str, Callable[[], Strategy]] = {
     "folders only": partial(evidence, site=LARGE),
     "full trust": partial(evidence, trust=(1.0,)),
     "one round": partial(evidence, rounds=1),
-    "not bold": partial(evidence, boldness=0.0),
+    "bold": partial(evidence, boldness=1.0),
 }
 
 
