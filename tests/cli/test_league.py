@@ -48,8 +48,8 @@ def test_all_policies_can_be_named_at_once(pages, told):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name one recorded history"),
-        (["x.csv", "--pages", "y"], "name one recorded history"),
+        ([], "name one history"),
+        (["x.csv", "--pages", "y"], "name one history"),
         (["--pages", "nowhere"], "nowhere: no such file or folder"),
         (["--pages", ".", "--policies", "nope"], "no policy is named 'nope'; known"),
     ],

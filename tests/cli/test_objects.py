@@ -252,7 +252,7 @@ def test_a_listing_that_was_never_read_has_no_forecast(here, fails):
         code, complaint = fails(*words)
         assert code == 2
         assert complaint == "jobs was never looked at; run `halflife sync jobs`"
-    assert "name the one to forecast" in fails("forecast")[1]
+    assert "name the set source to forecast" in fails("forecast")[1]
 
 
 def masked(text):
