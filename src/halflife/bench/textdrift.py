@@ -4,7 +4,8 @@
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and prints, for all
 documents and for the view of recent ones, the five metrics of complete summaries by
 age, and lifetimes by threshold. ``--qbs N`` adds what samples of N databases, spread
-evenly over the list, give: by queries, and drawn evenly; five in every eighth week.
+evenly over the list, give: by queries, by focused probes, and drawn evenly; five in
+every eighth week.
 ``--pictures DIR`` writes the curves as SVG and CSV, and ``--speed`` prints how long
 the complete summaries and the metrics of all pairs of weeks take for 40 databases
 over 52 weeks, and nothing else.
@@ -23,8 +24,11 @@ from numpy.random import Generator
 from halflife.arrays import Bools, Floats, Ints
 from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
+from halflife.probing.focused import focused_sample
+from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory
 from halflife.probing.querying import query_based_sample
+from halflife.probing.rules import Probes, learn_probes
 from halflife.sources.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, files, lasting
 from halflife.summary import Summary
@@ -40,6 +44,7 @@ SHOWN = (0.005, 0.1)  # thresholds of the pictures: all documents, recent items
 TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
 DICTIONARY = 20_000  # words that sampling may begin with
 EVERY = 8  # weeks between samples
+TAUGHT = 30  # documents of each site from which probes are learned
 
 
 class QueryBased:
@@ -58,6 +63,50 @@ class QueryBased:
         if not found.documents:
             return Summary((), np.zeros(0), 0.0, 0)
         return found.summary(float(len(self.shelf.documents)))
+
+
+class Focused:
+    """Makes summaries by probes that a classifier over the domains has chosen.
+
+    The domains (com, org, ...) are the only labels that recorded sites have. Probes
+    for a site are learned from documents of the others, in the first week.
+    """
+
+    def __init__(self, weekly: Weekly, rng: Generator) -> None:
+        self.at: tuple[str, int] = ("", -1)
+        self.shelf = InMemory(())
+        self.probes: dict[str, Probes] = {}
+        self.taught = {site: _taught(weekly, site, rng) for site in weekly.sites}
+
+    def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
+        """Return the summary of one sample; it is scaled to the true size."""
+        if self.at != (site, week):
+            self.at, self.shelf = (site, week), InMemory(weekly.documents(site, week))
+        if site not in self.probes:
+            self.probes[site] = self._learned(site, rng)
+        found = focused_sample(self.shelf, self.probes[site]).sample
+        if not found.documents:
+            return Summary((), np.zeros(0), 0.0, 0)
+        return found.summary(float(len(self.shelf.documents)))
+
+    def _learned(self, site: str, rng: Generator) -> Probes:
+        """Return probes learned from every site but this one."""
+        others = [
+            pair for name, some in self.taught.items() if name != site for pair in some
+        ]
+        labels = [label for _, label in others]
+        hierarchy = Hierarchy.of(sorted(set(labels)))
+        return learn_probes(hierarchy, [words for words, _ in others], labels, rng)
+
+
+def _taught(
+    weekly: Weekly, site: str, rng: Generator
+) -> list[tuple[tuple[str, ...], str]]:
+    """Return the words of some documents of a site, and its domain."""
+    domain = weekly.stratum[weekly.place(site)]
+    shelf = weekly.documents(site, 0)
+    some = rng.permutation(len(shelf))[:TAUGHT]
+    return [(shelf[int(i)].words, domain) for i in some]
 
 
 def rows(name: str, found: Ageing) -> list[dict[str, Any]]:
@@ -138,7 +187,7 @@ def run(
     found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
     views = {name: ageing(some, rng) for name, some in found.items()}
     if sampled:
-        views |= _made(weekly, sampled, rng)
+        views |= made(weekly, sampled, rng)
     if out is not None:
         lives = zip(found.items(), SHOWN, strict=True)
         shown = [lasting(name, some, tau) for (name, some), tau in lives]
@@ -161,13 +210,14 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
+def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
     """Return the ageing of samples of some databases, and of their whole summaries."""
     places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
     some = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))
     ages: Ints = np.arange(min(YEAR + 1, weekly.weeks))
     makers: dict[str, Maker] = {
         "query-based sample": QueryBased(weekly),
+        "focused probes": Focused(weekly, rng),
         "even sample": drawn(300),
     }
     found = {"complete, same databases": list(drifts(some))} | {

@@ -39,6 +39,7 @@ from halflife.summary.ageing import ageing
 from halflife.summary.weekly import Weekly
 
 LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}
+SAMPLED = 12  # databases that are also known by samples
 SHORT = ("naive", "survival", "champion")  # tried with a history of two weeks, too
 BOUGHT = ("naive", "survival", "champion")
 
@@ -53,6 +54,7 @@ def run(
     told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
     ages = {view.name: ageing(view.found, rng) for view in seen}
+    ages |= textdrift.made(weekly, SAMPLED, rng)
     told["ageing"] = [r for n, some in ages.items() for r in textdrift.rows(n, some)]
     told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
     say("ageing and lifetimes")
