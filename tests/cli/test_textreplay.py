@@ -53,3 +53,13 @@ def test_bad_words_are_told_apart(texts, told, words, said):
     code, _, err = told("replay", "--text", texts, *words)
     assert code == 2
     assert said in " ".join(err.split())
+
+
+def test_one_thing_is_studied_at_a_time(texts, fails):
+    for words in (
+        ("study", "--out", "o"),
+        ("study", "x", "--text", texts, "--out", "o"),
+    ):
+        code, said = fails(*words)
+        assert code == 2
+        assert "name one thing to study" in said

@@ -43,6 +43,7 @@ SAMPLED = 12  # databases that are also known by samples
 SHORT = ("naive", "survival", "champion")  # tried with a history of two weeks, too
 BOUGHT = ("naive", "survival", "champion")
 
+STEPS = 8  # times that ``run`` says how far it is
 Say = Callable[[str], None]
 
 
@@ -159,14 +160,23 @@ def main(arguments: list[str] | None = None) -> None:
 
     whole = load(asked.folder)
     weekly = whole.select(whole.sites[: asked.sites]) if asked.sites else whole
-    told, made = run(weekly, say, asked.every)
+    made = write(weekly, asked.out, say, asked.every)
+    sys.stdout.write(made["texts.md"])
+
+
+def write(
+    weekly: Weekly, out: Path, say: Say, everies: Sequence[float] = EVERIES
+) -> dict[str, str]:
+    """Write the study of recorded databases to a folder; return the files."""
+    began = time.perf_counter()
+    told, made = run(weekly, say, everies)
     told["seconds"] = round(time.perf_counter() - began, 1)
-    asked.out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_rounded(told), indent=1, allow_nan=False)
     made |= {"texts.json": text + "\n"}
     for name, content in made.items():
-        (asked.out / name).write_text(content, encoding="utf-8")
-    sys.stdout.write(made["texts.md"])
+        (out / name).write_text(content, encoding="utf-8")
+    return made
 
 
 if __name__ == "__main__":

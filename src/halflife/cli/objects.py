@@ -147,8 +147,10 @@ def backtest(  # noqa: PLR0913  (each is an option)
 
 
 @app.command()
-def study(
-    name: Name,
+def study(  # noqa: PLR0913  (each is an option)
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A set source.")
+    ] = None,
     *,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where to put the page and its tables.")
@@ -158,18 +160,43 @@ def study(
         typer.Option(metavar="ATTRIBUTE", help="Categories [default: the most unlike]"),
     ] = None,
     where: Where = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Recorded text databases instead."),
+    ] = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
     """Draw what a set source did and what was forecast, on one page with tables."""
     from halflife.cli import sets, show
+    from halflife.errors import UsageError
     from halflife.study import run
 
+    if (name is None) == (text is None):
+        raise UsageError("name one thing to study: a set source NAME, or --text DIR")
+    if name is None:
+        _study_texts(text or Path(), out, json=json)
+        return
     known: Collection = sets.picked(sets.known(sets.settings(config), name), where)
     with show.progress("studying", run.STEPS, quiet=json) as advance:
         made = run.study(known, out, by=by, advance=advance)
     rows = [{"file": str(path), "about": about} for path, about in made]
     if json:
         show.emit({"source": name, "page": rows[0]["file"], "results": rows})
+    else:
+        show.table(rows)
+
+
+def _study_texts(folder: Path, out: Path, *, json: bool) -> None:
+    """Study how summaries of recorded text databases age, and rules to renew them."""
+    from halflife.bench import texts
+    from halflife.cli import show
+    from halflife.sources.textdb import load
+
+    with show.progress("studying", texts.STEPS, quiet=json) as advance:
+        made = texts.write(load(folder), out, lambda what: advance(1, what))
+    rows = [{"file": str(out / name)} for name in made]
+    if json:
+        show.emit({"source": str(folder), "results": rows})
     else:
         show.table(rows)
