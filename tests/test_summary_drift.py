@@ -267,6 +267,7 @@ def test_the_bench_tells_ageing_lifetimes_and_speed_and_draws(tmp_path):
         "all documents",
         "recent items",
         "query-based sample",
+        "focused probes",
         "even sample",
         "complete, same databases",
     }
