@@ -65,7 +65,9 @@ def climb(
         worse = not after[0] >= value - _NOISE * (1.0 + abs(value))
         if not worse:
             at, (value, slope, bend) = there, after
-        done = length < close
+        # A step that damping made short says nothing: only Newton's own may end it.
+        newton = step if damping == 0 else _step(slope, bend, free, 0.0)
+        done = max(length, float(np.max(np.abs(newton), initial=0.0))) < close
         if done:
             break
         damping = max(4.0 * damping, 0.1) if worse else 0.1 * damping
