@@ -204,9 +204,7 @@ def test_the_share_of_discovery_can_be_set(site, tmp_path, discovery, found):
     config = settings(site, tmp_path, more, requests=24)
     first, second = shares(site, config, 2)
     assert first[0] == pytest.approx(23, abs=1)
-    # What a round cannot spend on pages found, because none are left until the next
-    # answers come, goes to pages known.
-    assert second[0] == pytest.approx(found, abs=4 if discovery else 1)
+    assert second[0] == pytest.approx(found, abs=1)
 
 
 def test_a_plan_says_which_link_led_to_a_page(site, tmp_path):
