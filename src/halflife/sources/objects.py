@@ -18,16 +18,16 @@ from halflife.errors import UsageError
 from halflife.lives import Collection, Lives, Values
 from halflife.sources.parquet import Table, read_table
 
-_LIFE = ("object_id", "spell", "first_seen", "last_seen", "absent_before", "gone_by")
-_VERSION = ("object_id", "spell", "seen_from")
-_SNAPSHOT = ("date", "taken_at", "valid")
-_TIMES = frozenset({*_LIFE[2:], "seen_from", "date", "taken_at"})
+LIFE = ("object_id", "spell", "first_seen", "last_seen", "absent_before", "gone_by")
+VERSION = ("object_id", "spell", "seen_from")
+SNAPSHOT = ("date", "taken_at", "valid")
+_TIMES = frozenset({*LIFE[2:], "seen_from", "date", "taken_at"})
 _MAY_LACK = frozenset({"absent_before", "gone_by", "date", "taken_at"})
 # What the folder says about how the spell was put together is no attribute of the
 # object, and much of it is known only afterwards.
-_BOOKKEEPING = frozenset(
+BOOKKEEPING = frozenset(
     {
-        *_LIFE, "censored", "left_censored", "bulk_start", "bulk_end",
+        *LIFE, "censored", "left_censored", "bulk_start", "bulk_end",
         "n_obs", "gap_filled", "n_versions",
     }
 )  # fmt: skip
@@ -40,24 +40,25 @@ def load_parquet(folder: Path, name: str) -> Collection:
     only the lifetimes carry, as they have it. Raise ``UsageError`` that names the
     file and the column if something is missing.
     """
-    lifetimes = _table(folder / "lifetimes.parquet", _LIFE)
-    versions = _table(folder / "versions.parquet", _VERSION)
-    snapshots = _table(folder / "snapshots.parquet", _SNAPSHOT)
-    row = _rows(lifetimes, versions, folder)
-    seen_from = _days(versions, "seen_from", np.nan)
+    lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
+    versions = checked_table(folder / "versions.parquet", VERSION)
+    snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
+    row = version_rows(lifetimes, versions, folder)
+    seen_from = in_days(versions, "seen_from", np.nan)
     order = np.lexsort((seen_from, row))
     first = np.r_[True, np.diff(row[order]) != 0][: order.size]
     later = order[~first]
     return Collection(
         name=name,
-        looks=_looks(snapshots, lifetimes),
+        looks=looks_of(snapshots, lifetimes),
         lives=_lives(lifetimes, versions, row[order[first]], order[first]),
         changed=row[later],
         changed_at=seen_from[later],
     )
 
 
-def _table(path: Path, needed: Sequence[str]) -> Table:
+def checked_table(path: Path, needed: Sequence[str]) -> Table:
+    """Return a table whose columns are there and hold what they should."""
     table = read_table(path, needed)
     for column in needed:
         _check(path, column, table[column])
@@ -75,7 +76,7 @@ def _check(path: Path, column: str, values: Any) -> None:  # noqa: ANN401  (pyar
         raise UsageError(f"{path}: column {column!r} has {values.null_count} gaps")
 
 
-def _days(table: Table, column: str, missing: float) -> Floats:
+def in_days(table: Table, column: str, missing: float) -> Floats:
     """Return a column of dates or moments in days since the epoch, UTC."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
@@ -91,18 +92,18 @@ def _days(table: Table, column: str, missing: float) -> Floats:
     return np.where(absent, missing, days)
 
 
-def _looks(snapshots: Table, lifetimes: Table) -> Floats:
+def looks_of(snapshots: Table, lifetimes: Table) -> Floats:
     """Return the good looks, on the same grid as the lives."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
     daily = pa.types.is_date(lifetimes.schema.field("first_seen").type)
-    at = _days(snapshots, "date" if daily else "taken_at", np.nan)
+    at = in_days(snapshots, "date" if daily else "taken_at", np.nan)
     valid: Bools = snapshots["valid"].to_numpy().astype(np.bool_)
     looks: Floats = np.unique(at[valid & np.isfinite(at)])
     return looks
 
 
-def _rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
+def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
     """Return the row of the life that each version belongs to."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
@@ -136,7 +137,7 @@ def _key_type(lifetimes: Table) -> Any:  # noqa: ANN401  (a pyarrow type)
 def _lives(lifetimes: Table, versions: Table, row: Ints, first: Ints) -> Lives:
     attributes: dict[str, Values] = {}
     for column in lifetimes.column_names:
-        if column in _BOOKKEEPING:
+        if column in BOOKKEEPING:
             continue
         values = lifetimes[column].to_numpy()
         if column in versions.column_names:
@@ -146,9 +147,9 @@ def _lives(lifetimes: Table, versions: Table, row: Ints, first: Ints) -> Lives:
         attributes[column] = values
     return Lives(
         keys=tuple(str(key) for key in lifetimes["object_id"].to_pylist()),
-        absent_before=_days(lifetimes, "absent_before", -np.inf),
-        first_seen=_days(lifetimes, "first_seen", np.nan),
-        last_seen=_days(lifetimes, "last_seen", np.nan),
-        gone_by=_days(lifetimes, "gone_by", np.inf),
+        absent_before=in_days(lifetimes, "absent_before", -np.inf),
+        first_seen=in_days(lifetimes, "first_seen", np.nan),
+        last_seen=in_days(lifetimes, "last_seen", np.nan),
+        gone_by=in_days(lifetimes, "gone_by", np.inf),
         attributes=attributes,
     )

@@ -1,0 +1,1 @@
+"""What to ask a source that only answers queries."""

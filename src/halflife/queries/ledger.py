@@ -1,0 +1,104 @@
+"""A form that is asked on account: every request is counted, every record kept."""
+
+from collections.abc import Iterator
+from math import inf
+from typing import TYPE_CHECKING
+
+from halflife.errors import BudgetSpent
+from halflife.forms import Form, Found, Interface, Query
+
+if TYPE_CHECKING:
+    from halflife.register import Attributes
+
+
+class Ledger:
+    """A form, and all that it was asked and has shown.
+
+    Whatever asks through a ledger may be cut short by ``BudgetSpent``: what was
+    learned until then is in the ledger.
+
+    Args:
+        form: The form.
+        most: Requests that may be sent; no limit if None.
+
+    Attributes:
+        requests: Requests sent so far, probes included.
+        returned: Records returned so far, those that came before included.
+        seen: Every record that was shown, by key, as last shown.
+        totals: The number of hits that the form reported, by query.
+        finished: The queries of which all reachable results were read.
+        asked: The queries of which a page was asked for, in order, each once.
+
+    """
+
+    def __init__(self, form: Form, most: int | None = None) -> None:
+        self.requests = 0
+        self.returned = 0
+        self.seen: dict[str, Attributes] = {}
+        self.totals: dict[Query, int | None] = {}
+        self.finished: set[Query] = set()
+        self.asked: dict[Query, None] = {}
+        self._form = form
+        self._most = most
+        self._first: dict[Query, Found] = {}
+
+    @property
+    def interface(self) -> Interface:
+        """What the form can do, as far as it is known."""
+        return self._form.interface
+
+    @property
+    def left(self) -> int | None:
+        """Requests that may still be sent; None if there is no limit."""
+        return None if self._most is None else self._most - self.requests
+
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+        """Ask for a page of results and write it down."""
+        self._check()
+        found = self._form.ask(query, page, newest=newest)
+        self._note(found)
+        self.asked.setdefault(query)
+        if not page and not newest:
+            self._first[query] = found
+            self.totals[query] = found.total
+            if not found.more:
+                self.finished.add(query)
+        return found
+
+    def fetch(self, key: str) -> Found:
+        """Ask for the record of a key and write it down."""
+        self._check()
+        found = self._form.fetch(key)
+        self._note(found)
+        return found
+
+    def first(self, query: Query) -> Found:
+        """Return the first page of a query, which is asked for only once."""
+        known = self._first.get(query)
+        return known if known is not None else self.ask(query)
+
+    def pages(self, query: Query, most: int | None = None) -> Iterator[Found]:
+        """Return the pages of a query one after the other, each asked for as it comes.
+
+        A first page that is known is not asked for again.
+        """
+        cap = self.interface.cap
+        reachable = inf if cap is None else self.interface.pages(cap)
+        limit = reachable if most is None else min(reachable, most)
+        number, found = 0, self.first(query)
+        yield found
+        while found.more and number + 1 < limit:
+            number += 1
+            found = self.ask(query, number)
+            yield found
+        if not found.more or number + 1 >= reachable:
+            self.finished.add(query)
+
+    def _check(self) -> None:
+        if self._most is not None and self.requests >= self._most:
+            raise BudgetSpent(f"all {self._most} requests are spent")
+
+    def _note(self, found: Found) -> None:
+        self.requests += found.requests
+        self.returned += len(found.records)
+        self.seen.update(found.records)
