@@ -45,8 +45,7 @@ class Worth:
 
     def at(self, requests: float | Floats) -> Floats:
         """Return the mean quality at so many requests a day; between points a line."""
-        found: Floats = np.interp(requests, self.requests, self.quality)
-        return found
+        return np.asarray(np.interp(requests, self.requests, self.quality))
 
     def needed(self, level: float, *, sure: bool = False) -> float:
         """Return the requests a day that keep the mean quality at a level.
@@ -66,7 +65,7 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What could be done next, one row an offer; of the rows of a source the best first.
+    """What could be done next, one row an offer.
 
     Attributes:
         sources: The names of the sources.
