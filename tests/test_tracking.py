@@ -265,3 +265,26 @@ def test_a_collection_and_its_register_say_the_same(matrix):
 )
 def test_columns_have_the_kind_of_their_values(values, kind):
     assert columns([{"v": v} for v in values])["v"].dtype.kind == kind
+
+
+def test_what_a_query_read_to_its_end_lacks_is_struck_and_nothing_else():
+    tracker = tracked("abc")
+    for at in (1.0, 2.0):
+        seen = Listing(at, {"a": {}}, complete=False, absent=frozenset("b"))
+        held, gone, _ = tracker.losses(seen)
+        change = tracker.take(seen)
+        if at == 1.0:
+            assert (held, gone) == (2, 1)  # of c nothing is said
+            assert (change.missing, change.gone) == (1, 0)
+    assert (change.missing, change.gone) == (0, 1)
+    assert set(tracker.held) == {"a", "c"}
+    ends = {s.key: s.gone_by for s in tracker.register().spells}
+    assert ends == {"a": INF, "b": 1.0, "c": INF}
+
+
+def test_an_object_that_is_listed_after_all_is_not_absent():
+    tracker = tracked("ab")
+    both = Listing(1.0, {"a": {}}, complete=False, absent=frozenset("ax"))
+    change = tracker.take(both)
+    assert (change.missing, change.gone) == (0, 0)
+    assert set(tracker.held) == {"a", "b"}

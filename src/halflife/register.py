@@ -27,6 +27,8 @@ class Listing:
         records: The objects that were there, with their attributes.
         complete: Whether it lists everything there was.
         note: Anything worth telling about it.
+        absent: Objects that are not there though not everything was listed: a query
+            that they would answer was read to its end.
 
     """
 
@@ -34,6 +36,7 @@ class Listing:
     records: Mapping[str, Attributes]
     complete: bool = True
     note: str = ""
+    absent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

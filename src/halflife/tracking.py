@@ -4,9 +4,9 @@ A listing that is complete says of every object it lacks that it is missing. Onc
 is not enough: pagers slip and servers stumble, so a life ends when a second
 complete listing, some time later, lacks the object as well; it then ended by the
 first. A listing that is not complete shows what is there and says nothing of the
-rest. When nearly all objects of one group (a company, a dealer) are missing at
-once while the others stay, the group was not seen: its objects are neither there
-nor gone until it returns.
+rest, but for the objects that it says are absent. When nearly all objects of one
+group (a company, a dealer) are missing at once while the others stay, the group was
+not seen: its objects are neither there nor gone until it returns.
 """
 
 from bisect import bisect_right
@@ -134,7 +134,7 @@ class Tracker:
         out = self.outages(listing)
         for key, attributes in records.items():
             self._see(key, attributes, at)
-        missing, gone = self._miss(listing, out) if listing.complete else (0, 0)
+        missing, gone = self._miss(listing, out)
         if listing.complete:
             latest = self._looks[-1] if self._looks else -NEVER
             known = self._unobserved
@@ -179,11 +179,15 @@ class Tracker:
     def losses(self, listing: Listing) -> tuple[int, int, float]:
         """Return how many objects are held, how many of them it lacks, and the gap.
 
-        Groups that it did not see are left out of the count; the gap is the time
-        since the last complete look, in days.
+        Groups that it did not see are left out of the count, and so are objects of
+        which a listing that is not complete says nothing; the gap is the time since
+        the last complete look, in days.
         """
         out = set(self.outages(listing))
         held = [k for k, r in self.held.items() if self._group_of(r) not in out]
+        if not listing.complete:
+            told = listing.absent | listing.records.keys()
+            held = [key for key in held if key in told]
         gone = sum(key not in listing.records for key in held)
         gap = listing.at - self._looks[-1] if self._looks else 0.0
         return len(held), gone, gap
@@ -241,9 +245,11 @@ class Tracker:
         return spell
 
     def _miss(self, listing: Listing, out: Iterable[str]) -> tuple[int, int]:
-        """Strike what a complete listing lacks; return first and second strikes."""
+        """Strike what a listing says is absent; return first and second strikes."""
         first, second, hidden = 0, 0, set(out)
-        for key in [k for k in self._running if k not in listing.records]:
+        told = self._running if listing.complete else listing.absent
+        lacked = set(told) - listing.records.keys()
+        for key in [k for k in self._running if k in lacked]:
             spell = self._running[key]
             if self._group_of(self._current[key]) in hidden:
                 continue

@@ -188,6 +188,12 @@ def test_an_answer_can_wait_for_a_decision(store, run):
     assert store.collection("cars").looks.tolist() == [0.0, 1.0, 2.0]
 
 
+def test_an_answer_that_waits_keeps_what_it_says_is_absent(store, run):
+    part = Listing(3.0, {"a": {}}, complete=False, absent=frozenset({"b", "c"}))
+    store.stage(run, "cars", part, "too many gone")
+    assert store.staged()[0].listing == part
+
+
 def test_a_later_look_overtakes_an_answer_that_waits(store, run):
     store.stage(run, "cars", Listing(0.0, {}), "first")
     store.stage(run, "cars", Listing(1.0, {}), "second")

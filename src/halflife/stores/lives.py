@@ -227,7 +227,8 @@ def stage(
     """Put an answer aside until somebody decides; it replaces an earlier one."""
     source = source_id(db, name)
     db.execute("DELETE FROM staged WHERE source = ?", (source,))
-    body = json.dumps([listing.complete, listing.note, dict(listing.records)])
+    told = [listing.complete, listing.note, dict(listing.records)]
+    body = json.dumps([*told, sorted(listing.absent)])
     packed = zlib.compress(body.encode())
     db.execute(
         "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
@@ -243,8 +244,10 @@ def staged(db: sqlite3.Connection) -> list[Staged]:
     )
     found = []
     for run, name, at, why, packed in db.execute(query):
-        complete, note, records = json.loads(zlib.decompress(packed))
-        found.append(Staged(run, name, Listing(at, records, complete, note), why))
+        complete, note, records, *rest = json.loads(zlib.decompress(packed))
+        absent = frozenset(rest[0] if rest else ())
+        listing = Listing(at, records, complete, note, absent)
+        found.append(Staged(run, name, listing, why))
     return found
 
 
