@@ -136,8 +136,17 @@ def test_an_item_is_explained(synced, asked, told, site):
     )
     assert same[1]["key"] == answer["key"]
     _, out, _ = told("explain", "/docs/0000.html")
-    for words in ("changes", "95 % between", "weight 1", "the price is", "due"):
+    for words in ("changes", "95 % between", "weight 1", "price of a request", "due"):
         assert words in out
+
+
+def test_an_explanation_names_the_alternatives(synced, asked):
+    plan = asked("plan", "--top", 3)[1]["results"]
+    said = asked("explain", plan[1]["item"])[1]
+    assert said["rank"] < said["of"]
+    assert sum(said["parts"].values()) == pytest.approx(said["gain"], rel=1e-6)
+    before, after = said["alternatives"]
+    assert before["gain"] >= said["gain"] >= after["gain"]
 
 
 def test_an_unclear_item_is_asked_back(synced, fails):

@@ -128,7 +128,7 @@ def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> Non
     """Say why an item is, or is not, looked at now."""
     from halflife.cli import show
     from halflife.cli.answers import find_row
-    from halflife.cli.terms import terms
+    from halflife.cli.terms import rule_of, terms
     from halflife.config import Config
     from halflife.live import wiring
 
@@ -136,7 +136,8 @@ def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> Non
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, settings.source)
     row = find_row(seen.evidence, item)
-    said = terms(seen.view, row, settings.policy.objective, settings.budget.pace)
+    rule = rule_of(seen.policy, settings.policy.objective)
+    said = terms(seen.view, row, rule, settings.budget.pace)
     if json:
         show.emit(said.row(seen.now))
         return

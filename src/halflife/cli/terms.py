@@ -1,14 +1,18 @@
 """Why an item is, or is not, looked at now: the terms of the gain, in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from halflife import special
 from halflife.allocation import Objective, allocate, index
+from halflife.arrays import Floats
 from halflife.cli.show import date, figure, span
 from halflife.models.poisson import Exponential, GammaSurvival
+from halflife.policies.champion import Bold
+from halflife.policies.discovery import Discovering
+from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.view import Survival, View
 
 LATEST = 3650.0  # days; what would be due later than this is never due
@@ -26,9 +30,16 @@ class Terms:
         looks: Good looks so far.
         changes: How many of them found a change.
         age: Days since the last good look; ``inf`` if there was none.
+        exposure: The same in days at the usual pace: more than the age where hints or
+            neighbours tell of a busy time.
         rate: Believed changes a day: mean, low, high.
         stale: The chance that it has changed since we looked.
         gain: What a look would buy now, per request.
+        parts: What the gain is made of, by name.
+        rank: How many items a look buys more at.
+        beside: The items right before and after it in that order, and what a look
+            at each would buy.
+        of: How many items there are.
         price: What the last request of the budget buys in the long run.
         due: Days until the gain reaches the price; ``inf`` if it never does.
 
@@ -40,9 +51,14 @@ class Terms:
     looks: int
     changes: int
     age: float
+    exposure: float
     rate: tuple[float, float, float]
     stale: float
     gain: float
+    parts: Mapping[str, float]
+    rank: int
+    beside: tuple[tuple[str, float], ...]
+    of: int
     price: float
     due: float
 
@@ -57,9 +73,14 @@ class Terms:
             "changes": self.changes,
             "last_seen": date(now - self.age) if held else None,
             "age_days": self.age,
+            "exposure_days": self.exposure,
             "rate_per_day": figure(*self.rate),
             "stale": self.stale,
             "gain": self.gain,
+            "parts": dict(self.parts),
+            "rank": self.rank,
+            "of": self.of,
+            "alternatives": [{"item": k, "gain": gain} for k, gain in self.beside],
             "price": self.price,
             "due": date(now + self.due),
             "due_days": self.due,
@@ -86,10 +107,27 @@ class Terms:
             f"changes {mean:.3g} times a day, 95 % between {low:.2g} and {high:.2g}",
             f"  (from {self.rate_from})",
             f"{self.stale:.0%} likely to have changed since",
+            *self._busy(),
             f"weight {self.weight:g}, {self.cost:g} request(s) a look",
-            f"a look now would buy {self.gain:.3g}; the price is {self.price:.3g}",
+            f"a look now would buy {self.gain:.3g}{self._made_of()}",
+            f"the price of a request is {self.price:.3g}",
+            f"{self.rank} of {self.of} items would buy more",
+            *(f"  beside it: {key}, {gain:.3g}" for key, gain in self.beside),
             self._verdict(),
         ]
+
+    def _busy(self) -> list[str]:
+        """Say what hints and neighbours make of the time since the last look."""
+        if not self.looks or self.exposure < 1.01 * self.age:
+            return []
+        usual = span(self.exposure)
+        return [f"hints and neighbours tell of busy days: they count as {usual}"]
+
+    def _made_of(self) -> str:
+        if len(self.parts) < 2:
+            return ""
+        said = ", ".join(f"{value:.3g} {name}" for name, value in self.parts.items())
+        return f" ({said})"
 
     def _verdict(self) -> str:
         if self.due == 0:
@@ -99,35 +137,71 @@ class Terms:
         return f"so it will be due in {span(self.due)}"
 
 
-def terms(view: View, row: int, objective: Objective, pace: float) -> Terms:
+def terms(view: View, row: int, rule: Index, pace: float) -> Terms:
     """Return what decides about the item in this row of the view.
 
     ``pace`` is the budget in requests a day; the price of a request is that of the
     best fixed schedule under the rates believed now.
     """
     weight, cost = float(view.weight[row]), float(view.cost[row])
-    age, survival = float(view.age[row]), _one(view, row)
-    lived = float(view.exposure[row])
+    survival, lived = _one(view, row), float(view.exposure[row])
+    gains, losses = rule.gain(view), _losses(rule)
     price = allocate(
-        view.rate, pace, weight=view.weight, cost=view.cost, objective=objective
+        view.rate, pace, weight=view.weight, cost=view.cost, objective=rule.objective
     ).price
 
-    def gain(at: float) -> float:
-        return weight * float(index(survival, np.array([at]), objective)[0]) / cost
+    def part(loss: Objective, share: float, at: float) -> float:
+        bought = float(index(survival, np.array([at]), loss)[0])
+        return weight * share * bought / cost
 
+    def gain(at: float) -> float:
+        return sum(part(loss, share, at) for loss, share in losses.values())
+
+    age = lived if np.isfinite(lived) else NEVER_SEEN_DAYS
     return Terms(
         key=view.keys[row],
         weight=weight,
         cost=cost,
         looks=int(view.looks[row]),
         changes=int(view.changes[row]),
-        age=age,
+        age=float(view.age[row]),
+        exposure=lived,
         rate=_rate(view, row),
         stale=1.0 - float(survival.alive(np.array([lived]))[0]),
-        gain=gain(lived),
+        gain=float(gains[row]),
+        parts={name: part(*which, age) for name, which in losses.items()},
+        rank=int(np.count_nonzero(gains > gains[row])),
+        beside=_beside(view, gains, row),
+        of=len(view),
         price=price,
         due=_wait(gain, lived, price) if np.isfinite(lived) else 0.0,
     )
+
+
+def rule_of(policy: object, objective: Objective) -> Index:
+    """Return the index that a policy goes by; the plain one if it goes by none."""
+    if isinstance(policy, Discovering):
+        policy = policy.policy
+    return policy if isinstance(policy, Index) else Index(objective)
+
+
+def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
+    """Return the losses that a rule keeps low, and their shares."""
+    losses: dict[str, tuple[Objective, float]] = {"gain": (rule.objective, 1.0)}
+    if isinstance(rule, Bold) and rule.patience:
+        losses = {
+            f"for {rule.objective}": (rule.objective, 1.0),
+            "so that nothing waits for ever": ("harmonic", rule.patience),
+        }
+    return losses
+
+
+def _beside(view: View, gains: Floats, row: int) -> tuple[tuple[str, float], ...]:
+    """Return the items right before and after one, by what a look at each buys."""
+    order = np.argsort(-gains, kind="stable")
+    place = int(np.flatnonzero(order == row)[0])
+    near = [order[i] for i in (place - 1, place + 1) if 0 <= i < order.size]
+    return tuple((view.keys[i], float(gains[i])) for i in near)
 
 
 def _one(view: View, row: int) -> Survival:
