@@ -1,0 +1,240 @@
+"""Targets of quality: what they say, what they cost, and what to give up.
+
+recall >= 0.9                          the mean over time is at least that
+recall >= 0.9 with confidence 0.95     so it is at 95 % of all moments
+age p95 <= 6 h                         at 95 % of all moments the last look at any
+                                       part of the source is at most 6 hours ago
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+import numpy as np
+
+from halflife.worth import Worth
+
+MEASURES = ("freshness", "recall", "content", "summary")
+_UNITS = {
+    "s": 1 / 86400,
+    "min": 1 / 1440,
+    "h": 1 / 24,
+    "d": 1.0,
+    "day": 1.0,
+    "days": 1.0,
+    "w": 7.0,
+}
+_NUMBER = r"(\d*\.?\d+)\s*(%?)"
+_LEVEL = re.compile(
+    rf"(?P<measure>\w+)\s*>=\s*{_NUMBER}(?:\s+with\s+confidence\s+{_NUMBER})?"
+)
+_AGE = re.compile(r"age\s+p(\d+(?:\.\d+)?)\s*<=\s*(\d*\.?\d+)\s*(\w+)")
+_SAMPLE = "write 'recall >= 0.9 with confidence 0.95' or 'age p95 <= 6 h'"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be kept of a source.
+
+    Attributes:
+        measure: ``age``, or one of ``MEASURES``.
+        level: The least quality; of an age, the most days.
+        confidence: The share of moments at which it must hold; None: on average.
+
+    """
+
+    measure: str
+    level: float
+    confidence: float | None = None
+
+    def __str__(self) -> str:
+        if self.measure == "age":
+            return f"age p{100 * (self.confidence or 0):g} <= {24 * self.level:.3g} h"
+        sure = f" with confidence {self.confidence:g}" if self.confidence else ""
+        return f"{self.measure} >= {self.level:.4g}{sure}"
+
+    @property
+    def interval(self) -> float:
+        """The longest interval between looks that keeps an age, in days.
+
+        Between looks evenly T apart the age is spread evenly over 0..T, so that
+        its quantile p is p T.
+        """
+        return self.level / (self.confidence or 1.0) if self.measure == "age" else inf
+
+
+def parse(text: str) -> Target:
+    """Return the target that a text names; raise ``ValueError``.
+
+    >>> parse("recall >= 90 % with confidence 0.95")
+    Target(measure='recall', level=0.9, confidence=0.95)
+    >>> parse("age p95 <= 6 h").interval * 24 * 0.95
+    6.0
+    """
+    words = text.strip().lower()
+    if (found := _AGE.fullmatch(words)) and found[3] in _UNITS:
+        share = _share(found[1], "%")
+        return Target("age", float(found[2]) * _UNITS[found[3]], share)
+    found = _LEVEL.fullmatch(words)
+    if not found or found["measure"] not in MEASURES:
+        raise ValueError(f"{text!r} is not a target; {_SAMPLE}")
+    sure = _share(found[4], found[5]) if found[4] else None
+    return Target(found["measure"], _share(found[2], found[3]), sure)
+
+
+def _share(number: str, percent: str) -> float:
+    share = float(number) / (100.0 if percent else 1.0)
+    if not 0 < share < 1:
+        raise ValueError(f"{number}{percent} is not between 0 and 1; {_SAMPLE}")
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A target of a source, with what is known of the source.
+
+    Attributes:
+        source: Its name.
+        target: What is to be kept.
+        worth: What requests buy there, its bounds at the target's confidence; None
+            if that is not known yet.
+        whole: Requests that one look at all of it takes.
+        most: Requests a day that it takes at most.
+
+    """
+
+    source: str
+    target: Target
+    worth: Worth | None
+    whole: float
+    most: float = inf
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be said what the target costs."""
+        return self.target.measure == "age" or self.worth is not None
+
+    def requests(self) -> float:
+        """Return the requests a day that keep the target; ``inf`` if none do."""
+        if self.target.measure == "age":
+            needed = self.whole / self.target.interval
+        else:
+            assert self.worth is not None
+            sure = self.target.confidence is not None
+            needed = self.worth.needed(self.target.level, sure=sure)
+        return needed if needed <= self.most else inf
+
+    def kept_by(self, requests: float) -> Target:
+        """Return the strictest target of the same kind that so many keep."""
+        if self.target.measure == "age":
+            per = (self.target.confidence or 1.0) * self.whole
+            level = per / requests if requests > 0 else inf
+            return replace(self.target, level=max(level, self.target.level))
+        assert self.worth is not None
+        sure = self.target.confidence is not None
+        kept = np.maximum.accumulate(self.worth.low if sure else self.worth.quality)
+        level = float(np.interp(requests, self.worth.requests, kept))
+        return replace(self.target, level=min(level, self.target.level))
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A target lowered as far as it has to be.
+
+    Attributes:
+        source: Of which source.
+        target: The target as it was asked for.
+        to: What can be kept instead.
+        share: By how much of itself it is lowered: an age of 6 h that becomes 8 h
+            by a quarter, a recall of 0.9 that becomes 0.81 by a tenth.
+
+    """
+
+    source: str
+    target: Target
+    to: Target
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What targets cost, in requests a day.
+
+    Attributes:
+        needs: The targets, in the order in which they were given.
+        requests: What each needs by itself; ``inf`` if it cannot be kept, nan if
+            that is not known yet.
+        total: What all that can be kept need together; a source's targets share
+            its requests.
+        missing: Requests a day that the budget lacks for them.
+        unreachable: Targets that no number of requests keeps, with what is kept
+            at best.
+        relaxed: The one target that is lowered least, by its own share, so that all
+            the others fit; None if nothing is missing, or lowering one alone is not
+            enough.
+
+    """
+
+    needs: tuple[Need, ...]
+    requests: tuple[float, ...]
+    total: float
+    missing: float
+    unreachable: tuple[Relaxed, ...]
+    relaxed: Relaxed | None
+
+    @property
+    def covered(self) -> bool:
+        """Whether the budget keeps every target whose cost is known."""
+        return self.missing <= 0 and not self.unreachable
+
+
+def bill(needs: Sequence[Need], budget: float) -> Bill:
+    """Return the least requests a day that keep all targets at once.
+
+    Sources do not share requests, so the least is the sum over sources of the most
+    that any of its targets needs.
+    """
+    asked = tuple(n.requests() if n.known else float("nan") for n in needs)
+    by_source: dict[str, list[float]] = {}
+    for need, one in zip(needs, asked, strict=True):
+        if isfinite(one):
+            by_source.setdefault(need.source, []).append(one)
+    total = sum(max(each) for each in by_source.values())
+    missing = max(total - budget, 0.0)
+    lost = tuple(
+        _relaxed(need, need.kept_by(min(need.most, _end(need))))
+        for need, one in zip(needs, asked, strict=True)
+        if one == inf
+    )
+    options = [
+        found
+        for need, one in zip(needs, asked, strict=True)
+        if missing > 0 and isfinite(one)
+        for found in _lowered(need, one, by_source[need.source], missing)
+    ]
+    best = min(options, key=lambda r: (r.share, r.source), default=None)
+    return Bill(tuple(needs), asked, total, missing, lost, best)
+
+
+def _end(need: Need) -> float:
+    """Return the most requests a day of which anything is known."""
+    return inf if need.worth is None else float(need.worth.requests[-1])
+
+
+def _lowered(
+    need: Need, asked: float, of_source: Sequence[float], missing: float
+) -> list[Relaxed]:
+    """Return the target lowered so that so much is saved, if it can be."""
+    others = sorted(of_source)[:-1] if asked == max(of_source) else of_source
+    saved = asked - max(others, default=0.0)
+    if saved < missing:
+        return []
+    to = need.kept_by(asked - missing)
+    return [_relaxed(need, to)] if isfinite(to.level) else []
+
+
+def _relaxed(need: Need, to: Target) -> Relaxed:
+    old, new = need.target.level, to.level
+    share = 1.0 - (old / new if need.target.measure == "age" else new / old)
+    return Relaxed(need.source, need.target, to, share)
