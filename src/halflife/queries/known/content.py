@@ -1,0 +1,325 @@
+"""How far known tuples are from what their source says now.
+
+Yang, Wang, Lim and Wang, "Optimizing Content Freshness of Relations Extracted From
+the Web Using Keyword Search", SIGMOD 2010, call
+
+    F(L; t) = (1 / |L|) sum(w(r) F(r; t))                               (Eq. 1 and 3)
+
+the content *freshness* of a copy L. It is 0 for a perfect copy and grows as the copy
+goes off, so here it is called what it is: content **staleness**.
+
+F(r; t) is a dissimilarity of two versions of a tuple when both are known (a
+``Measure``), and its expectation under a model of updates when they are not (a
+``Growth``).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halflife import special
+from halflife.allocation import index
+from halflife.arrays import Floats
+from halflife.errors import UsageError
+from halflife.forms import words_in
+from halflife.metrics.intervals import Interval
+from halflife.register import Attributes, Scalar
+from halflife.view import Survival
+
+Differ: TypeAlias = Callable[[Attributes, Attributes], float]
+Weigh: TypeAlias = Callable[[Attributes], float]
+Kind: TypeAlias = Literal["ages", "amount", "changed"]
+
+
+class Growth(Protocol):
+    """How the staleness of tuples grows with the time since each was seen.
+
+    Row ``i`` of every array is tuple ``i``; times are days since it was seen.
+    """
+
+    def mean(self, t: Floats) -> Floats:
+        """Return D(t), the expected staleness."""
+        ...
+
+    def variance(self, t: Floats) -> Floats:
+        """Return the variance of the staleness."""
+        ...
+
+    def worth(self, t: Floats) -> Floats:
+        """Return what a look buys: U(t) = t D(t) - integral of D over 0..t."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Counters that go up by one every ``days`` days (section 3.1): D(t) = t / days.
+
+    >>> Steady(np.array([4.0])).mean(np.array([10.0]))
+    array([2.5])
+    """
+
+    days: Floats
+
+    def mean(self, t: Floats) -> Floats:
+        """Return t / days."""
+        return t / self.days
+
+    def variance(self, t: Floats) -> Floats:
+        """Return 0: nothing is left to chance."""
+        return np.zeros(np.broadcast_shapes(np.shape(t), np.shape(self.days)))
+
+    def worth(self, t: Floats) -> Floats:
+        """Return t**2 / (2 days)."""
+        return t**2 / (2.0 * self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The number of updates missed, of tuples that are updated at random moments.
+
+    D(t) = rate t with variance size rate t + doubt t**2, where ``doubt`` is the
+    variance of what is believed of the rate and ``size`` that of one step.
+
+    >>> Counted(np.array([3.0])).variance(np.array([2.0]))
+    array([6.])
+    """
+
+    rate: Floats
+    doubt: Floats | float = 0.0
+    size: float = 1.0
+
+    def mean(self, t: Floats) -> Floats:
+        """Return rate t."""
+        return self.rate * t
+
+    def variance(self, t: Floats) -> Floats:
+        """Return size rate t + doubt t**2."""
+        return self.size * self.rate * t + self.doubt * t**2
+
+    def worth(self, t: Floats) -> Floats:
+        """Return rate t**2 / 2."""
+        return self.rate * t**2 / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """The ages of the updates missed, summed: F = sum(t - t_i) (section 4.2).
+
+    D(t) = rate t**2 / 2 with variance rate t**3 / 3 + doubt t**4 / 4. Both follow from
+    Campbell's theorem and are exact: the densities of the k-th update add up to the
+    rate at every moment, so nothing has to be taken off for their order, and the
+    paper's bounds are not needed.
+
+    >>> Ages(np.array([3.0])).mean(np.array([2.0]))
+    array([6.])
+    """
+
+    rate: Floats
+    doubt: Floats | float = 0.0
+
+    def mean(self, t: Floats) -> Floats:
+        """Return rate t**2 / 2."""
+        return self.rate * t**2 / 2.0
+
+    def variance(self, t: Floats) -> Floats:
+        """Return rate t**3 / 3 + doubt t**4 / 4."""
+        return self.rate * t**3 / 3.0 + self.doubt * t**4 / 4.0
+
+    def worth(self, t: Floats) -> Floats:
+        """Return rate t**3 / 3."""
+        return self.rate * t**3 / 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Whether a tuple was updated at all: D(t) = 1 - S(t)."""
+
+    survival: Survival
+
+    def mean(self, t: Floats) -> Floats:
+        """Return 1 - S(t)."""
+        return 1.0 - self.survival.alive(t)
+
+    def variance(self, t: Floats) -> Floats:
+        """Return S(t) (1 - S(t))."""
+        alive = self.survival.alive(t)
+        return alive * (1.0 - alive)
+
+    def worth(self, t: Floats) -> Floats:
+        """Return the integral of S over 0..t, less t S(t)."""
+        return index(self.survival, t, "freshness")
+
+
+def summed_ages(updates: ArrayLike, synced: float, at: float) -> float:
+    """Return F(e; t): the ages at ``at`` of all updates since ``synced``, summed.
+
+    Updates at 5, 6 and 7 make 1, 3 and 6 at the moments 6, 7 and 8 (Table 2; an
+    update at the very moment has age 0).
+
+    >>> [summed_ages([1.0, 5.0, 6.0, 7.0], 4.0, at) for at in (6.0, 7.0, 8.0)]
+    [1.0, 3.0, 6.0]
+    """
+    when = np.asarray(updates, dtype=np.float64)
+    missed = when[(when > synced) & (when <= at)]
+    return float(np.sum(at - missed))
+
+
+def staleness(stale: ArrayLike, weight: ArrayLike = 1.0) -> float:
+    """Return F(L; t) of tuples with these dissimilarities (Eq. 1); 0 for none.
+
+    >>> staleness([0.0, 3.0], [1.0, 2.0])
+    3.0
+    """
+    each = np.asarray(stale, dtype=np.float64)
+    heavy = np.asarray(weight, dtype=np.float64)
+    return float(np.mean(each * heavy)) if each.size else 0.0
+
+
+def expected_staleness(
+    growth: Growth, t: Floats, weight: Floats, *, confidence: float = 0.95
+) -> Interval:
+    """Return E F(L; t) and the bounds between which F(L; t) lies.
+
+    Tuples are taken as independent, so Var F = sum(w**2 Var F(r; t)) / |L|**2, and
+    their sum as normal; F is never below 0.
+    """
+    if not t.size:
+        return Interval(0.0, 0.0, 0.0)
+    mean = staleness(growth.mean(t), weight)
+    spread = float(np.sqrt(np.sum(weight**2 * growth.variance(t)))) / t.size
+    far = float(special.ndtri(0.5 + confidence / 2.0)) * spread
+    return Interval(mean, max(mean - far, 0.0), mean + far)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A dissimilarity of two versions of a tuple, and how it grows.
+
+    Attributes:
+        name: What it is called.
+        differ: Returns the dissimilarity of what is held and what is there.
+        kind: ``amount``, it grows in line; ``changed``, it is 0 or 1; ``ages``, the
+            amounts are updates whose ages are summed.
+
+    """
+
+    name: str
+    differ: Differ
+    kind: Kind = "amount"
+
+
+def measure(said: str, columns: Sequence[str] = ()) -> Measure:
+    """Return a dissimilarity by what it is called.
+
+    ``stars``             the difference of a numeric column
+    ``relative:stars``    the same, over the larger of the two
+    ``changed``           1 if any attribute differs; ``changed:price,mode`` if these do
+    ``words:title``       the share of words that only one of the two texts has
+    ``module:function``   any function of two records that returns a number
+
+    Columns are looked for among ``columns`` where these are given.
+
+    >>> measure("stars").differ({"stars": 3}, {"stars": 10})
+    7.0
+    """
+    kind, colon, rest = said.partition(":")
+    if not colon and said != "changed":
+        kind, rest = "absolute", said
+    if kind not in _MEASURES:
+        return Measure(said, cast("Differ", _imported(said)))
+    names = tuple(name for name in rest.split(",") if name)
+    _check(names, columns)
+    found = _MEASURES[kind](names)
+    return Measure(said, found, "changed" if kind == "changed" else "amount")
+
+
+def weigher(said: str | None, columns: Sequence[str] = ()) -> Weigh:
+    """Return a weight by a column's name, as ``module:function``, or 1 for all.
+
+    >>> weigher("stars")({"stars": 12}), weigher(None)({})
+    (12.0, 1.0)
+    """
+    if said is None:
+        return lambda _: 1.0
+    if ":" in said:
+        return cast("Weigh", _imported(said))
+    _check((said,), columns)
+    return lambda record: max(number(record.get(said)), 0.0)
+
+
+def number(value: Scalar) -> float:
+    """Return a value as a number; 0 for what is none.
+
+    >>> number("2.5"), number(None), number("n/a")
+    (2.5, 0.0, 0.0)
+    """
+    try:
+        found = float(value) if value is not None else 0.0
+    except ValueError:
+        return 0.0
+    return found if np.isfinite(found) else 0.0
+
+
+def _absolute(names: tuple[str, ...]) -> Differ:
+    return lambda held, there: float(
+        sum(abs(number(there.get(n)) - number(held.get(n))) for n in names)
+    )
+
+
+def _relative(names: tuple[str, ...]) -> Differ:
+    def one(held: float, there: float) -> float:
+        largest = max(abs(held), abs(there))
+        return abs(there - held) / largest if largest else 0.0
+
+    return lambda held, there: float(
+        sum(one(number(held.get(n)), number(there.get(n))) for n in names)
+    )
+
+
+def _changed(names: tuple[str, ...]) -> Differ:
+    if not names:
+        return lambda held, there: float(dict(held) != dict(there))
+    return lambda held, there: float(any(held.get(n) != there.get(n) for n in names))
+
+
+def _words(names: tuple[str, ...]) -> Differ:
+    def words(record: Attributes) -> set[str]:
+        return {w for n in names for w in words_in(str(record.get(n) or ""))}
+
+    def differ(held: Attributes, there: Attributes) -> float:
+        one, two = words(held), words(there)
+        return len(one ^ two) / max(len(one | two), 1)
+
+    return differ
+
+
+_MEASURES: dict[str, Callable[[tuple[str, ...]], Differ]] = {
+    "absolute": _absolute,
+    "relative": _relative,
+    "changed": _changed,
+    "words": _words,
+}
+
+
+def _check(names: tuple[str, ...], columns: Sequence[str]) -> None:
+    for name in names:
+        if columns and name not in columns:
+            raise UsageError(
+                f"there is no column {name!r}; there is {', '.join(columns)}"
+            )
+
+
+def _imported(said: str) -> Callable[..., float]:
+    module, _, name = said.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"{said!r} is neither one of {', '.join(_MEASURES)} nor a function that "
+            f"can be imported: {error}"
+        ) from error
+    return cast("Callable[..., float]", found)

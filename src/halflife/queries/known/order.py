@@ -1,0 +1,93 @@
+"""In which order to send a loop of queries, and how far apart.
+
+A loop sends k queries, one every I days. x_i is the slot of query i (0: not sent in
+this loop), and a_i = (1 / |L|) sum(w rate / 2) I**2 over the tuples it brings
+(section 4.3). At the end of the loop
+
+    E F(L; k I) = sum(a_i (k - x_i)**2)                                      (Eq. 4)
+
+which ascending a_i make smallest. That is one moment. Over the whole loop, tuples
+that were last seen unequally long ago go on ageing until their turn comes, and the
+best order is an assignment problem.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.arrays import Floats, Ints
+
+
+def snapshot(a: Floats, slot: NDArray[np.integer]) -> float:
+    """Return sum(a_i (k - x_i)**2), the staleness when the loop has ended (Eq. 4).
+
+    >>> snapshot(np.array([0.375, 0.875]), np.array([1, 2]))
+    0.375
+    """
+    return float(np.sum(a * (a.size - slot) ** 2))
+
+
+def ascending(a: Floats) -> Ints:
+    """Return the slots that make the snapshot smallest: ascending a_i, from 1 on.
+
+    >>> ascending(np.array([0.875, 0.375]))
+    array([2, 1])
+    """
+    slot = np.empty(a.size, dtype=np.intp)
+    slot[np.argsort(a, kind="stable")] = np.arange(1, a.size + 1)
+    return slot
+
+
+def loop_costs(a: Floats, age: Floats) -> Floats:
+    """Return what query i costs over the loop if it is sent in slot j = 1 .. k.
+
+    With time in slots and its tuples ``age`` old when the loop begins, the mean of
+    a (age + u)**2 until it is sent and of a (u - j)**2 from then on:
+    a ((age + j)**3 - age**3 + (k - j)**3) / (3 k).
+    """
+    k = a.size
+    sent = np.arange(1, k + 1, dtype=np.float64)
+    before = (age[:, None] + sent) ** 3 - age[:, None] ** 3
+    found: Floats = a[:, None] * (before + (k - sent) ** 3) / (3.0 * max(k, 1))
+    return found
+
+
+def loop_mean(a: Floats, age: Floats, slot: NDArray[np.integer]) -> float:
+    """Return the mean staleness over a loop that sends all queries."""
+    return float(loop_costs(a, age)[np.arange(a.size), slot - 1].sum())
+
+
+def best_order(a: Floats, age: Floats) -> Ints:
+    """Return the slots that make the mean staleness over the loop smallest.
+
+    Which query goes into which slot is an assignment problem; the mean is a sum of
+    one cost for each pair.
+
+    >>> best_order(np.array([1.0, 2.0]), np.array([50.0, 0.0]))
+    array([1, 2])
+    """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  (slow)
+
+    _, column = linear_sum_assignment(loop_costs(a, age))
+    return np.asarray(column + 1, dtype=np.intp)
+
+
+def relative_staleness(a: Floats, interval: float, size: int) -> float:
+    """Return g(x, I) = E F(L; k I) / (k I |L|) in the best order (section 4.4).
+
+    ``a`` is that of an interval of 1 day, so that it grows with I**2 and g with I.
+    """
+    at_end = snapshot(a, ascending(a)) * interval**2
+    return at_end / (a.size * interval * size)
+
+
+def interval_for(a: Floats, threshold: float, size: int) -> float:
+    """Return the interval at which g(x, I) is just the threshold: alpha / g(x, 1).
+
+    The order does not depend on I and g is linear in it, so there is nothing to
+    search for. It is ``inf`` where no interval is too long.
+
+    >>> interval_for(np.array([0.375, 0.875]), 0.25, 4)
+    5.333333333333333
+    """
+    each = relative_staleness(a, 1.0, size) if a.size else 0.0
+    return threshold / each if each > 0 else float("inf")
