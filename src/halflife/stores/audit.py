@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from halflife.evidence import FOLDED, Evidence
-from halflife.stores import tables
+from halflife.stores import rolled, tables
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -23,10 +23,10 @@ def problems(db: sqlite3.Connection) -> list[str]:
 
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
-    """Fold the whole log again and compare."""
+    """Fold the log again, onto what was rolled up, and compare."""
     stored = tables.evidence(db, ())
-    again = Evidence.of(tables.items(db, ()))
-    for looks in tables.log(db, ()):
+    again = rolled.again(db, stored)
+    for looks in rolled.since(db):
         again.take(again.weigh(looks))
     for name in FOLDED:
         wrong = np.flatnonzero(getattr(stored, name) != getattr(again, name))

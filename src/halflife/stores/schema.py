@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from halflife.stores import links
+from halflife.stores import links, outbox, rolled
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -200,11 +200,17 @@ def _counted_hints(db: sqlite3.Connection) -> None:
     refold(db)
 
 
+def _care(db: sqlite3.Connection) -> None:
+    outbox.create(db)
+    rolled.create(db)
+
+
 STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
     _counted_hints,
     links.create,
+    _care,
 )  # step n makes version n + 1 out of version n
 
 

@@ -43,6 +43,7 @@ class SqliteStore:
         self._shelf = Shelf()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
+        self._joined = False
 
     @classmethod
     def open(
@@ -336,9 +337,34 @@ class SqliteStore:
             raise
 
     @contextmanager
+    def looking(self) -> Iterator[sqlite3.Connection]:
+        """Let several queries see the file as it was at one moment."""
+        with self._reading() as db:
+            yield db
+
+    @contextmanager
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """Let all that methods do inside happen all or not at all.
+
+        Nothing may be awaited inside: the file is locked for other writers.
+        """
+        if self._joined:
+            yield self._db
+            return
+        with self._keeping_up(), self._writing() as db:
+            self._joined = True
+            try:
+                yield db
+            finally:
+                self._joined = False
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Let several queries see the file as it was at one moment."""
         with files.trusted(self.path), files.translated(self.path):
+            if self._joined:
+                yield self._db
+                return
             self._db.execute("BEGIN")
             try:
                 yield self._db
@@ -349,6 +375,9 @@ class SqliteStore:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Let several changes happen all or not at all."""
         with files.translated(self.path):
+            if self._joined:
+                yield self._db
+                return
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db

@@ -1,0 +1,131 @@
+"""Whether something wrong is news: one small state machine a source and kind.
+
+An alarm is raised when all judgements were bad for as long as its kind asks, and ends
+when all were good for as long. A judgement in between, or one that points the other
+way, starts the wait anew. So between two times that the same alarm is raised lie at
+least both waits: whatever a source does, it cannot make it flap.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from halflife.alerts import Health, Kind
+from halflife.alerts.rules import USUAL, Finding, Level, Thresholds, judge
+
+MINUTES = 1.0 / 1440.0
+HOUR = 1.0 / 24.0
+
+
+class Dwell(NamedTuple):
+    """How long judgements must agree, in days: to raise an alarm, and to end it."""
+
+    bad: float
+    good: float
+
+
+DWELLS = {
+    Kind.WILL_MISS: Dwell(10 * MINUTES, HOUR),
+    Kind.MISSED: Dwell(10 * MINUTES, HOUR),
+    Kind.HELD: Dwell(0.0, 10 * MINUTES),
+    Kind.DEAD: Dwell(0.0, HOUR),
+    Kind.MOVED: Dwell(0.0, HOUR),
+    Kind.DRIFT: Dwell(0.0, HOUR),
+    Kind.SPENT: Dwell(0.0, HOUR),
+    Kind.OFFLINE: Dwell(10 * MINUTES, 10 * MINUTES),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Whether something is wrong with a source; times are days since the epoch.
+
+    Attributes:
+        source: The source; empty for what concerns all of them.
+        kind: What may be wrong.
+        raised: Whether it is.
+        since: When it was raised or ended last; when it was first judged, if never.
+        turning: Since when all judgements point to the other state; None if none does.
+        seen: When it was last judged.
+        text: What is wrong.
+
+    """
+
+    source: str
+    kind: str
+    raised: bool
+    since: float
+    turning: float | None
+    seen: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One judgement of one alarm: how it stood before and stands after.
+
+    Attributes:
+        before: Before; None if it was never judged.
+        after: After.
+        advice: What to do about it.
+        quiet: Whether the end of it is no news.
+
+    """
+
+    before: Alarm | None
+    after: Alarm
+    advice: str = ""
+    quiet: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the alarm was raised or ended."""
+        was = self.before is not None and self.before.raised
+        return self.after.raised != was
+
+
+def step(
+    alarms: Iterable[Alarm],
+    healths: Iterable[Health],
+    now: float,
+    *,
+    limits: Thresholds = USUAL,
+) -> list[Turn]:
+    """Judge sources, and return how their alarms stand.
+
+    ``alarms`` are those that were kept; what they do not hold is new and not raised.
+    """
+    known = {(alarm.source, alarm.kind): alarm for alarm in alarms}
+    return [
+        _turn(known.get((health.source, finding.kind)), health.source, finding, now)
+        for health in healths
+        for finding in judge(health, limits)
+    ]
+
+
+def _turn(alarm: Alarm | None, source: str, finding: Finding, now: float) -> Turn:
+    kind = finding.kind
+    old = alarm or Alarm(source, kind, raised=False, since=now, turning=None, seen=now)
+    after = replace(advanced(old, finding.level, now, DWELLS[kind]), seen=now)
+    if after.raised:
+        bad = finding.level is Level.BAD
+        after = replace(after, text=finding.text if bad else old.text)
+    return Turn(alarm, after, finding.advice, finding.quiet)
+
+
+def advanced(alarm: Alarm, level: Level, now: float, dwell: Dwell) -> Alarm:
+    """Return the alarm after one more judgement."""
+    away = Level.GOOD if alarm.raised else Level.BAD
+    if level is not away:
+        return replace(alarm, turning=None, since=min(alarm.since, now))
+    # A clock that was set back must not make a wait longer than it is.
+    begun = now if alarm.turning is None else min(alarm.turning, now)
+    wait = dwell.good if alarm.raised else dwell.bad
+    if now - begun < wait:
+        return replace(alarm, turning=begun, since=min(alarm.since, now))
+    return replace(alarm, raised=not alarm.raised, since=now, turning=None)
+
+
+def raised(alarms: Iterable[Alarm]) -> Iterator[Alarm]:
+    """Return the alarms that stand."""
+    return (alarm for alarm in alarms if alarm.raised)
