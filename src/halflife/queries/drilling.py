@@ -1,0 +1,367 @@
+"""Random drill-downs: records drawn through a form with a chance that is known.
+
+A drill-down starts with the empty query and adds a random condition of one attribute
+after the other until the query no longer overflows. Every record lies at the end of
+one path (of a known number of paths, where words are asked for), so each has a known
+chance, and weighted by its inverse the records found stand for the database:
+E[sum(w(r) f(r))] = sum(f(r)) over all records that some path can reach.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import ceil, inf
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats
+from halflife.errors import BudgetSpent, UsageError
+from halflife.forms import Query, Term
+from halflife.queries.ledger import Ledger
+from halflife.queries.levels import Guide, Level, levels
+from halflife.queries.reading import Read, Reader
+from halflife.register import Attributes
+
+Sampling: TypeAlias = Literal["weighted", "counts", "rejection", "naive"]
+FRUITLESS = 200  # walks in a row without a new record: there are hardly more
+PILOT = 30  # walks after which it is known how unequal chances are
+WORDS = 2  # words of one attribute that a query may join
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A condition that was added at a level, or None for the rest; its chance."""
+
+    level: Level
+    term: Term | None
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One drill-down.
+
+    Attributes:
+        query: The query that it ended with.
+        records: The records found that belong to its path.
+        weight: Records of the database that each stands for, in this walk alone.
+        probability: Chance that a walk takes this path.
+        requests: Requests that it took.
+        whole: Whether it saw everything at the end of its path. If not, no condition
+            was left to add: what was not shown is in no estimate.
+        steps: What was added, one after the other.
+        total: The hits at the end, if they are counted and all belong to the path.
+
+    """
+
+    query: Query
+    records: Mapping[str, Attributes]
+    weight: Floats
+    probability: float
+    requests: int
+    whole: bool = True
+    steps: tuple[Step, ...] = ()
+    total: int | None = None
+
+    @property
+    def size(self) -> float:
+        """The records of the database, as this walk estimates them."""
+        if self.whole or self.total is None:
+            return float(self.weight.sum())
+        return self.total / self.probability
+
+
+def ways(record: Attributes, steps: Iterable[Step]) -> int:
+    """Return how many paths through these levels lead to a record; 0 if not these.
+
+    Asking for j of the d known words of a record, one after the other, there are
+    d (d - 1) ... (d - j + 1).
+    """
+    number = 1
+    used: set[Term] = set()
+    for step in steps:
+        held = step.level.held(record) - used
+        if step.term is None and held:
+            return 0
+        if step.term is not None and not step.level.parts:
+            number *= len(held | {step.term})
+            used.add(step.term)
+    return number
+
+
+def ended(read: Read, query: Query, steps: tuple[Step, ...], requests: int) -> Walk:
+    """Return the walk that ends with an answer; its records weigh 1/(chance ways)."""
+    chance = float(np.prod([step.chance for step in steps]))
+    number = {key: ways(record, steps) for key, record in read.records.items()}
+    mine = {key: read.records[key] for key, n in number.items() if n}
+    weight = 1.0 / (chance * np.array([number[key] for key in mine], dtype=np.float64))
+    plain = all(step.level.parts and step.term is not None for step in steps)
+    total = read.total if plain else None
+    return Walk(query, mine, weight, chance, requests, read.whole, steps, total)
+
+
+def rested(level: Level, steps: Iterable[Step]) -> bool:
+    """Say whether a path goes on without the conditions of a level."""
+    name = level.attribute.name
+    return any(s.term is None and s.level.attribute.name == name for s in steps)
+
+
+class Drill:
+    """Drill-downs through a form.
+
+    Args:
+        ledger: Where the requests are counted.
+        known: Records seen before: their values are conditions, too.
+        guide: Chances of the conditions: ``even``; ``known``, like the known records;
+            ``counts``, like the hits that the form counts exactly (Dasgupta, Zhang,
+            Das, ICDE 2009), for which each condition at a query is asked for once.
+        order: The attributes in order; a random order for each walk if None.
+        most: Records that a query at the end may have. If None, a page of them; as
+            many as the form shows if there are only words to ask for, which do not
+            divide the records well.
+        backtrack: Whether a condition without hits is passed over for the next
+            (HD-UNBIASED-SIZE; Dasgupta, Jin, Jewell, Zhang, Das, SIGMOD 2010); if
+            not, the walk ends there with nothing.
+
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        known: Iterable[Attributes] = (),
+        *,
+        guide: Guide = "known",
+        order: Sequence[str] | None = None,
+        most: int | None = None,
+        backtrack: bool = True,
+    ) -> None:
+        self.levels = levels(ledger.interface, known, guide)
+        if most is None and any(level.parts for level in self.levels):
+            most = ledger.interface.page_size
+        self.reader = Reader(ledger, most)
+        if not self.levels and not ledger.interface.everything:
+            raise UsageError("nothing can be asked: give values, or records, or words")
+        self._counted = guide == "counts" and ledger.interface.counts == "exact"
+        self._order = order
+        self._backtrack = backtrack
+
+    def walk(self, rng: Generator) -> Walk:
+        """Return a random drill-down."""
+        before = self.reader.ledger.requests
+        query, read = Query(), self.reader.read(Query())
+        steps: tuple[Step, ...] = ()
+        for level in self.ordered(rng):
+            if read.whole or len(query) >= self.reader.ledger.interface.together:
+                break
+            if rested(level, steps):
+                continue
+            step = self._step(query, level, rng)
+            steps = (*steps, step)
+            if step.term is not None:
+                query &= step.term
+                read = self.reader.read(query)
+        return ended(read, query, steps, self.reader.ledger.requests - before)
+
+    def ordered(self, rng: Generator) -> list[Level]:
+        """Return the levels of a walk in order; words last, and more than once."""
+        names = self._order
+        if names is None:
+            found = [self.levels[i] for i in rng.permutation(len(self.levels))]
+        else:
+            found = [
+                lev for n in names for lev in self.levels if lev.attribute.name == n
+            ]
+        parts = [level for level in found if level.parts]
+        return parts + [level for level in found if not level.parts] * WORDS
+
+    def _step(self, query: Query, level: Level, rng: Generator) -> Step:
+        if not level.parts:  # a second word is not the first
+            level = level.without(query)
+        elif self._counted:
+            level = self._weighted(query, level)
+        term, chance = level.draw(rng)
+        if term is None or not self._backtrack or self._counted or not level.parts:
+            return Step(level, term, chance)
+        return self._backtracked(query, level, level.place[term])
+
+    def _weighted(self, query: Query, level: Level) -> Level:
+        """Return a level with chances like the hits that the form counts."""
+        counts = [self.reader.ledger.first(query & t).total or 0 for t in level.terms]
+        hits = np.array(counts, dtype=np.float64)
+        whole = self.reader.ledger.totals.get(query)
+        if whole is None:
+            share = (1.0 - level.rest) / max(hits.sum(), 1.0)
+            return replace(level, chance=hits * share)
+        rest = max(whole - hits.sum(), 0.0)
+        every = max(hits.sum() + rest, 1.0)
+        return replace(level, chance=hits / every, rest=rest / every)
+
+    def _backtracked(self, query: Query, level: Level, at: int) -> Step:
+        """Return the first condition from here on, around, that has hits.
+
+        Its chance is its own and that of all conditions before it without hits.
+        """
+        n = len(level.terms)
+        for ahead in range(n):
+            here = (at + ahead) % n
+            if not self._empty(query, level.terms[here]):
+                break
+        else:
+            return Step(level, level.terms[at], float(level.chance[at]))
+        chance = float(level.chance[here])
+        for back in range(1, n):
+            before = (here - back) % n
+            if not self._empty(query, level.terms[before]):
+                break
+            chance += float(level.chance[before])
+        return Step(level, level.terms[here], chance)
+
+    def _empty(self, query: Query, term: Term) -> bool:
+        """Say whether a condition has no hits; what the query showed is not asked."""
+        shown = self.reader.known(query)
+        if shown is not None:
+            attribute = self.reader.ledger.interface.attribute(term.attribute)
+            held = (record.get(term.attribute) for record in shown.records.values())
+            if any(attribute.meets(value, term) for value in held):
+                return False
+        return not self.reader.ledger.first(query & term).records
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Records drawn from a database behind a form.
+
+    Attributes:
+        records: The records, each once.
+        weight: Records of the database that each stands for; they add up to ``size``.
+        requests: Requests that it took.
+        size: Records in the database, as the same walks estimate it.
+        walks: Drill-downs that it took.
+
+    """
+
+    records: dict[str, Attributes]
+    weight: Floats
+    requests: int
+    size: float
+    walks: int
+
+
+class _Drawn:
+    """Records as they are drawn."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Attributes] = {}
+        self.weight: dict[str, float] = {}
+        self.sum = 0.0
+        self.walks = 0
+        self.idle = 0
+        self.chances: list[float] = []
+
+    @property
+    def size(self) -> float:
+        return self.sum / max(self.walks, 1)
+
+    def note(self, walk: Walk, keys: Iterable[str]) -> None:
+        before = len(self.records)
+        weight = dict(zip(walk.records, walk.weight.tolist(), strict=True))
+        for key in keys:
+            self.records[key] = walk.records[key]
+            self.weight[key] = self.weight.get(key, 0.0) + weight[key]
+        self.walks += 1
+        self.sum += walk.size
+        self.idle = 0 if len(self.records) > before else self.idle + 1
+
+
+def _one(walk: Walk, rng: Generator) -> tuple[str, float] | None:
+    """Return a random record of a walk, and the chance that a walk draws it."""
+    if not walk.records:
+        return None
+    at = int(rng.integers(len(walk.records)))
+    return list(walk.records)[at], 1.0 / (len(walk.records) * float(walk.weight[at]))
+
+
+def _every(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+    del drawn, rng, skew
+    return list(walk.records)
+
+
+def _first(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+    del drawn, skew
+    one = _one(walk, rng)
+    return [one[0]] if one else []
+
+
+def _accepted(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+    """Accept a record of chance s with the chance min(1, C / s)."""
+    one = _one(walk, rng)
+    if one is None:
+        return []
+    key, chance = one
+    drawn.chances.append(chance)
+    if len(drawn.chances) <= PILOT:
+        return []
+    scale = float(np.quantile(drawn.chances[:PILOT], skew))
+    return [key] if rng.random() < scale / chance else []
+
+
+_Keep: TypeAlias = Callable[[_Drawn, Walk, Generator, float], list[str]]
+_METHODS: Mapping[Sampling, tuple[Guide, bool, _Keep]] = {
+    "weighted": ("known", True, _every),
+    "counts": ("counts", False, _every),
+    "rejection": ("even", False, _accepted),
+    "naive": ("even", False, _first),
+}
+
+
+def sample(
+    ledger: Ledger,
+    n: float,
+    rng: Generator,
+    *,
+    known: Iterable[Attributes] = (),
+    method: Sampling = "weighted",
+    skew: float = 0.1,
+) -> Sample:
+    """Return a random sample of the database behind a form.
+
+    It ends with ``n`` records, or when walks bring nothing new, or when nothing is
+    left to spend; then it is as large as it got.
+
+    Args:
+        ledger: Where the requests are counted.
+        n: Records wanted; below 1, as a share of the database.
+        rng: Chance.
+        known: Records seen before; their values are asked for, too.
+        method: ``weighted`` keeps all that a walk finds, weighted by the inverse of
+            its chance. ``counts`` does so with chances like the hits counted.
+            ``rejection`` keeps one record a walk, of chance s, with the chance
+            min(1, C/s): nearly uniform, all of one weight (HIDDEN-DB-SAMPLER;
+            Dasgupta, Das, Mannila, SIGMOD 2007). ``naive`` keeps one record of each
+            walk as if all were equally likely, which they are not.
+        skew: Where C is among the chances of the first records found: 0, at the
+            smallest, is the most uniform and the dearest.
+
+    """
+    guide, backtrack, keep = _METHODS[method]
+    drill = Drill(ledger, known, guide=guide, backtrack=backtrack)
+    before, drawn = ledger.requests, _Drawn()
+    with suppress(BudgetSpent):
+        while len(drawn.records) < _wanted(n, drawn) and drawn.idle < FRUITLESS:
+            walk = drill.walk(rng)
+            drawn.note(walk, keep(drawn, walk, rng, skew))
+    weight = np.array([drawn.weight[key] for key in drawn.records], dtype=np.float64)
+    if method in {"rejection", "naive"}:
+        weight = np.full(weight.size, drawn.size / max(weight.size, 1))
+    else:
+        weight /= max(drawn.walks, 1)
+    spent = ledger.requests - before
+    return Sample(drawn.records, weight, spent, drawn.size, drawn.walks)
+
+
+def _wanted(n: float, drawn: _Drawn) -> float:
+    if n >= 1.0:
+        return n
+    return inf if drawn.walks < PILOT else max(1, ceil(n * drawn.size))

@@ -1,0 +1,121 @@
+"""The steps of a drill-down: which conditions can be added, with which chances."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats
+from halflife.forms import Attribute, Interface, Term
+from halflife.register import Attributes
+
+Guide: TypeAlias = Literal["even", "known", "counts"]
+CUTS = 7  # of a range of which no cuts are given: the eighths of the known numbers
+
+
+@dataclass(frozen=True)
+class Level:
+    """One step of a drill-down: conditions on an attribute, of which one is added.
+
+    Attributes:
+        attribute: The attribute.
+        terms: The conditions.
+        chance: Of each condition.
+        rest: Chance to add none, and go on with the records that meet none of them:
+            those without a value, or with one that is not known.
+
+    """
+
+    attribute: Attribute
+    terms: tuple[Term, ...]
+    chance: Floats
+    rest: float
+
+    @cached_property
+    def place(self) -> dict[Term, int]:
+        """The position of each condition."""
+        return {term: i for i, term in enumerate(self.terms)}
+
+    @property
+    def parts(self) -> bool:
+        """Whether a record meets at most one of the conditions."""
+        return self.attribute.kind != "keyword"
+
+    def held(self, record: Attributes) -> set[Term]:
+        """Return the conditions that a record meets."""
+        terms = self.attribute.terms(record.get(self.attribute.name))
+        return {term for term in terms if term in self.place}
+
+    def draw(self, rng: Generator) -> tuple[Term | None, float]:
+        """Return a condition, or None for the rest, and its chance."""
+        chance = np.append(self.chance, self.rest)
+        chance /= chance.sum()
+        at = int(rng.choice(chance.size, p=chance))
+        return (*self.terms, None)[at], float(chance[at])
+
+    def without(self, used: Iterable[Term]) -> "Level":
+        """Return the level with conditions that cannot be drawn again."""
+        chance = self.chance.copy()
+        chance[[self.place[term] for term in used if term in self.place]] = 0.0
+        share = (1.0 - self.rest) / chance.sum() if chance.any() else 0.0
+        return replace(self, chance=chance * share)
+
+
+def levels(
+    interface: Interface,
+    known: Iterable[Attributes] = (),
+    guide: Guide = "known",
+) -> tuple[Level, ...]:
+    """Return the steps that an interface allows; words come last.
+
+    The conditions are the values that the interface knows and those of the known
+    records. With m of them, the rest has the chance
+    (records without + 1) / (records + m + 1); the others share what is left evenly, or
+    (``known``) like the known records + 1. Any chances give unbiased estimates; the
+    nearer they are to the truth, the less the estimates vary.
+    """
+    records = tuple(known)
+    found = [_level(attribute, records, guide) for attribute in interface.attributes]
+    some = [level for level in found if level is not None]
+    return tuple(sorted(some, key=lambda level: not level.parts))
+
+
+def _level(
+    attribute: Attribute, known: Sequence[Attributes], guide: Guide
+) -> Level | None:
+    attribute = _cut(attribute, known)
+    rows = [attribute.terms(record.get(attribute.name)) for record in known]
+    count = Counter(term for row in rows for term in row)
+    terms = tuple(sorted({*_offered(attribute), *count}))
+    if not terms:
+        return None
+    lacking = sum(not row for row in rows)
+    rest = (lacking + 1) / (len(rows) + len(terms) + 1)
+    share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
+    return Level(attribute, terms, (1.0 - rest) * share / share.sum(), rest)
+
+
+def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:
+    """Return a range with cuts: those of the known numbers if it has none."""
+    if attribute.kind != "range" or attribute.cuts:
+        return attribute
+    column = (record.get(attribute.name) for record in known)
+    numbers = [float(v) for v in column if v is not None and attribute.terms(v)]
+    if not numbers:
+        return attribute
+    share = np.arange(1, CUTS + 1) / (CUTS + 1)
+    return replace(
+        attribute, cuts=tuple(np.unique(np.quantile(numbers, share)).tolist())
+    )
+
+
+def _offered(attribute: Attribute) -> set[Term]:
+    """Return the conditions that the interface itself knows."""
+    if attribute.kind == "range":
+        points = [attribute.cuts[0] - 1.0, *attribute.cuts] if attribute.cuts else []
+        return {term for point in points for term in attribute.terms(point)}
+    return {term for value in attribute.values for term in attribute.terms(value)}
