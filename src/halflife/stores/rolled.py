@@ -189,6 +189,16 @@ def since(db: sqlite3.Connection, size: int = CHUNK) -> Iterator[Looks]:
         yield Looks.of(_look(*row) for row in rows)
 
 
+def spent(db: sqlite3.Connection, moment: float) -> int:
+    """Return how many requests were charged at or after a moment.
+
+    Of days that left the ledger only the sums are known; such a day counts whole.
+    """
+    ledger = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
+    before = "SELECT coalesce(sum(requests), 0) FROM rolled_ledger WHERE day + 1 > ?"
+    return sum(int(db.execute(q, (moment,)).fetchone()[0]) for q in (ledger, before))
+
+
 def _columns(db: sqlite3.Connection, query: str, width: int) -> list[Floats]:
     rows = np.array(db.execute(query).fetchall(), dtype=np.float64)
     return list(rows.reshape(-1, width).T)

@@ -22,7 +22,7 @@ from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
-from halflife.stores import Run, files, leases, lives, tables
+from halflife.stores import Run, files, leases, lives, rolled, tables
 from halflife.stores import links as graph
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
@@ -192,9 +192,8 @@ class SqliteStore:
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""
-        query = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
         with self._reading() as db:
-            return int(db.execute(query, (since,)).fetchone()[0])
+            return rolled.spent(db, since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down, durably, that requests are about to be sent.
@@ -257,6 +256,23 @@ class SqliteStore:
             raise StoreError(f"{target} exists already; choose another name")
         with files.translated(target):
             files.copy(self._db, target)
+
+    def compact(self) -> None:
+        """Give the room of what was removed back to the disk."""
+        with files.translated(self.path):
+            self._db.execute("VACUUM")
+
+    @contextmanager
+    def clearing(self) -> Iterator[None]:
+        """Let rows be removed without a search for those that refer to them.
+
+        Whoever removes them sees to that: the search goes through whole tables.
+        """
+        self._db.execute("PRAGMA foreign_keys = OFF")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA foreign_keys = ON")
 
     def verify(self) -> list[str]:
         """Return what is wrong with the file, in words; nothing, if all is well."""

@@ -77,9 +77,11 @@ def current(store: Store, source: str) -> Kept | None:
 
 
 def versions(store: Store, source: str) -> list[Kept]:
-    """Return all summaries of a database, oldest first."""
+    """Return all summaries of a database that are still kept, oldest first."""
     latest, _ = _numbers(store, source)
-    return [read(store, source, number) for number in range(1, latest + 1)]
+    numbers = range(1, latest + 1)
+    kept = [n for n in numbers if store.memo(_name(source, n)) is not None]
+    return [read(store, source, number) for number in kept]
 
 
 def read(store: Store, source: str, version: int) -> Kept:
