@@ -122,15 +122,18 @@ def _base(db: sqlite3.Connection, items: Mapping[str, int]) -> Evidence:
 
 
 def _restore(base: Evidence, row: int, values: Sequence[Any]) -> None:
-    for name, value in zip(FOLDED, values, strict=True):
-        getattr(base, name)[row] = unpack(value) if name == "digest" else value
+    *numbers, digest = values
+    for name, value in zip(FOLDED[:-1], numbers, strict=True):
+        getattr(base, name)[row] = value
+    base.digest[[row]] = [unpack(digest)]
 
 
 def _save(db: sqlite3.Connection, base: Evidence, fold: Fold) -> None:
-    item = base.number[fold.rows].tolist()
-    columns = [getattr(fold, name).tolist() for name in FOLDED]
-    columns[-1] = list(map(pack, columns[-1]))
-    db.executemany(_KEEP, zip(item, *columns, strict=True))
+    base.take(fold)
+    rows = fold.rows.tolist()
+    columns = [getattr(base, name)[rows].tolist() for name in ("number", *FOLDED[:-1])]
+    digest = (pack(str(base.digest[row])) for row in rows)
+    db.executemany(_KEEP, zip(*columns, digest, strict=True))
     gap = (fold.gap_class, fold.gap_tally)
     _tally(db, _GAP, base.number[fold.gap_item].tolist(), gap)
     hinted = (
