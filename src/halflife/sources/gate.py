@@ -25,6 +25,7 @@ from halflife.sources.terms import PUBLIC, Access, Answer, GateSettings
 from halflife.sources.wire import Blameless, Call, HungUp, Offline, Reply, Wire
 
 _PERMANENT = frozenset({301, 308})
+_RECEIPT = 1024  # bytes of the answer to what was sent that are read
 
 
 class _Host:
@@ -48,6 +49,7 @@ class _Trip:
     headers: Mapping[str, str]
     left: float  # seconds, not counting those spent waiting for our turn
     enough: int | None = None
+    body: bytes | None = None
     strayed: bool = False
     failures: int = 0  # of the host, when it was last asked
 
@@ -57,7 +59,8 @@ class _Trip:
         self.strayed = self.strayed or secret is None or secret.origin != origin(url)
         if secret and not self.strayed:
             headers = {**headers, **secret.headers}
-        return Call(headers, self.access.allow, self.left, begun, self.enough)
+        allow, enough = self.access.allow, self.enough
+        return Call(headers, allow, self.left, begun, enough, self.body)
 
 
 class Gate:
@@ -111,6 +114,25 @@ class Gate:
         sent = {**access.headers, **headers} if headers else access.headers
         trip = _Trip(purse, access, sent, self.settings.deadline)
         return await self._follow(trip, hop)
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        purse: Purse,
+        *,
+        access: Access = PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a body to a URL; no redirect is followed, no robots.txt is read.
+
+        It is meant for addresses that somebody gave us to be told of something.
+        Raise as ``get`` does.
+        """
+        sent = {**access.headers, **(headers or {})}
+        left = self.settings.deadline
+        trip = _Trip(purse, access, sent, left, enough=_RECEIPT, body=body)
+        return (await self._ask(trip, parse_url(url))).answer
 
     def pause(self, url: URL) -> float:
         """Return the seconds until the host may be asked, as far as we know now.

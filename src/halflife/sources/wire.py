@@ -48,6 +48,7 @@ class Call(NamedTuple):
         left: Seconds in which the whole answer must have come.
         begun: Called as soon as the answer has begun.
         enough: Bytes after which the rest of the body is not wanted.
+        body: What is sent along; then the request is a POST.
 
     """
 
@@ -56,6 +57,7 @@ class Call(NamedTuple):
     left: float
     begun: Callable[[], None]
     enough: int | None = None
+    body: bytes | None = None
 
 
 class Reply(NamedTuple):
@@ -97,8 +99,10 @@ class Wire:
         try:
             async with (
                 asyncio.timeout(call.left) as limit,
-                self._session(call.allow).get(
+                self._session(call.allow).request(
+                    "GET" if call.body is None else "POST",
                     url,
+                    data=call.body,
                     headers=call.headers,
                     allow_redirects=False,
                     middlewares=(_once(),),
