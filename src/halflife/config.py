@@ -1,7 +1,9 @@
-"""Settings: ``halflife.toml``, and the only place that reads the environment."""
+"""Settings: ``halflife.toml``.
+
+This module and ``config_values`` are the only ones that read the environment.
+"""
 
 import difflib
-import ipaddress
 import os
 import re
 import tomllib
@@ -13,12 +15,13 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     model_validator,
 )
 
+from halflife.config_alerts import Alerts, KeepConfig
+from halflife.config_values import CONTROL, Cidr, FromEnv, Line, Secret, Table, value_of
 from halflife.errors import ConfigError, UsageError
 
 NAME = "halflife.toml"
@@ -26,32 +29,9 @@ WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
 SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _OF_PAGES = {"pages", "maps", "text", "keep"}
 _PLACE = re.compile(r"\{([^{}]*)\}")  # in the address of a search
 _PLACES = {"query", "page", "offset", "count"}
-
-
-class Secret:
-    """A value that must not be shown: printing it gives ``***``.
-
-    >>> Secret("hunter2")
-    ***
-    """
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return "***"
-
-    __str__ = __repr__
-
-    def reveal(self) -> str:
-        """Return the value itself, to be sent and never to be printed."""
-        return self._value
 
 
 def _http_url(url: str) -> str:
@@ -65,19 +45,9 @@ def _http_url(url: str) -> str:
         raise ValueError("only http:// and https:// URLs can be kept")
     if parts.username is not None:
         raise ValueError("a URL must not hold a password; use [source.headers]")
-    if "\\" in url or _CONTROL.search(url) or " " in url:
+    if "\\" in url or CONTROL.search(url) or " " in url:
         raise ValueError("not a URL (it holds a space, a backslash or a control)")
     return url
-
-
-def _cidr(text: str) -> str:
-    return str(ipaddress.ip_network(text, strict=False))
-
-
-def _one_line(text: str) -> str:
-    if _CONTROL.search(text):
-        raise ValueError("must be one line without control characters")
-    return text
 
 
 def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -87,8 +57,6 @@ def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 Url = Annotated[str, AfterValidator(_http_url)]
-Cidr = Annotated[str, AfterValidator(_cidr)]
-Line = Annotated[str, AfterValidator(_one_line)]
 Text: TypeAlias = Literal["visible", "main", "raw"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
 Kind: TypeAlias = Literal["pages", "site", "listing", "search"]
@@ -100,11 +68,7 @@ Engine: TypeAlias = Literal[
 ]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class BudgetConfig(_Table):
+class BudgetConfig(Table):
     """How much may be asked: so many requests in any window of this length."""
 
     requests: int = Field(default=1000, ge=1, le=10**9)
@@ -121,14 +85,14 @@ class BudgetConfig(_Table):
         return self.requests / self.days
 
 
-class PolicyConfig(_Table):
+class PolicyConfig(Table):
     """Which rule spends the budget, and what it tries to make small."""
 
     name: str = "champion"
     objective: Objective = "harmonic"
 
 
-class FetchConfig(_Table):
+class FetchConfig(Table):
     """How we behave towards the machines we ask."""
 
     contact: Line = ""
@@ -138,13 +102,7 @@ class FetchConfig(_Table):
     max_bytes: int = Field(default=8 * 2**20, ge=1024, le=2**30)
 
 
-class FromEnv(_Table):
-    """A value that stands in an environment variable."""
-
-    env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-
-
-class ListingConfig(_Table):
+class ListingConfig(Table):
     """Where a listing is, how its records are read, and when to believe it."""
 
     urls: tuple[Url, ...] = Field(default=(), strict=False)
@@ -170,7 +128,7 @@ class ListingConfig(_Table):
         return self
 
 
-class CrawlConfig(_Table):
+class CrawlConfig(Table):
     """Where a site begins, and how far its links are followed."""
 
     start: Url | None = None
@@ -181,7 +139,7 @@ class CrawlConfig(_Table):
     discovery: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
 
 
-class SearchConfig(_Table):
+class SearchConfig(Table):
     """How a database that only answers queries is asked, and its answers read."""
 
     search_url: Url | None = None
@@ -287,20 +245,11 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
         return {name: self._header(name) for name in self.headers}
 
     def _header(self, name: str) -> Secret:
-        value = self.headers[name]
-        if isinstance(value, str):
-            return Secret(value)
-        found = os.environ.get(value.env, "")
-        if not found or _CONTROL.search(found):
-            state = "holds control characters" if found else "is not set"
-            raise ConfigError(
-                f"source {self.name}: header {name} comes from the environment "
-                f"variable {value.env}, which {state}; set it and run again"
-            )
-        return Secret(found)
+        what = f"source {self.name}: header {name}"
+        return value_of(self.headers[name], what)
 
 
-class Config(_Table):
+class Config(Table):
     """All settings; ``path`` is the file they were read from."""
 
     path: Path = Field(default=Path(NAME), exclude=True)
@@ -308,6 +257,8 @@ class Config(_Table):
     budget: BudgetConfig = BudgetConfig()
     policy: PolicyConfig = PolicyConfig()
     fetch: FetchConfig = FetchConfig()
+    keep: KeepConfig = KeepConfig()
+    alert: Alerts = ()
     source: tuple[SourceConfig, ...] = Field(default=(), strict=False)
 
     @model_validator(mode="after")
@@ -382,7 +333,8 @@ def problem(error: ValidationError) -> str:
     said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     said = said[0].lower() + said[1:]
     shown = first["input"]
-    if isinstance(shown, str | int | float) and "headers" not in place:
+    secret = "headers" in place or (place[:1] == ("alert",) and "url" in place)
+    if isinstance(shown, str | int | float) and not secret:
         said += f"; got {_without_password(repr(shown))}"
     return f"{key}: {said}" if key else said
 
@@ -395,6 +347,8 @@ def _key_path(place: tuple[int | str, ...]) -> str:
     """Write ("source", 0, "weight") as ``source[1].weight``; people count from one."""
     if "headers" in place:  # what follows are the ways in which a header may be given
         place = place[: place.index("headers") + 2]
+    if place[:1] == ("alert",) and "url" in place:
+        place = place[: place.index("url") + 1]
     text = ""
     for part in place:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"

@@ -14,10 +14,12 @@ from halflife.config import (
     PolicyConfig,
     SourceConfig,
 )
+from halflife.config_alerts import AlertConfig, KeepConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()
 CONFIG = (DOCS / "config.md").read_text()
+TABLES = {"path", "budget", "policy", "fetch", "keep", "alert", "source", "headers"}
 
 
 def test_the_verbs_are_those_that_are_listed():
@@ -43,11 +45,20 @@ def test_every_exit_code_is_in_the_reference():
 
 
 @pytest.mark.parametrize(
-    "table", [Config, BudgetConfig, PolicyConfig, FetchConfig, SourceConfig]
+    "table",
+    [
+        Config,
+        BudgetConfig,
+        PolicyConfig,
+        FetchConfig,
+        SourceConfig,
+        AlertConfig,
+        KeepConfig,
+    ],
 )
 def test_every_setting_is_in_the_reference(table):
     for key in table.model_fields:
-        if key not in {"path", "budget", "policy", "fetch", "source", "headers"}:
+        if key not in TABLES:
             assert f"| `{key}` |" in CONFIG, key
 
 
