@@ -50,9 +50,9 @@ class Walk:
         probability: Chance that a walk takes this path.
         requests: Requests that it took.
         whole: Whether it saw everything at the end of its path. If not, no condition
-            was left to add: what was not shown is in no estimate.
+            was left to add. If the hits are counted and all belong to the path, those
+            shown stand for them; if not, what was not shown is in no estimate.
         steps: What was added, one after the other.
-        total: The hits at the end, if they are counted and all belong to the path.
 
     """
 
@@ -63,14 +63,11 @@ class Walk:
     requests: int
     whole: bool = True
     steps: tuple[Step, ...] = ()
-    total: int | None = None
 
     @property
     def size(self) -> float:
         """The records of the database, as this walk estimates them."""
-        if self.whole or self.total is None:
-            return float(self.weight.sum())
-        return self.total / self.probability
+        return float(self.weight.sum())
 
 
 def ways(record: Attributes, steps: Iterable[Step]) -> int:
@@ -98,8 +95,9 @@ def ended(read: Read, query: Query, steps: tuple[Step, ...], requests: int) -> W
     mine = {key: read.records[key] for key, n in number.items() if n}
     weight = 1.0 / (chance * np.array([number[key] for key in mine], dtype=np.float64))
     plain = all(step.level.parts and step.term is not None for step in steps)
-    total = read.total if plain else None
-    return Walk(query, mine, weight, chance, requests, read.whole, steps, total)
+    if not read.whole and read.total is not None and plain:
+        weight *= read.total / max(weight.size, 1)
+    return Walk(query, mine, weight, chance, requests, read.whole, steps)
 
 
 def rested(level: Level, steps: Iterable[Step]) -> bool:

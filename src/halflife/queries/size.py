@@ -42,7 +42,8 @@ class Size:
         method: How it was found.
         walks: Drill-downs that it rests on.
         unresolved: Share of these that ended with more hits than could be read: where
-            it is not 0, records beyond reach are not in the estimate.
+            it is not 0 there may be records beyond reach, which are not in the
+            estimate.
 
     """
 
@@ -94,7 +95,7 @@ def estimate(
     drill, made = Drill(ledger, known, guide=guide), list[Walk]()
     with suppress(BudgetSpent):
         made.extend(drill.walk(rng) for _ in range(walks))
-    if made and not any(walk.whole or walk.total for walk in made):
+    if made and not any(walk.whole or walk.records for walk in made):
         return recapture(ledger, walks, rng, known=known, level=level)
     return of_walks(made, rng, ledger.requests - before, level=level)
 
