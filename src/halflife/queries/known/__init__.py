@@ -1,0 +1,1 @@
+"""Keeping the records of a local relation fresh through queries."""

@@ -1,0 +1,148 @@
+"""How often words go together, from a sample and the frequency of each word.
+
+Li and Church, "A sketch algorithm for estimating two-way and multi-way associations",
+Computational Linguistics 33 (2007).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.forms import Term
+from halflife.queries.incidence import Incidence
+from halflife.queries.known.coverage import FEW, Hits, counted, renumbered, settled
+from halflife.queries.known.keywords import Pool
+from halflife.queries.known.sets import NONE, SetTable
+
+HALVINGS = 60  # of the range of a count: it is then exact
+
+
+def together_mle(sample: Floats, size: float, drawn: float) -> Floats:
+    """Return how many records have both words, given how many have each.
+
+    The most likely count a for a sample with a_s records that have both, b_s and c_s
+    that have one, and d_s that have none, when f_1 and f_2 of D records have each
+    word, is the root in [max(0, f_1 + f_2 - D), min(f_1, f_2)] of
+
+        a_s/a - b_s/(f_1 - a) - c_s/(f_2 - a) + d_s/(D - f_1 - f_2 + a) = 0,
+
+    which falls in a throughout (Li and Church 2007, section 5).
+
+    Args:
+        sample: Rows of a_s, n_1 and n_2 (sample counts of both and each), f_1, f_2.
+        size: Records in all, D.
+        drawn: Records in the sample, D_s.
+
+    """
+    both, n1, n2, f1, f2 = sample
+    first, second = n1 - both, n2 - both
+    none = drawn - n1 - n2 + both
+    low, high = np.maximum(f1 + f2 - size, 0.0), np.minimum(f1, f2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(HALVINGS):
+            a = (low + high) / 2.0
+            rise = both / a + np.where(none > 0, none / (size - f1 - f2 + a), 0.0)
+            fall = np.where(first > 0, first / (f1 - a), 0.0)
+            fall = fall + np.where(second > 0, second / (f2 - a), 0.0)
+            up = rise > fall
+            low, high = np.where(up, a, low), np.where(up, high, a)
+    found: Floats = (low + high) / 2.0
+    return found
+
+
+def together_error(
+    count: Floats, margins: tuple[Floats, Floats], size: float, drawn: float
+) -> Floats:
+    """Return the relative standard error of the most likely count.
+
+    Var a = (D/D_s - 1) / (1/a + 1/(f_1 - a) + 1/(f_2 - a) + 1/(D - f_1 - f_2 + a)).
+    """
+    f1, f2 = margins
+    cells = np.array([count, f1 - count, f2 - count, size - f1 - f2 + count])
+    information = (1.0 / np.maximum(cells, FEW)).sum(axis=0)
+    error: Floats = np.sqrt(max(size / drawn - 1.0, 0.0) / information)
+    return error / np.maximum(count, FEW)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A random sample of the server's records, with the frequency of some terms.
+
+    A term whose frequency is not known counts as in the sample, scaled. Pairs are
+    counted by ``together_mle``; larger sets by assuming that terms go together no
+    more than their pairs do:  P(q) = prod P(i, j) / prod P(i)^(m - 2)  (Kirkwood).
+
+    Attributes:
+        sample: The records drawn.
+        size: Records on the server.
+        margins: Records on the server that have a term, where known.
+        scaling: Whether the margins are left out and everything is scaled.
+
+    """
+
+    sample: Incidence
+    size: float
+    margins: Mapping[Term, float]
+    scaling: bool = False
+
+    def hits(self, pool: Pool) -> Hits:
+        """Return how many records of the server answer each candidate."""
+        times = self.size / len(self.sample)
+        if self.scaling:
+            shown = np.maximum(counted(pool, self.sample), FEW)
+            off = np.sqrt(max(times - 1.0, 0.0) / (shown * times))
+            return settled(pool, shown * times, off)
+        single = self._singles(pool)
+        pairs, count, error = self._pairs(pool, single)
+        return settled(pool, *_combined(pool, single, pairs, (count, error), self.size))
+
+    def _singles(self, pool: Pool) -> Floats:
+        """Return how many records have each term of the local relation."""
+        shown = np.r_[self.sample.hits, 0, 0][renumbered(pool.local, self.sample)]
+        scaled = np.maximum(shown, FEW) * self.size / len(self.sample)
+        told = np.array([self.margins.get(t, np.nan) for t in pool.local.terms])
+        count = np.where(np.isnan(told), scaled, told)
+        return np.clip(count, pool.local.hits, self.size)
+
+    def _pairs(self, pool: Pool, single: Floats) -> tuple[Ints, Floats, Floats]:
+        """Return all pairs within the candidates, how often they go together, error."""
+        columns = combinations(range(pool.parts.shape[1]), 2)
+        every = [pool.parts[:, pair] for pair in columns] or [np.zeros((0, 2), int)]
+        pairs = np.concatenate(every)
+        pairs = np.unique(pairs[(pairs >= 0).all(axis=1)], axis=0)
+        parts = renumbered(pool.local, self.sample)[pairs]
+        both = SetTable(parts).counts(self.sample)
+        shown = np.r_[self.sample.hits, 0, 0][parts]  # an unknown term was not shown
+        f1, f2 = single[pairs.T]
+        rows = np.array([both, shown[:, 0], shown[:, 1], f1, f2], dtype=np.float64)
+        drawn = float(len(self.sample))
+        count = np.maximum(together_mle(rows, self.size, drawn), FEW)
+        return pairs, count, together_error(count, (f1, f2), self.size, drawn)
+
+
+def _combined(
+    pool: Pool,
+    single: Floats,
+    pairs: Ints,
+    estimate: tuple[Floats, Floats],
+    size: float,
+) -> tuple[Floats, Floats]:
+    """Return the counts of sets of any size from those of terms and pairs."""
+    length = np.count_nonzero(pool.parts != NONE, axis=1)
+    codes = pairs[:, 0] * len(single) + pairs[:, 1] if len(pairs) else np.zeros(0, int)
+    share = np.r_[np.log(single / size), 0.0][pool.parts]
+    log_count = np.log(size) - share.sum(axis=1) * (length - 2)
+    variance = np.zeros(len(pool))
+    top = np.r_[single, np.inf][pool.parts].min(axis=1)
+    for i, j in combinations(range(pool.parts.shape[1]), 2):
+        there: Bools = pool.parts[:, j] != NONE
+        code = pool.parts[there, i] * len(single) + pool.parts[there, j]
+        at = np.searchsorted(codes, code)
+        count, error = estimate[0][at], estimate[1][at]
+        log_count[there] += np.log(count / size)
+        variance[there] += error**2
+        top[there] = np.minimum(top[there], count)
+    return np.minimum(np.exp(log_count), top), np.sqrt(variance)

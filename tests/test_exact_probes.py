@@ -1,0 +1,99 @@
+"""The best choice of queries against trying them all."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from halflife.arrays import Floats
+from halflife.queries.known.exact import _needed, full_cover, pruned, within_budget
+from halflife.queries.known.greedy import choose, offers, read
+from halflife.queries.known.keywords import Pool, pool_of
+from probe_worlds import relation, worlds
+
+World = tuple[Pool, Floats, Floats]
+MOST = 9
+
+
+def few(world: World) -> World:
+    """Keep a pool small enough to try everything."""
+    pool, value, hits = world
+    keep = np.arange(len(pool)) < MOST
+    return pool.only(keep), value, hits[:MOST]
+
+
+def tried(pool: Pool) -> list[list[int]]:
+    every = range(len(pool))
+    return [list(s) for size in range(len(pool) + 1) for s in combinations(every, size)]
+
+
+@settings(max_examples=30)
+@given(worlds(), st.integers(1, 5))
+def test_no_cover_takes_fewer_requests(world: World, page_size: int) -> None:
+    pool, _, hits = few(world)
+    offered = offers(hits, page_size=page_size)
+    goal = set(np.flatnonzero(pool.reachable).tolist())
+    costs = [
+        int(offered.pages[some].sum())
+        for some in tried(pool)
+        if set().union(*(pool.matches.of(j).tolist() for j in some)) == goal
+    ]
+    found = full_cover(pool, offered)
+    assert found.cost == found.bound == min(costs)
+    assert (found.status, found.gap) == ("optimal", 0.0)
+    rows = set().union(*(pool.matches.of(j).tolist() for j in found.queries))
+    assert rows == goal
+    assert found.cost == offered.pages[found.queries].sum()
+
+
+@settings(max_examples=30)
+@given(worlds(), st.integers(0, 5))
+def test_no_choice_within_a_budget_is_worth_more(world: World, requests: int) -> None:
+    pool, value, hits = few(world)
+    offered = offers(hits, page_size=4)
+    best = max(
+        read(pool, value, offered, np.array(some, dtype=np.intp)).value
+        for some in tried(pool)
+        if offered.pages[some].sum() <= requests
+    )
+    found = within_budget(pool, value, offered, requests)
+    assert found.value == pytest.approx(best, abs=1e-5)
+    assert found.bound >= best - 1e-5
+    assert found.cost <= requests
+
+
+def test_greedy_is_kept_when_there_is_no_time() -> None:
+    rng = np.random.default_rng(0)
+    words = [set(rng.integers(0, 8, 4).tolist()) for _ in range(60)]
+    pool = pool_of(relation(words), lookup=True)
+    offered = offers(pool.held * 3.0, page_size=5)
+    greedy = choose(pool, np.ones(60), offered)
+    found = full_cover(pool, offered, seconds=0.0)
+    assert found.cost <= greedy.requests
+    assert 0.0 <= found.bound <= found.cost
+    assert found.gap == pytest.approx((found.cost - found.bound) / found.cost)
+
+
+@given(worlds())
+def test_pruning_loses_nothing_and_costs_no_more(world: World) -> None:
+    pool, value, hits = world
+    offered = offers(hits, page_size=3)
+    chosen = choose(pool, value, offered).queries
+    left = pruned(pool, offered, chosen)
+    assert set(left) <= set(chosen)
+    covered = read(pool, value, offered, left).chance
+    assert covered.tolist() == read(pool, value, offered, chosen).chance.tolist()
+
+
+def test_of_queries_with_the_same_matches_the_cheapest_is_kept() -> None:
+    pool = pool_of(relation([{0, 1}, {0, 1}, {2}]))
+    offered = offers(np.array([50.0, 20.0, 1.0, 30.0]), page_size=10)
+    assert _needed(pool, offered).tolist() == [False, True, True, False]
+
+
+def test_queries_that_cannot_be_read_to_the_end_take_no_part() -> None:
+    pool = pool_of(relation([{0, 1}, {0, 2}]), together=1)
+    offered = offers(np.array([500.0, 1.0, 1.0]), page_size=10, cap=100)
+    assert full_cover(pool, offered).queries.tolist() == [1, 2]
