@@ -87,6 +87,25 @@ class Relation:
         return {self.keys[i]: float(self.first_seen[i]) for i in spells}
 
 
+KEY = "object_id"  # what the key is called where a column is asked for
+
+
+def column(relation: Relation, name: str) -> str:
+    """Return the column that a name means; raise ``UsageError`` if that is not clear.
+
+    The column of that name, or else the only one whose name holds the singular of it:
+    ``authors`` means ``first_author``. ``object_id`` means the key.
+    """
+    names = (KEY, *relation.columns)
+    if name in names:
+        return name
+    wanted = name.lower().removesuffix("s")
+    alike = [known for known in names if wanted and wanted in known.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    raise UsageError(f"there is no column {name!r}; there is {', '.join(names)}")
+
+
 def load_relation(folder: Path) -> Relation:
     """Return the relation recorded in a folder; raise ``UsageError`` if it is none."""
     lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)

@@ -204,12 +204,16 @@ class Measure:
         differ: Returns the dissimilarity of what is held and what is there.
         kind: ``amount``, it grows in line; ``changed``, it is 0 or 1; ``ages``, the
             amounts are updates whose ages are summed.
+        how: ``absolute``, ``relative``, ``changed`` or ``words``; empty for a function.
+        columns: The columns that it looks at; all if there is none.
 
     """
 
     name: str
     differ: Differ
     kind: Kind = "amount"
+    how: str = ""
+    columns: tuple[str, ...] = ()
 
 
 def measure(said: str, columns: Sequence[str] = ()) -> Measure:
@@ -234,7 +238,8 @@ def measure(said: str, columns: Sequence[str] = ()) -> Measure:
     names = tuple(name for name in rest.split(",") if name)
     _check(names, columns)
     found = _MEASURES[kind](names)
-    return Measure(said, found, "changed" if kind == "changed" else "amount")
+    grows: Kind = "changed" if kind == "changed" else "amount"
+    return Measure(said, found, grows, kind, names)
 
 
 def weigher(said: str | None, columns: Sequence[str] = ()) -> Weigh:
@@ -282,7 +287,7 @@ def _relative(names: tuple[str, ...]) -> Differ:
 
 def _changed(names: tuple[str, ...]) -> Differ:
     if not names:
-        return lambda held, there: float(dict(held) != dict(there))
+        return lambda held, there: float(held != there)
     return lambda held, there: float(any(held.get(n) != there.get(n) for n in names))
 
 

@@ -1,0 +1,299 @@
+"""Known tuples kept fresh through keyword search, on recorded relations.
+
+``python -m halflife.bench.contentfreshness OBJECTS [--quick]`` replays the counters of
+``OBJECTS/github_ranking`` and the prices of ``OBJECTS/llm_prices``: each day every rule
+may send the same number of requests, answers show what the day's table held, and what
+is left of the difference between copy and table is its content staleness.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator, default_rng
+
+from halflife.arrays import Floats, Ints
+from halflife.bench.knownworld import Differences, Served, topical
+from halflife.errors import UsageError
+from halflife.metrics.intervals import mean_interval
+from halflife.queries.incidence import Incidence
+from halflife.queries.known.content import Measure, Weigh, measure, weigher
+from halflife.queries.known.copies import Copy
+from halflife.queries.known.keywords import Pool, pool_for
+from halflife.queries.known.refresh import Refresher, turn
+from halflife.queries.known.rules import RULES
+from halflife.queries.ledger import Ledger
+from halflife.register import Attributes
+from halflife.sources.relations import KEY, Relation, column, load_relation
+
+Row: TypeAlias = dict[str, Any]
+POLICIES = tuple(name for name in RULES if name != "method-1")  # that is ``greedy``
+PAPER = "greedy"  # what the other rules are held against
+BLOCKS = 5  # stretches of time whose means are taken as independent
+FEWEST = 3  # days worth replaying
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is replayed.
+
+    Attributes:
+        keywords: The columns that can be searched.
+        measure: How versions differ; what is called ``changed`` looks at all columns.
+        weight: How much tuples matter; see ``weigher``.
+        page_size: Records on a page.
+        share: The share of the tuples that is known at the start.
+        begin: The first day; the middle of the history if None.
+        end: The last day; that of the history if None.
+
+    """
+
+    keywords: tuple[str, ...]
+    measure: str = "changed"
+    weight: str | None = None
+    page_size: int = 20
+    share: float = 1.0
+    begin: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True)
+class _World:
+    """One draw of what is served and what is known of it at the start."""
+
+    served: Served
+    differences: Differences
+    pool: Pool
+    local: Mapping[str, Attributes]
+    places: Ints
+    days: Floats
+    measure: Measure
+    weigh: Weigh
+
+    def versions(self, day: float) -> Ints:
+        """Turn to a day and return the versions of the known tuples, -1 if gone."""
+        self.served.turn_to(day)
+        return self.served.version[self.places]
+
+
+def days_of(relation: Relation, begin: float | None, end: float | None) -> Floats:
+    """Return the last look of each day from ``begin`` on until ``end``."""
+    looks = relation.looks
+    last = np.r_[np.floor(looks[1:]) != np.floor(looks[:-1]), True]
+    daily = looks[last[: looks.size]]
+    since = daily[daily.size // 2] if begin is None and daily.size else begin
+    daily = daily[
+        (daily >= (since or 0.0)) & (daily <= (np.inf if end is None else end))
+    ]
+    if daily.size < FEWEST:
+        raise UsageError(
+            f"the history has {daily.size} days between begin and end; "
+            f"at least {FEWEST} are needed"
+        )
+    return np.asarray(daily, dtype=np.float64)
+
+
+def _world(relation: Relation, setting: Setting, rng: Generator) -> _World:
+    keywords = [column(relation, name) for name in setting.keywords]
+    served = Served(relation, keywords, page_size=setting.page_size, rng=rng)
+    columns = tuple(relation.columns)
+    said = measure(setting.measure, columns)
+    days = days_of(relation, setting.begin, setting.end)
+    served.turn_to(float(days[0]))
+    there = served.version[served.version >= 0]
+    records = {str(r[KEY]): r for r in map(served.record, there.tolist())}
+    incidence = Incidence.of(served.interface, records)
+    known = topical(incidence, setting.share, rng).tolist()
+    local = {
+        k: r for (k, r), is_in in zip(records.items(), known, strict=True) if is_in
+    }
+    places = np.array([served.place[key] for key in local], dtype=np.intp)
+    return _World(
+        served=served,
+        differences=Differences(served, said),
+        pool=pool_for(served.interface, local),
+        local=local,
+        places=places,
+        days=days,
+        measure=said,
+        weigh=weigher(setting.weight, columns),
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What came of one rule in one world.
+
+    Attributes:
+        curve: Content staleness from each day to the next.
+        coverage: The share of tuples still there that was ever refreshed.
+        refreshed: Known tuples refreshed, each once a day.
+        requests: Requests sent.
+
+    """
+
+    curve: Floats
+    coverage: float
+    refreshed: int
+    requests: int
+
+
+def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
+    copy = Copy(
+        world.local, measure=world.measure, weight=world.weigh, now=float(world.days[0])
+    )
+    weight = copy.weight.copy()  # the same for all rules
+    refresher = Refresher(world.pool, world.served.interface, RULES[policy]())
+    rng = default_rng([seed, 1])
+    held = world.versions(float(world.days[0])).copy()
+    met = np.zeros(held.size, dtype=bool)
+    before, after, refreshed, requests, allowed = [], [], 0, 0, 0.0
+    for last, day in zip(
+        world.days[:-1].tolist(), world.days[1:].tolist(), strict=True
+    ):
+        there = world.versions(day)
+        off = world.differences(held, there)
+        before.append(_mean(off, weight, there))
+        allowed += budget * (day - last)
+        ledger = Ledger(world.served, int(allowed))
+        turn(refresher, copy, ledger, day, rng, truth=off)
+        allowed -= ledger.requests
+        requests += ledger.requests
+        seen = copy.seen >= day
+        held[seen] = there[seen]
+        met |= seen
+        refreshed += int(seen.sum())
+        after.append(_mean(world.differences(held, there), weight, there))
+    curve = (np.array(after[:-1]) + np.array(before[1:])) / 2.0
+    here = there >= 0
+    coverage = float(met[here].mean()) if here.any() else 1.0
+    return _Run(curve, coverage, refreshed, requests)
+
+
+def _mean(off: Floats, weight: Floats, there: Ints) -> float:
+    """Return the content staleness of the tuples that are still there."""
+    here = there >= 0
+    return float(np.mean((weight * off)[here])) if here.any() else 0.0
+
+
+def replay(  # noqa: PLR0913  (an experiment, told whole)
+    relation: Relation,
+    keywords: Sequence[str],
+    *,
+    budget: float,
+    policies: Sequence[str] = POLICIES,
+    page_size: int = 20,
+    begin: float | None = None,
+    end: float | None = None,
+    measure: str = "changed",
+    weight: str | None = None,
+    share: float = 1.0,
+    seeds: Sequence[int] = (0,),
+) -> list[Row]:
+    """Return what each rule makes of ``budget`` requests a day; a row a rule.
+
+    Args:
+        relation: The history.
+        keywords: The columns that can be searched; see ``column``.
+        budget: Requests a day.
+        policies: Names of rules.
+        page_size: Records on a page of results.
+        begin: The day at which the copy is true; the middle of the history if None.
+        end: The last day.
+        measure: How versions differ; see ``halflife.queries.known.content.measure``.
+        weight: A column or function; 1 for all if None.
+        share: The share of the tuples there at ``begin`` that is known.
+        seeds: Each draws what is known, the order of results and chance in rules.
+
+    """
+    unknown = [name for name in policies if name not in RULES]
+    if unknown:
+        raise UsageError(
+            f"there is no rule {unknown[0]!r}; there is {', '.join(RULES)}"
+        )
+    setting = Setting(
+        tuple(keywords), measure, weight, page_size, share, begin=begin, end=end
+    )
+    runs: dict[str, list[_Run]] = {name: [] for name in policies}
+    days: Floats = np.zeros(0)
+    for seed in seeds:
+        world = _world(relation, setting, default_rng(seed))
+        days = world.days
+        for name in policies:
+            runs[name].append(_played(world, name, budget, seed))
+    return [_row(name, found, runs.get(PAPER), days) for name, found in runs.items()]
+
+
+def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) -> Row:
+    means = np.concatenate([_blocks(run.curve) for run in runs])
+    requests = sum(run.requests for run in runs)
+    row: Row = {
+        "policy": name,
+        "coverage": float(np.mean([run.coverage for run in runs])),
+        "tuples_per_request": sum(run.refreshed for run in runs) / max(requests, 1),
+        "staleness": mean_interval(means)._asdict(),
+        "requests": requests / len(runs),
+        "curve": [
+            [float(day), float(value)]
+            for day, value in zip(
+                days[1:-1], np.mean([run.curve for run in runs], axis=0), strict=True
+            )
+        ],
+    }
+    if paper:
+        less = means - np.concatenate([_blocks(run.curve) for run in paper])
+        row["less_" + PAPER] = mean_interval(less)._asdict()
+    return row
+
+
+def _blocks(curve: Floats) -> Floats:
+    """Return the means of stretches of time, which are nearly independent."""
+    return np.array(
+        [part.mean() for part in np.array_split(curve, BLOCKS) if part.size]
+    )
+
+
+def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """Yield the rows of all replays on counters."""
+    seeds = range(1) if quick else range(3)
+    github = load_relation(folder / "github_ranking")
+    prices = load_relation(folder / "llm_prices")
+    words = ("description", "language")
+    stars = {"keywords": words, "share": 0.3, "begin": float(github.looks[0])}
+    listed = {"keywords": ("provider", "mode", KEY), "share": 0.5}
+    if quick:
+        stars["begin"] = float(github.looks[-80])
+    cases: list[tuple[str, Relation, dict[str, Any], Sequence[float]]] = [
+        ("github_ranking", github, {**stars, "measure": "stars"}, (5, 20, 60)),
+        (
+            "github_ranking",
+            github,
+            {**stars, "measure": "stars", "weight": "stars"},
+            (20,),
+        ),
+        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (5, 20, 60)),
+        (
+            "llm_prices",
+            prices,
+            {**listed, "measure": "changed:input_per_mtok,output_per_mtok"},
+            (2, 10),
+        ),
+        ("llm_prices", prices, {**listed, "measure": "relative:input_per_mtok"}, (2,)),
+    ]
+    for source, relation, setting, budgets in cases:
+        for budget in budgets[:1] if quick else budgets:
+            told = {k: v for k, v in setting.items() if k != "keywords"}
+            for row in replay(
+                relation, setting["keywords"], budget=budget, seeds=seeds, **told
+            ):
+                yield {"source": source, "budget": budget, **told, **row}
+
+
+if __name__ == "__main__":
+    told = experiments(Path(sys.argv[1]), quick="--quick" in sys.argv)
+    rows = [{k: v for k, v in row.items() if k != "curve"} for row in told]
+    sys.stdout.write(json.dumps(rows, indent=1))

@@ -1,0 +1,234 @@
+"""Keeping known tuples fresh through a form: RefreshLocal (Algorithm 1), turn by turn.
+
+Each turn a rule says what to ask, the answers refresh the copy, and the rule is asked
+again until the requests are spent. Everything an answer shows is taken in, also tuples
+that the query was not sent for; Algorithm 1 does not say so.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats
+from halflife.errors import BudgetSpent
+from halflife.forms import Interface, Query
+from halflife.queries.known.copies import Copy
+from halflife.queries.known.gains import Gains
+from halflife.queries.known.keywords import Pool, pool_for
+from halflife.queries.known.rules import RULES, Choice, Rule, Standing
+from halflife.queries.ledger import Ledger
+
+DEFAULT = "index"
+_DEARER = 2.0  # a query that takes so many times the pages expected is thought over
+_DOUBT = 0.1  # of a turn's requests may go to tuples that were not where expected
+
+
+class Probe(NamedTuple):
+    """One thing to ask.
+
+    Attributes:
+        number: Its place in the pool.
+        query: The query; None for a look-up.
+        key: The tuple to look up; empty for a query.
+        pages: Requests that it is expected to take.
+        gain: What it is expected to buy: staleness, times days for index rules.
+        why: Why it was chosen.
+        firm: Whether it is carried out also if it turns out dearer than expected.
+        most: Pages to read at most; all if None.
+
+    """
+
+    number: int
+    query: Query | None
+    key: str
+    pages: int
+    gain: float
+    why: str
+    firm: bool = False
+    most: int | None = None
+
+
+@dataclass
+class Coverage:
+    """How many records of the server answer each candidate, |R_S(q)|.
+
+    What the form reported, and otherwise the known tuples that match, times the
+    factor by which the reports exceed these (section 4.1's similar data source: the
+    copy itself).
+
+    Attributes:
+        known: Known tuples that match each candidate.
+        total: What was last reported; nan if nothing was.
+
+    """
+
+    known: Floats
+    total: Floats
+
+    @property
+    def factor(self) -> float:
+        """Reported hits over known matches, of all that was reported."""
+        told = np.isfinite(self.total)
+        return float((1.0 + self.total[told].sum()) / (1.0 + self.known[told].sum()))
+
+    def hits(self) -> Floats:
+        """Return the best guess of each candidate's hits."""
+        guess = self.known * max(self.factor, 1.0)
+        return np.where(np.isfinite(self.total), self.total, guess)
+
+
+class Refresher:
+    """A rule at work on a copy.
+
+    Args:
+        pool: What can be asked; its records are those of the copy, in order.
+        interface: What the form can do.
+        rule: What decides.
+
+    """
+
+    def __init__(self, pool: Pool, interface: Interface, rule: Rule) -> None:
+        self.pool = pool
+        self.interface = interface
+        self.rule = rule
+        self.gains = Gains(pool)
+        lookup = np.where(pool.lookup, 1.0, np.nan)
+        self.coverage = Coverage(pool.held.astype(np.float64), lookup)
+        self._read = np.full(len(pool), -np.inf)  # when all of it was last read
+
+    def next(
+        self,
+        copy: Copy,
+        now: float,
+        budget: float,
+        rng: Generator,
+        *,
+        truth: Floats | None = None,
+    ) -> tuple[Probe, ...]:
+        """Return what to ask now with ``budget`` requests; nothing if none is worth it.
+
+        Tuples that were missing from an answer they belong in are looked up first.
+        """
+        doubted = np.flatnonzero(copy.doubted)[: int(np.ceil(_DOUBT * budget))]
+        if doubted.size and self.pool.lookup.any():
+            first = np.flatnonzero(self.pool.lookup)
+            missing = "was missing from an answer"
+            return tuple(
+                self._probe(Choice(int(first[row]), 1, 0.0, missing)) for row in doubted
+            )
+        standing = self.standing(copy, now, budget, truth=truth)
+        return tuple(self._probe(choice) for choice in self.rule(standing, rng))
+
+    def standing(
+        self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
+    ) -> Standing:
+        """Return what is believed now."""
+        growth, age = copy.growth(), copy.age(now)
+        here = ~copy.gone & ~copy.doubted
+        return Standing(
+            now=now,
+            budget=budget,
+            gains=self.gains,
+            weight=np.where(here, copy.weight, 0.0),
+            age=age,
+            rate=copy.pace.rate(),
+            learned=copy.pace.learned,
+            stale=growth.mean(age),
+            worth=growth.worth(age),
+            hits=self.coverage.hits(),
+            open=self._read < now,
+            page_size=self.interface.page_size,
+            cap=self.interface.cap,
+            power=2.0 if copy.measure.kind == "ages" else 1.0,
+            truth=truth,
+        )
+
+    def _probe(self, choice: Choice) -> Probe:
+        query = self.pool.query(choice.number)
+        key = self.pool.key(choice.number) if query is None else ""
+        return Probe(choice.number, query, key, *choice[1:])
+
+    def carry_out(self, probe: Probe, copy: Copy, ledger: Ledger, now: float) -> int:
+        """Ask, take in what is shown, and return how many known tuples it refreshed."""
+        if probe.query is None:
+            return self._look_up(probe.key, copy, ledger, now)
+        refreshed = 0
+        shown: set[str] = set()
+        for found in ledger.pages(probe.query, probe.most):
+            refreshed += copy.take(found.records, now)
+            shown.update(found.records)
+            if found.total is not None:
+                self.coverage.total[probe.number] = found.total
+                needs = self.interface.pages(found.total)
+                if not probe.firm and needs > _DEARER * probe.pages + 1:
+                    return refreshed
+        self._read[probe.number] = now
+        if not found.more and len(shown) < (self.interface.cap or np.inf):
+            self._miss(probe, copy, shown)
+        return refreshed
+
+    def _look_up(self, key: str, copy: Copy, ledger: Ledger, now: float) -> int:
+        found = ledger.fetch(key)
+        if key not in found.records:
+            copy.lose(key)
+        return copy.take(found.records, now)
+
+    def _miss(self, probe: Probe, copy: Copy, shown: set[str]) -> None:
+        """Doubt what a whole answer lacks; it is gone if it cannot be looked up."""
+        self.coverage.total[probe.number] = len(shown)
+        for row in self.pool.matches.of(probe.number).tolist():
+            if copy.keys[row] in shown or copy.gone[row] or copy.strayed[row]:
+                continue
+            if self.interface.lookup:
+                copy.doubted[row] = True
+            else:
+                copy.lose(copy.keys[row])
+
+
+class Turn(NamedTuple):
+    """What one turn did: what was asked, and how many known tuples came each time."""
+
+    probes: tuple[Probe, ...]
+    refreshed: tuple[int, ...]
+
+
+def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refresher:
+    """Return a refresher for a copy by the name of its rule."""
+    if name not in RULES:
+        raise ValueError(f"there is no rule {name!r}; there is {', '.join(RULES)}")
+    pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
+    return Refresher(pool, interface, RULES[name]())
+
+
+def turn(
+    refresher: Refresher,
+    copy: Copy,
+    ledger: Ledger,
+    now: float,
+    rng: Generator,
+    *,
+    truth: Floats | None = None,
+) -> Turn:
+    """Ask until the ledger's requests are spent or nothing is worth asking.
+
+    ``truth`` is what the oracle is told at the start of the turn; what is refreshed in
+    the turn is no longer different.
+    """
+    done: list[Probe] = []
+    refreshed: list[int] = []
+    try:
+        while ledger.left is None or ledger.left > 0:
+            left = np.inf if ledger.left is None else float(ledger.left)
+            now_true = None if truth is None else np.where(copy.seen < now, truth, 0.0)
+            plan = refresher.next(copy, now, left, rng, truth=now_true)
+            if not plan:
+                break
+            for probe in plan:
+                done.append(probe)
+                refreshed.append(0)
+                refreshed[-1] = refresher.carry_out(probe, copy, ledger, now)
+    except BudgetSpent:  # what was shown until then is in the copy
+        return Turn(tuple(done), tuple(refreshed))
+    return Turn(tuple(done), tuple(refreshed))
