@@ -1,0 +1,434 @@
+"""Judgements on a form from what it answered; each says why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log10
+
+from halflife.forms import Found, Query, Term
+from halflife.queries.measured import Finding, Measured, Worth
+from halflife.queries.notes import SLACK, Notes
+from halflife.register import Scalar
+
+CHANCE = -3.0  # log10 of the chance at which honest numbers end in so many zeros
+MANY = 100  # hits from which on two queries hardly have as many by chance
+FEW = 3  # records that must be seen before they prove anything
+BELIEVED = 0.02  # chance of agreeing by luck at which counts are believed
+HONOURED = 0.8  # part of the records that meet what was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A verdict and why."""
+
+    verdict: str
+    why: str
+
+
+def judged(notes: Notes, requests: int, date: str = "") -> Measured:
+    """Return what the answers show, with reasons."""
+    ignored = tuple(dict.fromkeys(_ignored(notes)))
+    conjunctive, joined = _conjunctive(notes, ignored)
+    counts, counted = _counts(notes, ignored, conjunctive=conjunctive)
+    stable, steady = _stable(notes)
+    paged, size, page = _paging(notes)
+    cap, reached, ended = _cap(notes, counts)
+    newest, order = _newest(notes, date)
+    lookup, keyed = _lookup(notes)
+    everything = notes.everything
+    opinions = {
+        "number of hits": counted,
+        "order of results": steady,
+        "pages": page,
+        "end of results": ended,
+        "newest first": order,
+        "look-up by key": keyed,
+        "several terms": joined,
+        "empty query": _empty(notes),
+        "attributes": _deaf(ignored),
+        "answers": _answers(notes),
+    }
+    findings = [
+        Finding(what, one.verdict, one.why) for what, one in opinions.items() if one
+    ]
+    return Measured(
+        requests=requests,
+        counts=counts,
+        page_size=size,
+        cap=cap,
+        reached=reached,
+        stable=stable,
+        paged=paged,
+        newest=newest,
+        lookup=lookup,
+        everything=everything,
+        conjunctive=conjunctive,
+        ignored=ignored,
+        failures=notes.failures,
+        findings=tuple(findings),
+    )
+
+
+def _counts(
+    notes: Notes, ignored: tuple[str, ...], *, conjunctive: bool | None
+) -> tuple[Worth, Opinion]:
+    """Return what the reported numbers of hits are worth."""
+    answered = [found for _, found in notes.firsts() if found.records]
+    totals = {
+        query: total
+        for query, total in notes.totals().items()
+        if not any(term.attribute in ignored for term in query)
+    }
+    if not answered:
+        return "unknown", Opinion("unknown", "no query found anything")
+    if not totals:
+        return "none", Opinion("not told", f"{len(answered)} answers did not say")
+    top = _capped(notes, totals)
+    against = next(_contradictions(notes, top, conjunctive=conjunctive), "")
+    if against:
+        return "lying", Opinion("not to be believed", against)
+    if top:
+        same = sum(total == top for total in totals.values())
+        said = f"{same} queries were told to have just {top}, and none more"
+        return "capped", Opinion(f"told up to {top}", said)
+    rough = _rough(notes, totals)
+    return ("rounded", Opinion("rounded", rough)) if rough else _exact(notes)
+
+
+def _exact(notes: Notes) -> tuple[Worth, Opinion]:
+    """Return that numbers are exact, if anything shows it."""
+    read = [query for query, told, true in notes.whole() if told == true]
+    last = any(_last(notes, query) is not None for query in notes.ends)
+    if not read and not last:
+        why = "no query was small enough to be counted"
+        return "unknown", Opinion("not checked", why)
+    proof = f"{len(read)} queries that were read whole had as many records as told"
+    proof += ", and a last page was where it should be" if last else ""
+    return "exact", Opinion("right", proof)
+
+
+def _capped(notes: Notes, totals: dict[Query, int]) -> int:
+    """Return the number at which counting stops; 0 if it does not seem to.
+
+    Two queries that are told to have the same highest number, large or refuted by a
+    record that one has shown and that does not answer the other, were cut off there.
+    """
+    top = max(totals.values())
+    at = [query for query, total in totals.items() if total == top]
+    if top == notes.claimed.cap and top >= MANY:
+        return top
+    for i, one in enumerate(at):
+        for two in at[i + 1 :]:
+            nested = set(one) <= set(two) or set(two) <= set(one)
+            wide, narrow = sorted((one, two), key=len)
+            apart = not all(notes.met(wide, narrow.terms))
+            if apart and top > notes.size and (nested or top >= MANY):
+                return top
+    return 0
+
+
+def _contradictions(
+    notes: Notes, top: int, *, conjunctive: bool | None
+) -> Iterator[str]:
+    """Return what the numbers of hits contradict."""
+    wrong = notes.lied() or (notes.off() and notes.luck() > BELIEVED) or _odd(notes)
+    for query, told, true in notes.off() if wrong else ():
+        yield f"{query}: {told} were told, {true} there"
+    totals = notes.totals()
+    for query, total in totals.items():
+        seen = len(notes.keys(query))
+        if seen > total * SLACK and total != top:
+            yield f"{query}: {total} were told, {seen} shown"
+        if conjunctive is False:
+            continue
+        for wide, bound in totals.items():
+            if set(wide) < set(query) and total > bound * SLACK + 1:
+                yield f"{query}: {total} were told, but {bound} for {wide}"
+    yield from _sums(notes, totals, top)
+    yield from _promises(notes)
+
+
+def _sums(notes: Notes, totals: dict[Query, int], top: int) -> Iterator[str]:
+    """Return choices that together have more hits than there are at all.
+
+    Only where the records shown have just the value that was asked for: else one
+    record may have several.
+    """
+    whole = totals.get(Query())
+    if whole is None or whole == top:
+        return
+    for attribute in notes.claimed.attributes:
+        mine = {
+            query: total
+            for query, total in totals.items()
+            if len(query) == 1 and query.terms[0].attribute == attribute.name
+        }
+        single = all(all(notes.met(query, query.terms)) for query in mine)
+        if attribute.kind == "select" and single:
+            together = sum(mine.values())
+            if together > whole * SLACK + len(mine):
+                yield (
+                    f"{len(mine)} values of {attribute.name} have {together} hits, "
+                    f"but everything has {whole}"
+                )
+
+
+def _promises(notes: Notes) -> Iterator[str]:
+    """Return queries whose results end elsewhere than they were told to."""
+    for query, end in notes.ends.items():
+        told = notes.total(query)
+        reach = end.reach(notes.size)
+        if told is None:
+            continue
+        short = reach * SLACK < told and end.beyond is not None
+        if short and (notes.shared is False or _odd(notes)):
+            yield f"{query}: {told} were told, its results end after {reach}"
+        elif reach > told * SLACK:
+            yield f"{query}: {told} were told, {reach} can be reached"
+
+
+def _odd(notes: Notes) -> bool:
+    """Say whether results end before they should, where no site would end them.
+
+    If small queries did not show that counts can be believed, it is the count that
+    is wrong then, and no cap.
+    """
+    short = [
+        end
+        for query, end in notes.ends.items()
+        if end.beyond is not None
+        and end.reach(notes.size) * SLACK < (notes.total(query) or 0)
+        and not end.usual(notes.size)
+    ]
+    unsure = bool(notes.off()) or notes.luck() > BELIEVED
+    return bool(short) and not notes.shared and unsure
+
+
+def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
+    """Return the hits told and those there are, if the last page was seen."""
+    told, end = notes.total(query), notes.ends[query]
+    if told is None or told > (notes.claimed.cap or told):
+        return None
+    if end.last != max(told - 1, 0) // notes.size or not end.last:
+        return None
+    return told, end.reach(notes.size)
+
+
+def _rough(notes: Notes, totals: dict[Query, int]) -> str:
+    """Return why the numbers seem to be rounded; empty if they do not.
+
+    Numbers that end in z zeros do so by chance once in 10^z.
+    """
+    large = {total for total in totals.values() if total >= MANY}
+    zeros = [len(str(total)) - len(str(total).rstrip("0")) for total in large]
+    digits = [int(log10(total)) + 1 for total in large]
+    two = all(d - z <= 2 for d, z in zip(digits, zeros, strict=True))
+    if large and two and -sum(digits) + 2 * len(digits) <= CHANCE:
+        shown = ", ".join(str(total) for total in sorted(large)[:3])
+        return f"none of {len(large)} large numbers has more than two digits: {shown}"
+    for query, end in notes.ends.items():
+        told, pair = notes.total(query), _last(notes, query)
+        if pair and pair[0] != pair[1]:
+            return f"{query}: {pair[0]} were told, {pair[1]} there"
+        close = told is not None and end.reach(notes.size) * SLACK >= told
+        if close and end.beyond is not None and end.beyond * notes.size < (told or 0):
+            return f"{query}: {told} were told, {end.beyond * notes.size} not there"
+    return ""
+
+
+def _cap(notes: Notes, counts: Worth) -> tuple[int | None, int, Opinion | None]:
+    """Return the cap that was found, the furthest result reached, and why."""
+    ends = notes.ends.items()
+    reached = max((end.reach(notes.size) for _, end in ends), default=0)
+    for query, end in ends:
+        told, reach = notes.total(query), end.reach(notes.size)
+        if end.beyond is None:
+            continue
+        short = told is not None and reach * SLACK < told
+        if notes.shared or (short and counts != "lying"):
+            said = f"{query} has no page {end.beyond + 1}"
+            said += f" of the {told} that it was told to have" if short else ""
+            said += ", nor has another query" if notes.shared else ""
+            about = "" if end.sharp else "at least "
+            return reach, reached, Opinion(f"{about}{reach}", said)
+    if not ends:
+        return None, reached, None
+    why = f"result {reached} of a query was reached"
+    return None, reached, Opinion("none found", why)
+
+
+def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
+    """Return whether the same pages show the same records, each on one page only."""
+    for query, again in notes.again.items():
+        first = notes.pages[query, 0]
+        old, new = list(first.records), list(again.records)
+        common = [key for key in old if key in again.records]
+        moved = common != [key for key in new if key in first.records]
+        if moved or len(common) < HONOURED * len(old):
+            why = "the same page, asked for twice, was not the same"
+            return False, Opinion("unstable", why)
+    for (query, page), found in notes.pages.items():
+        before = notes.pages.get((query, page - 1))
+        twice = found.records.keys() & (before.records.keys() if before else set())
+        if twice and len(twice) < len(found.records):
+            why = f"{len(twice)} records of a page were on the page before, too"
+            return False, Opinion("unstable", why)
+    if not notes.again:
+        return None, None
+    why = "the same page, asked for twice, was the same"
+    return True, Opinion("stable", why)
+
+
+def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
+    """Return whether pages follow each other, and how many records they have."""
+    for (query, page), found in notes.pages.items():
+        if page != 1:
+            continue
+        first = notes.pages[query, 0]
+        new = found.records.keys() - first.records.keys()
+        if found.records and not new:
+            why = "its second page shows the same records as its first"
+            return False, len(first.records), Opinion("only the first", why)
+        if new:
+            size = len(first.records)
+            why = f"its second page shows {len(new)} other records"
+            return True, size, Opinion(f"{size} records each", why)
+    fullest = max((len(found.records) for _, found in notes.firsts()), default=0)
+    if fullest > notes.claimed.page_size:
+        return None, fullest, Opinion(f"{fullest} records", "a page showed as many")
+    return None, None, None
+
+
+def _newest(notes: Notes, date: str) -> tuple[bool | None, Opinion | None]:
+    """Return whether the newest come first: whether some date falls down the page."""
+    for query, found in notes.newest.items():
+        usual = notes.pages[query, 0]
+        if found is None:
+            return False, Opinion("no", f"there was no answer: {notes.trouble}")
+        name = date or _falling(found, usual)
+        values = [record.get(name) for record in found.records.values()] if name else []
+        if _descends(values):
+            return True, Opinion("yes", f"{name} falls from record to record")
+        if date:
+            return False, Opinion("no", f"{date} does not fall from record to record")
+        if list(found.records) == list(usual.records):
+            return False, Opinion("no", "sorting makes no difference, as far as shown")
+        return None, Opinion("not checked", "the order differs, but no date is shown")
+    return None, None
+
+
+def _falling(found: Found, usual: Found) -> str:
+    """Return the attribute that falls down the page, and differs from the usual."""
+    names = dict.fromkeys(name for r in found.records.values() for name in r)
+    for name in names:
+        values = [record.get(name) for record in found.records.values()]
+        before = [record.get(name) for record in usual.records.values()]
+        if len(set(values)) >= FEW and _descends(values) and not _descends(before):
+            return name
+    return ""
+
+
+def _descends(values: list[Scalar]) -> bool:
+    """Say whether values never rise; texts compare as texts, as ISO dates do.
+
+    >>> _descends([3, 2, 2]), _descends(["2026-01-02", "2026-01-03"]), _descends([])
+    (True, False, False)
+    """
+    if not values or len({isinstance(value, str) for value in values}) > 1:
+        return False
+    if isinstance(values[0], str):
+        texts = [str(value) for value in values]
+        return texts == sorted(texts, reverse=True)
+    numbers = [float(v) for v in values if v is not None and not isinstance(v, str)]
+    return len(numbers) == len(values) and numbers == sorted(numbers, reverse=True)
+
+
+def _lookup(notes: Notes) -> tuple[bool | None, Opinion | None]:
+    """Return whether a record is found by its key, and nothing by no key."""
+    for key, found in notes.looked.items():
+        if found is None:
+            return False, Opinion("no", f"there was no answer: {notes.trouble}")
+        if key not in found.records:
+            return False, Opinion("no", f"{key} was shown, and is not found")
+        if notes.absent:
+            return False, Opinion("no", "a key that nobody has is found")
+        return True, Opinion("yes", f"{key} is found, and what nobody has is not")
+    return None, None
+
+
+def _conjunctive(
+    notes: Notes, ignored: tuple[str, ...]
+) -> tuple[bool | None, Opinion | None]:
+    """Return whether what is found meets all terms, as well as single terms are met."""
+    alone: list[bool] = []
+    joined: list[bool] = []
+    for query, _ in notes.firsts():
+        terms = [t for t in query if t.attribute not in ignored and _shown(notes, t)]
+        if terms and len(terms) == len(query):
+            (joined if len(query) > 1 else alone).extend(notes.met(query, terms))
+    if len(joined) < FEW:
+        return None, None
+    usual = sum(alone) / len(alone) if len(alone) >= FEW else 1.0
+    part = sum(joined) / len(joined)
+    why = f"{part:.0%} of {len(joined)} records that they found meet all of them"
+    if part < HONOURED * usual:
+        return False, Opinion("not all hold", why)
+    return True, Opinion("all hold", why)
+
+
+def _shown(notes: Notes, term: Term) -> bool:
+    """Say whether records show the values that are asked for, not other names."""
+    single = notes.met(Query.of(term), [term])
+    return not single or sum(single) > (1.0 - HONOURED) * len(single)
+
+
+def _ignored(notes: Notes) -> Iterator[str]:
+    """Return attributes that make no difference: what they find is like everything."""
+    plain = notes.first(Query())
+    for query, found in notes.firsts():
+        met = notes.met(query, query.terms)
+        if len(query) != 1 or len(met) < FEW or sum(met) >= HONOURED * len(met):
+            continue
+        alike = [
+            other
+            for asked, other in notes.firsts()
+            if asked != query and list(other.records) == list(found.records)
+        ]
+        same = plain is not None and (found.total, plain.total).count(None) == 0
+        if alike or (same and plain and found.total == plain.total):
+            yield query.terms[0].attribute
+    yield from _unheard(notes)
+
+
+def _unheard(notes: Notes) -> Iterator[str]:
+    """Return attributes that alone are not met where all others of a query are."""
+    met: dict[str, list[bool]] = {}
+    for query, _ in notes.firsts():
+        for term in query if len(query) > 1 else ():
+            met.setdefault(term.attribute, []).extend(notes.met(query, [term]))
+    part = {name: sum(told) / len(told) for name, told in met.items() if told}
+    for name, mine in part.items():
+        others = [part[other] for other in part if other != name]
+        enough = len(met[name]) >= FEW and others and min(others) == 1.0
+        if enough and mine < 1.0 - HONOURED / 2:
+            yield name
+
+
+def _deaf(ignored: tuple[str, ...]) -> Opinion | None:
+    if not ignored:
+        return None
+    names = ", ".join(ignored)
+    return Opinion(f"{names} ignored", "asking for it finds the same as not asking")
+
+
+def _empty(notes: Notes) -> Opinion | None:
+    if notes.everything is None:
+        return None
+    if notes.everything:
+        return Opinion("answered", "it shows records")
+    return Opinion("not answered", notes.trouble or "it shows nothing")
+
+
+def _answers(notes: Notes) -> Opinion | None:
+    if not notes.failures:
+        return None
+    return Opinion(f"{notes.failures} failed", notes.trouble)
