@@ -6,13 +6,14 @@ It is sent later, by whoever has time: at least once, again and again with growi
 pauses, until it is delivered or counts as dead.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
-from halflife.alerts.machine import Alarm
-from halflife.alerts.messages import Event, Letter, gathered
+from halflife.alerts.machine import Alarm, Turn
+from halflife.alerts.messages import Letter, gathered
 
 if TYPE_CHECKING:
     from halflife.stores.sqlite import SqliteStore
@@ -125,9 +126,9 @@ class Outbox:
             rows = db.execute(query).fetchall()
         return [Alarm(row[0], row[1], bool(row[2]), *row[3:]) for row in rows]
 
-    def keep(self, alarms: Iterable[Alarm]) -> None:
-        """Keep the state of alarms."""
-        rows = [astuple(alarm) for alarm in alarms]
+    def keep(self, turns: Iterable[Turn]) -> None:
+        """Keep how alarms stand after they were judged, as far as that is news."""
+        rows = [astuple(turn.after) for turn in turns if _is_news(turn)]
         with self._store.together() as db:
             db.executemany(_SAVE, rows)
 
@@ -187,6 +188,24 @@ class Outbox:
                 (state, tries, due, ended, why[:500], message.id),
             )
 
+    def bury(self, message: Message, now: float, why: str) -> None:
+        """Give a message up."""
+        with self._store.together() as db:
+            db.execute(
+                "UPDATE message SET state = 'dead', ended = ?, trouble = ?"
+                " WHERE id = ? AND state = 'waiting'",
+                (now, why, message.id),
+            )
+
+    def forget(self, besides: Iterable[str]) -> int:
+        """Drop the alarms of sources that are no more; return how many there were."""
+        query = (
+            "DELETE FROM alarm WHERE source <> ''"
+            " AND source NOT IN (SELECT value FROM json_each(?))"
+        )
+        with self._store.together() as db:
+            return db.execute(query, (json.dumps(list(besides)),)).rowcount
+
     def revive(self, now: float) -> int:
         """Let dead messages be tried again; return how many there were."""
         with self._store.together() as db:
@@ -197,6 +216,14 @@ class Outbox:
             ).rowcount
 
 
+def _is_news(turn: Turn) -> bool:
+    """Say whether an alarm has to be written down; most just stay quiet."""
+    after, before = turn.after, turn.before
+    if after.raised or after.turning is not None:
+        return True
+    return before is not None and (before.raised or before.turning is not None)
+
+
 def _post(db: sqlite3.Connection, letter: Letter) -> None:
     about = letter.target, letter.kind, letter.news
     row = db.execute(_OPEN, (letter.made, *about)).fetchone()
@@ -205,8 +232,3 @@ def _post(db: sqlite3.Connection, letter: Letter) -> None:
     else:
         body = gathered(row[1], letter.events)
         db.execute("UPDATE message SET body = ? WHERE id = ?", (body, row[0]))
-
-
-def events_of(messages: Sequence[Message]) -> list[list[Event]]:
-    """Return what each message tells of."""
-    return [Letter.events_in(message.body) for message in messages]

@@ -1,0 +1,240 @@
+"""Alarms: what is wrong, whether it is news, and how often it is told."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halflife.alerts import WATCHED, Health, Kind
+from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step
+from halflife.alerts.messages import Event, Letter, Target, gathered, letters
+from halflife.alerts.rules import Level, Thresholds, judge
+
+HOUR = 1 / 24
+levels = st.sampled_from(Level)
+gaps = st.floats(0.0, 0.2)
+
+
+def level(kind, health, **limits):
+    found = {f.kind: f.level for f in judge(health, Thresholds(**limits))}
+    return found[kind]
+
+
+def play(kind, moments, alarm=None):
+    """Judge one kind at (time, health) pairs; yield the turns."""
+    for at, health in moments:
+        known = [alarm] if alarm else []
+        turn = next(t for t in step(known, [health], at) if t.after.kind == kind)
+        alarm = turn.after
+        yield turn
+
+
+# Rules
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [(0.89, Level.BAD), (0.90, Level.BETWEEN), (0.919, Level.BETWEEN),
+     (0.92, Level.GOOD)],
+)  # fmt: skip
+def test_a_missed_target_is_met_again_only_some_way_above_it(mean, expected):
+    assert level(Kind.MISSED, Health("s", mean=mean, target=0.9)) is expected
+
+
+def test_a_target_near_one_can_be_met_again():
+    assert level(Kind.MISSED, Health("s", mean=0.996, target=0.99)) is Level.GOOD
+
+
+@pytest.mark.parametrize(
+    ("wait", "expected"),
+    [(0.1, Level.BAD), (0.25, Level.BAD), (0.3, Level.BETWEEN), (0.6, Level.GOOD)],
+)
+def test_a_target_that_will_soon_be_missed_is_foretold(wait, expected):
+    health = Health("s", mean=0.95, target=0.9, first_below=wait)
+    assert level(Kind.WILL_MISS, health) is expected
+
+
+def test_what_is_missed_already_is_not_foretold():
+    health = Health("s", mean=0.8, target=0.9, first_below=0.0)
+    assert level(Kind.WILL_MISS, health) is Level.GOOD
+
+
+@pytest.mark.parametrize(
+    ("failures", "silent", "expected"),
+    [(5, 2.0, Level.BAD), (4, 9.0, Level.BETWEEN), (9, 0.5, Level.BETWEEN),
+     (0, 9.0, Level.GOOD)],
+)  # fmt: skip
+def test_a_source_is_dead_after_many_failures_over_a_long_time(
+    failures, silent, expected
+):
+    health = Health("s", failures=failures, silent=silent)
+    assert level(Kind.DEAD, health) is expected
+
+
+def test_what_is_not_known_says_nothing():
+    found = {f.kind: f.level for f in judge(Health("s"))}
+    assert found[Kind.MISSED] is found[Kind.WILL_MISS] is Level.BETWEEN
+    assert Kind.SPENT not in found
+    assert Kind.OFFLINE not in found
+    assert list(judge(Health())) == []
+
+
+def test_every_kind_can_be_bad_and_good():
+    bad = [
+        Health("s", mean=0.95, target=0.9, first_below=0.1, held="too few", failures=9,
+               silent=9.0, moved_to="https://b/", drift=("price is gone",)),
+        Health("s", mean=0.1, target=0.9),
+        Health(left=0.0, offline=True),
+    ]  # fmt: skip
+    good = [Health("s", mean=1.0, target=0.9), Health(left=1.0, offline=False)]
+
+    def kinds(healths, wanted):
+        found = [f for h in healths for f in judge(h) if f.level is wanted]
+        assert wanted is Level.GOOD or all(f.text and f.advice for f in found)
+        return {f.kind for f in found}
+
+    assert kinds(bad, Level.BAD) == set(WATCHED)
+    assert kinds(good, Level.GOOD) == set(WATCHED)
+    assert set(DWELLS) == set(WATCHED)
+
+
+# The machine
+
+
+@given(
+    ticks=st.lists(st.tuples(gaps, levels), max_size=80),
+    bad=st.floats(0.0, 0.3),
+    good=st.floats(0.01, 0.3),
+)
+def test_no_alarm_flaps(ticks, bad, good):
+    """Between two raisings lie both waits, whatever the judgements are."""
+    alarm = Alarm("s", "missed", raised=False, since=0.0, turning=None, seen=0.0)
+    now, raisings, endings = 0.0, [], []
+    for gap, found in ticks:
+        now += gap
+        after = advanced(alarm, found, now, Dwell(bad, good))
+        if after.raised != alarm.raised:
+            (raisings if after.raised else endings).append(now)
+            assert found is (Level.BAD if after.raised else Level.GOOD)
+        alarm = after
+    for one, other in pairwise(raisings):
+        assert other - one >= bad + good - 1e-9
+    for one, other in zip(raisings, endings, strict=False):
+        assert other - one >= good - 1e-9
+
+
+@given(ticks=st.lists(st.tuples(gaps, levels), max_size=60))
+def test_an_alarm_is_raised_and_ended_only_by_agreement(ticks):
+    """Oracle: the state follows from the last stretch of equal judgements."""
+    dwell = Dwell(0.1, 0.15)
+    alarm = Alarm("s", "missed", raised=False, since=0.0, turning=None, seen=0.0)
+    now, raised, stretch, before = 0.0, False, 0.0, None
+    for gap, found in ticks:
+        now += gap
+        stretch = now if found is not before else stretch
+        before = found
+        away = Level.GOOD if raised else Level.BAD
+        wait = dwell.good if raised else dwell.bad
+        if found is away and now - stretch >= wait:
+            raised = not raised
+        alarm = advanced(alarm, found, now, dwell)
+        assert alarm.raised == raised
+
+
+@given(ticks=st.lists(st.tuples(st.floats(-1.0, 1.0), levels), max_size=60))
+def test_a_clock_set_back_leaves_no_moment_in_the_future(ticks):
+    alarm = Alarm("s", "missed", raised=False, since=0.0, turning=None, seen=0.0)
+    for at, found in ticks:
+        alarm = advanced(alarm, found, at, Dwell(0.1, 0.1))
+        assert alarm.since <= at
+        assert alarm.turning is None or alarm.turning <= at
+
+
+def test_a_quality_that_hovers_around_its_target_is_told_once():
+    hover = [(i * HOUR, Health("s", mean=0.9 + 0.005 * (-1) ** i, target=0.9))
+             for i in range(1, 100)]  # fmt: skip
+    # bad at every other look: never bad for ten minutes on end is never news
+    assert not any(t.changed for t in play("missed", hover))
+    low = [(i * HOUR, Health("s", mean=0.89, target=0.9)) for i in range(-2, 1)]
+    turns = list(play("missed", low + hover))
+    assert sum(t.changed for t in turns) == 1
+    assert turns[-1].after.raised
+
+
+def test_the_same_history_gives_the_same_turns():
+    history = [(0.1 * i, Health("s", mean=0.8 + 0.01 * (i % 20), target=0.9))
+               for i in range(60)]  # fmt: skip
+    assert list(play("missed", history)) == list(play("missed", history))
+
+
+def test_recovery_ends_an_alarm_after_an_hour():
+    well, ill = Health("s", mean=0.95, target=0.9), Health("s", mean=0.8, target=0.9)
+    turns = list(
+        play(
+            "missed", [(0.0, ill), (0.01, ill), (0.02, well), (0.05, well), (0.1, well)]
+        )
+    )
+    assert [t.after.raised for t in turns] == [False, True, True, True, False]
+    assert turns[1].after.text.startswith("quality is 0.800")
+
+
+# Messages
+
+
+def turn(source, kind="missed", *, raised=True, was=None, since=1.0, seen=1.0):
+    after = Alarm(source, kind, raised, since, None, seen, "bad")
+    before = None if was is None else replace(after, raised=was)
+    return Turn(before, after, "do this")
+
+
+def test_many_sources_of_a_kind_come_in_one_letter():
+    turns = [turn(f"s{i:03}") for i in range(300)] + [turn("t", "held")]
+    told = letters(turns, [Target("ops")], 1.0)
+    assert [(one.kind, len(one.events)) for one in told] == [
+        ("held", 1),
+        ("missed", 300),
+    ]
+
+
+def test_a_letter_that_gathers_takes_each_source_once():
+    first = Letter("ops", "missed", "raised", 1.0, 1.1, (Event("b", 1.0, "old"),))
+    body = gathered(first.body, [Event("a", 1.0, "x"), Event("b", 1.1, "new")])
+    assert [(e.source, e.text) for e in Letter.events_in(body)] == [
+        ("a", "x"), ("b", "new")
+    ]  # fmt: skip
+
+
+def test_a_target_hears_only_of_what_it_asked_for():
+    turns = [turn("s", "held"), turn("s", "dead"), turn("t", raised=False, was=True)]
+    target = Target("ops", frozenset({"held", "missed"}))
+    assert [one.kind for one in letters(turns, [target], 1.0)] == ["held"]
+    both = Target("ops", frozenset({"missed", "recovered"}))
+    assert [one.news for one in letters(turns, [both], 1.0)] == ["recovered"]
+
+
+def test_the_end_of_a_foretold_miss_is_no_news_when_it_came_true():
+    near = Health("s", mean=0.91, target=0.9, first_below=0.01)
+    missed = Health("s", mean=0.85, target=0.9)
+    moments = [(0.0, near), (0.01, near), (0.1, missed), (0.2, missed)]
+    turns = list(play("will-miss", moments))
+    assert [t.after.raised for t in turns] == [False, True, True, False]
+    assert letters(turns[-1:], [Target("ops")], 0.2) == []
+
+
+@given(
+    gap=st.lists(st.floats(0.001, 0.7), min_size=1, max_size=80),
+    every=st.sampled_from([0.05, 0.25, 1.0]),
+)
+def test_what_stays_wrong_is_repeated_as_often_as_was_asked(gap, every):
+    target, now, seen, told = Target("ops", every=every), 0.0, 0.0, 0
+    for step_ in gap:
+        now += step_
+        before = Alarm("s", "missed", raised=True, since=0.0, turning=None, seen=seen)
+        found = letters([Turn(before, replace(before, seen=now))], [target], now)
+        told += len(found)
+        assert all(one.news == "repeated" for one in found)
+        seen = now
+    assert told <= now / every
+    assert told >= min(now / every, 1) // 1
