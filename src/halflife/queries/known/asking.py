@@ -1,11 +1,14 @@
 """Server coverage as the form tells it, on account."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 from numpy.random import Generator
 
+from halflife.arrays import Bools
 from halflife.errors import BudgetSpent
+from halflife.forms import Found
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import (
     Coverage,
@@ -125,3 +128,26 @@ def settle(
         if not new:
             break
     return probes
+
+
+def send(pool: Pool, probes: Probes, ledger: Ledger) -> Bools:
+    """Send the queries, page by page; return which local records were shown.
+
+    If the budget ends before the queries do, what came until then counts.
+    """
+    shown: set[str] = set()
+    with suppress(BudgetSpent):
+        for j, pages in zip(
+            probes.queries.tolist(), probes.pages.tolist(), strict=True
+        ):
+            for found in _answers(pool, j, pages, ledger):
+                shown.update(found.records)
+    return np.array([key in shown for key in pool.local.keys], dtype=bool)
+
+
+def _answers(pool: Pool, number: int, pages: int, ledger: Ledger) -> Iterator[Found]:
+    query = pool.query(number)
+    if query is None:
+        yield ledger.fetch(pool.key(number))
+    else:
+        yield from ledger.pages(query, pages)

@@ -23,13 +23,15 @@ HALVINGS = 60  # of the range of a count: it is then exact
 def together_mle(sample: Floats, size: float, drawn: float) -> Floats:
     """Return how many records have both words, given how many have each.
 
-    The most likely count a for a sample with a_s records that have both, b_s and c_s
-    that have one, and d_s that have none, when f_1 and f_2 of D records have each
-    word, is the root in [max(0, f_1 + f_2 - D), min(f_1, f_2)] of
+    Of D records f_1 and f_2 have each word; of D_s drawn without return, a_s have
+    both, b_s and c_s have one, d_s none. The most likely count a of records that
+    have both (Li and Church 2007, section 5) is the first at which
 
-        a_s/a - b_s/(f_1 - a) - c_s/(f_2 - a) + d_s/(D - f_1 - f_2 + a) = 0,
+        (a+1)/(a+1-a_s) (f_1-a-b_s)/(f_1-a) (f_2-a-c_s)/(f_2-a) (n+1)/(n+1-d_s) <= 1,
 
-    which falls in a throughout (Li and Church 2007, section 5).
+    n = D - f_1 - f_2 + a: the likelihood of a + 1 over that of a, which falls in a.
+    For a small part of a large relation it is the root of the cubic
+    a_s/a - b_s/(f_1-a) - c_s/(f_2-a) + d_s/n = 0.
 
     Args:
         sample: Rows of a_s, n_1 and n_2 (sample counts of both and each), f_1, f_2.
@@ -38,18 +40,18 @@ def together_mle(sample: Floats, size: float, drawn: float) -> Floats:
 
     """
     both, n1, n2, f1, f2 = sample
-    first, second = n1 - both, n2 - both
-    none = drawn - n1 - n2 + both
-    low, high = np.maximum(f1 + f2 - size, 0.0), np.minimum(f1, f2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(HALVINGS):
-            a = (low + high) / 2.0
-            rise = both / a + np.where(none > 0, none / (size - f1 - f2 + a), 0.0)
-            fall = np.where(first > 0, first / (f1 - a), 0.0)
-            fall = fall + np.where(second > 0, second / (f2 - a), 0.0)
-            up = rise > fall
-            low, high = np.where(up, a, low), np.where(up, high, a)
-    found: Floats = (low + high) / 2.0
+    first, second, none = n1 - both, n2 - both, drawn - n1 - n2 + both
+    low = np.ceil(np.maximum(both, f1 + f2 - size + none))
+    high = np.maximum(np.floor(np.minimum(f1 - first, f2 - second)), low)
+    for _ in range(HALVINGS):
+        a = np.floor((low + high) / 2.0)
+        rest = size - f1 - f2 + a + 1.0
+        more = (a + 1.0) * (f1 - a - first) * (f2 - a - second) * rest
+        less = (a + 1.0 - both) * (f1 - a) * (f2 - a) * (rest - none)
+        rising = (more > less) & (low < high)
+        low, high = np.where(rising, a + 1.0, low), np.where(rising, high, a)
+        high = np.maximum(high, low)
+    found: Floats = low
     return found
 
 

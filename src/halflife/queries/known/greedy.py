@@ -115,7 +115,10 @@ class Probes:
         queries: Positions in the pool, in the order chosen, each once.
         pages: Requests for each.
         value: The value that is expected to be refreshed.
-        chance: How likely each local record is refreshed.
+        chance: How likely each local record is refreshed, if every query ranks its
+            results in another way.
+        alike: The same if all queries rank alike, at least: what one query shows on
+            its first page, others do too.
 
     """
 
@@ -123,6 +126,7 @@ class Probes:
     pages: Ints
     value: float
     chance: Floats = field(repr=False)
+    alike: Floats = field(repr=False)
 
     @property
     def requests(self) -> int:
@@ -239,7 +243,8 @@ def read(pool: Pool, value: Floats, offered: Offers, taken: Ints) -> Probes:
     """Return what reading blocks of candidates refreshes, however they were chosen.
 
     A record is refreshed with probability 1 - prod(1 - seen(q)) over the queries q
-    that it answers; the value expected is sum(value * probability).
+    that it answers, or max(seen(q)) if all rank alike; the value expected is
+    sum(value * probability).
     """
     queries, first, blocks = np.unique(taken, return_index=True, return_counts=True)
     order = np.argsort(first, kind="stable")
@@ -251,9 +256,10 @@ def read(pool: Pool, value: Floats, offered: Offers, taken: Ints) -> Probes:
     step = np.arange(source.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = pool.matches.item[start[source] + step]
     np.multiply.at(missed, rows, 1.0 - seen[source])
-    chance = 1.0 - missed
+    alike = np.zeros(missed.size)
+    np.maximum.at(alike, rows, seen[source])
     pages = offered.pages[queries] * blocks
-    return Probes(queries, pages, float(value @ chance), chance)
+    return Probes(queries, pages, float(value @ (1.0 - missed)), 1.0 - missed, alike)
 
 
 def knapsack(
