@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias, get_args
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +20,8 @@ from pydantic import (
 )
 
 from halflife.config_alerts import Alerts, KeepConfig
-from halflife.config_values import CONTROL, Cidr, FromEnv, Line, Secret, Table, value_of
+from halflife.config_forms import READ, FormConfig
+from halflife.config_values import Cidr, FromEnv, Line, Secret, Table, Url, value_of
 from halflife.errors import ConfigError, UsageError
 
 NAME = "halflife.toml"
@@ -34,32 +34,15 @@ _PLACE = re.compile(r"\{([^{}]*)\}")  # in the address of a search
 _PLACES = {"query", "page", "offset", "count"}
 
 
-def _http_url(url: str) -> str:
-    """Return the URL if it names a page on the web."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ValueError(f"not a URL ({error})") from None
-    if parts.scheme not in {"http", "https"} or not host:
-        raise ValueError("only http:// and https:// URLs can be kept")
-    if parts.username is not None:
-        raise ValueError("a URL must not hold a password; use [source.headers]")
-    if "\\" in url or CONTROL.search(url) or " " in url:
-        raise ValueError("not a URL (it holds a space, a backslash or a control)")
-    return url
-
-
 def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
     if not scope or (isinstance(scope, str) and scope not in {"host", "folder"}):
         raise ValueError('must be "host", "folder" or a list of patterns')
     return scope
 
 
-Url = Annotated[str, AfterValidator(_http_url)]
 Text: TypeAlias = Literal["visible", "main", "raw"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
-Kind: TypeAlias = Literal["pages", "site", "listing", "search"]
+Kind: TypeAlias = Literal["pages", "site", "listing", "search", "form"]
 Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
 Within = Annotated[str | Patterns, AfterValidator(_within)]
 Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html"]
@@ -171,7 +154,7 @@ class SearchConfig(Table):
         return self
 
 
-class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
+class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig):
     """Pages or objects that belong together, and how to ask for them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)
@@ -190,11 +173,13 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
     def _keys_are_of_its_kind(self) -> Self:
         listing = {*ListingConfig.model_fields, "url"}
         site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
+        form = {*FormConfig.model_fields}
         foreign = {
-            "pages": listing | site | search,
-            "site": listing | search,
-            "listing": site | search | _OF_PAGES,
-            "search": listing | site | _OF_PAGES,
+            "pages": listing | site | search | form,
+            "site": listing | search | form,
+            "listing": site | search | form | _OF_PAGES,
+            "search": listing | site | form | _OF_PAGES,
+            "form": (listing | site | search | _OF_PAGES) - READ,
         }
         wrong = foreign[self.kind] & self.model_fields_set
         if self.kind == "listing" and not self.addresses:
@@ -203,6 +188,8 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
             raise ValueError("a site needs start, the page at which it begins")
         if self.kind == "search" and self.search_url is None:
             raise ValueError("a search needs search_url, with {query} in it")
+        if self.kind == "form" and not (self.form_url and self.attributes):
+            raise ValueError("a form needs form_url and attributes")
         if wrong:
             raise ValueError(
                 f"{min(wrong)} has no meaning for a source of kind {self.kind!r}"
@@ -214,7 +201,8 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig):
         """Every address that the settings name; of numbered pages the first."""
         first = (self.page_url.replace("{n}", "1"),) if self.page_url else ()
         given = tuple(url for url in (self.start, self.url) if url)
-        asked = (_PLACE.sub("1", self.search_url),) if self.search_url else ()
+        placed = (self.search_url, self.form_url, self.lookup_url)
+        asked = (_PLACE.sub("1", url) for url in placed if url)
         return (*given, *self.pages, *self.maps, *self.urls, *first, *asked)
 
     @property

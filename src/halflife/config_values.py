@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -44,6 +45,23 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _http_url(url: str) -> str:
+    """Return the URL if it names a page on the web."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"not a URL ({error})") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("only http:// and https:// URLs can be kept")
+    if parts.username is not None:
+        raise ValueError("a URL must not hold a password; use [source.headers]")
+    if "\\" in url or CONTROL.search(url) or " " in url:
+        raise ValueError("not a URL (it holds a space, a backslash or a control)")
+    return url
+
+
+Url = Annotated[str, AfterValidator(_http_url)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 Line = Annotated[str, AfterValidator(_one_line)]
 

@@ -11,7 +11,7 @@ VERBS = (
     "demo", "init", "add", "sync", "run",
     "status", "plan", "explain", "forecast", "get",
     "import", "since", "when", "backtest", "study",
-    "summarize", "select",
+    "summarize", "select", "probe",
     "policies", "replay", "bench",
 )  # fmt: skip
 

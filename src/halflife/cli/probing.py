@@ -1,0 +1,87 @@
+"""The verb that finds out what a form really does: probe."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.config import Config, SourceConfig
+    from halflife.forms import Found
+    from halflife.live.forming import Probed
+    from halflife.live.signals import Stop
+
+Requests = Annotated[int, typer.Option(min=1, help="Requests to spend, at most.")]
+
+
+@app.command()
+def probe(
+    sources: Sources = None,
+    *,
+    requests: Requests = 20,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Find out what databases behind forms do, where it is not what they claim."""
+    import asyncio
+
+    from halflife.cli import exits, show
+    from halflife.config import Config
+    from halflife.live import forming
+
+    settings = Config.load(Config.find(config))
+    chosen = forming.forms(settings, sources)
+    done, stop = asyncio.run(_probe(settings, chosen, requests, json=json))
+    if json:
+        show.emit({"results": [one.row() for one in done]})
+    else:
+        for one in done:
+            for line in one.words():
+                show.say(show.plain(line))
+    if stop.code:
+        raise typer.Exit(stop.code)
+    if not all(one.answered for one in done):
+        raise typer.Exit(exits.SOME_FAILED)
+
+
+async def _probe(
+    config: "Config",
+    chosen: "Sequence[SourceConfig]",
+    requests: int,
+    *,
+    json: bool,
+) -> "tuple[list[Probed], Stop]":
+    """Probe one form after the other, as far as the budget goes."""
+    from halflife.cli import show
+    from halflife.errors import BudgetSpent
+    from halflife.live import wiring
+    from halflife.live.forming import Former
+    from halflife.live.signals import Stop, until_stopped
+
+    stop = Stop()
+    done: list[Probed] = []
+    with wiring.writing(config) as store, stop.heard():
+        former = Former(config, store)
+        for source in chosen:
+            if stop.asked.is_set():
+                break
+            label = f"probing {source.name}"
+            with show.progress(label, requests, quiet=json) as advance:
+
+                def told(found: "Found") -> None:
+                    advance(found.requests, "")
+
+                work = former.probe(source, requests=requests, told=told)
+                try:
+                    found = await until_stopped(work, stop, former.ease)
+                except BudgetSpent as error:
+                    if not done:
+                        raise
+                    show.note(f"halflife: {source.name} was not reached: {error}")
+                    break
+            done += [found] if found is not None else []
+    return done, stop
