@@ -83,6 +83,20 @@ def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
     return db
 
 
+def connect_as_is(path: Path) -> sqlite3.Connection:
+    """Open a state file of any version we know, to read it; it stays as it is."""
+    with translated(path):
+        _check_place(path, create=False, readonly=True)
+        _check_start(path, create=False)
+        db = _dial(path, readonly=True)
+        try:
+            _refuse_newer(path, _identify(db, path, create=False))
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
 def disk_kind(path: Path, mounts: str) -> str:
     r"""Return the kind of file system a path lies on; ``mounts`` is a mountinfo.
 
@@ -110,9 +124,9 @@ def copy(db: sqlite3.Connection, target: Path) -> None:
             other.execute("PRAGMA journal_mode = DELETE")
         finally:
             other.close()
-        _sync(part)
+        sync(part)
         part.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -123,10 +137,11 @@ def _touch(path: Path) -> None:
     """Make an empty file that only its owner may read, unless there is one."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        _sync(path.parent)
+        sync(path.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until what was written to a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -178,11 +193,7 @@ def _prepare(
 ) -> None:
     """Set the connection up, and bring a file of version ``found`` up to date."""
     known = len(schema.STEPS)
-    if found is not None and found > known:
-        raise TooNew(
-            f"{path} was written by a newer halflife (schema {found}, this one knows"
-            f" {known}); upgrade halflife"
-        )
+    _refuse_newer(path, found)
     if readonly and found != known:
         raise StoreError(
             f"{path} was written by an older halflife (schema {found}, now {known});"
@@ -197,6 +208,15 @@ def _prepare(
         schema.upgrade(db, schema.STEPS)
     for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         db.execute(f"PRAGMA {pragma}")
+
+
+def _refuse_newer(path: Path, found: int | None) -> None:
+    known = len(schema.STEPS)
+    if found is not None and found > known:
+        raise TooNew(
+            f"{path} was written by a newer halflife (schema {found}, this one knows"
+            f" {known}); upgrade halflife"
+        )
 
 
 def _back_up(db: sqlite3.Connection, path: Path, found: int) -> None:

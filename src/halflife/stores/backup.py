@@ -1,0 +1,213 @@
+"""Copies of the state file that can be trusted, and the way back from one."""
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from halflife.errors import AlreadyRunning, Damaged, StoreError
+from halflife.stores import files, rolled
+from halflife.stores.owner import Owner
+from halflife.stores.sqlite import SqliteStore
+
+_BESIDE = ("-wal", "-shm")
+WINDOW = 31.0  # days; no budget's window is longer
+_RUN = """
+INSERT INTO run (id, state, sources, owner, began, ended)
+VALUES (?, 'done', '[]', ?, ?, ?)
+"""
+_SPENT = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came of a way back.
+
+    Attributes:
+        path: The state file.
+        aside: Where the file before lies now; None if there was none.
+        carried: Requests that were charged after the copy was made; they still count.
+
+    """
+
+    path: Path
+    aside: Path | None
+    carried: int
+
+
+def back_up(store: SqliteStore, target: Path) -> int:
+    """Copy a state file as it is now, while others may write; return its bytes.
+
+    The copy is read back and checked before it gets its name, and its name is never
+    one that exists. Beside it lies its SHA-256, as ``sha256sum -c`` reads it.
+    """
+    if target.exists():
+        raise StoreError(f"{target} exists already; choose another name")
+    if not target.absolute().parent.is_dir():
+        raise StoreError(f"{target}: there is no such folder; make it first")
+    with (
+        files.translated(target),
+        tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder,
+    ):
+        part = Path(folder) / "state.db"
+        store.backup(part)
+        check(part, readonly=True)
+        seal = part.with_name("seal")
+        seal.write_text(f"{digest(part)}  {target.name}\n", encoding="utf-8")
+        files.sync(seal)
+        _name(part, target)
+        seal.replace(sealed(target))
+        files.sync(target.absolute().parent)
+    return target.stat().st_size
+
+
+def sealed(path: Path) -> Path:
+    """Return where the SHA-256 of a copy lies."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _name(part: Path, target: Path) -> None:
+    """Give a file its name, unless another has it by now."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise StoreError(f"{target} exists already; choose another name") from None
+    except OSError:  # a file system without links
+        part.rename(target)
+
+
+def check(path: Path, *, readonly: bool = False) -> None:
+    """Raise ``Damaged`` if a state file is not whole.
+
+    Unless it may only be read, it is brought up to date on the way.
+    """
+    with SqliteStore.open(path, readonly=readonly) as store:
+        wrong = store.verify()
+    if wrong:
+        raise Damaged(f"{path} is damaged: {wrong[0]}; use another copy")
+
+
+def restore(source: Path, path: Path, now: float) -> Restored:
+    """Put a copy in the place of the state file, which is kept aside.
+
+    The copy must be whole, and of no newer halflife. At every moment there is a state
+    file: the one before, or the copy. What was charged after the copy was made still
+    counts against the budget, and a run that is still under way somewhere can write
+    nothing more.
+    """
+    if not source.exists():
+        raise StoreError(f"there is no file {source}; check the path")
+    if path.exists() and source.samefile(path):
+        raise StoreError(f"{source} is the state file itself; name a copy of it")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: there is no such folder; make it first")
+    with (
+        files.translated(path),
+        tempfile.TemporaryDirectory(prefix=".restore-", dir=path.parent) as folder,
+    ):
+        fresh = Path(folder) / "state.db"
+        _copy(source, fresh)
+        carried = _carry(path, fresh, now)
+        files.sync(fresh)
+        aside = _set_aside(path, now) if path.exists() else None
+        fresh.replace(path)
+        files.sync(path.parent)
+    return Restored(path, aside, carried)
+
+
+def _copy(source: Path, fresh: Path) -> None:
+    """Copy a state file that is whole, and bring the copy up to date."""
+    seal = sealed(source)
+    if seal.exists():
+        known = seal.read_text(encoding="utf-8", errors="replace").split()[:1]
+        if known != [digest(source)]:
+            raise Damaged(
+                f"{source} is not as it was written: its SHA-256 differs from that in "
+                f"{seal.name}; use another copy"
+            )
+    with closing(files.connect_as_is(source)) as db:
+        files.copy(db, fresh)
+    try:
+        check(fresh)
+    except Damaged as error:
+        raise Damaged(str(error).replace(str(fresh), str(source))) from None
+
+
+def _carry(path: Path, fresh: Path, now: float) -> int:
+    """Let the copy know what it slept through: what was charged, and by which run."""
+    if not path.exists():
+        return 0
+    try:
+        with SqliteStore.open(path) as old:
+            _nobody_runs(old, now)
+            with old.looking() as db:
+                last, spent = _highest_run(db), rolled.spent(db, now - WINDOW)
+    except Damaged:  # nothing can be learned from it
+        return 0
+    with SqliteStore.open(fresh) as new, new.together() as db:
+        missing = max(spent - rolled.spent(db, now - WINDOW), 0)
+        run = db.execute(
+            _RUN, (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
+        )
+        if missing:
+            db.execute(_SPENT, (run.lastrowid, now, missing))
+    return missing
+
+
+def _highest_run(db: sqlite3.Connection) -> int:
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'run'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _nobody_runs(store: SqliteStore, now: float) -> None:
+    """Raise if a process that is alive holds a lease."""
+    query = "SELECT owner, expires FROM run JOIN lease ON lease.run = run.id"
+    with store.looking() as db:
+        found = db.execute(query).fetchall()
+    here = Owner.here()
+    for text, expires in found:
+        owner = Owner.parse(text)
+        if expires > now and not owner.is_gone(here):
+            raise AlreadyRunning(
+                f"process {owner.pid} on {owner.host} is syncing; stop it first"
+            )
+
+
+def _set_aside(path: Path, now: float) -> Path:
+    """Give the present file a second name; its log, if it still has one, moves too."""
+    _settle(path)
+    aside = path.with_name(f"{path.name}.before-restore-{round(now * 86400.0)}")
+    if aside.exists():
+        raise StoreError(f"{aside} exists already; move it away and try again")
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without links
+        shutil.copyfile(path, aside)
+        files.sync(aside)
+    for ending in _BESIDE:
+        beside = path.with_name(path.name + ending)
+        if beside.exists():
+            beside.rename(aside.with_name(aside.name + ending))
+    files.sync(path.parent)
+    return aside
+
+
+def _settle(path: Path) -> None:
+    """Bring what stands in the file's log into the file itself."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.DatabaseError:  # too damaged for that: its log moves along with it
+        return
+    if busy:
+        raise StoreError(f"{path}: another program is using it; end it and try again")
