@@ -1,0 +1,50 @@
+"""Ways to find the new records of a database that only answers queries."""
+
+from dataclasses import dataclass
+from math import nan
+from typing import Protocol
+
+from numpy.random import Generator
+
+from halflife.forms import Query
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to ask next.
+
+    Attributes:
+        query: The query.
+        page: The first page to read.
+        pages: Pages to read at most; None for all there are.
+        expected: New records expected of them; not a number if nobody says.
+        why: One line for people.
+        newest: Whether to ask for the newest first.
+
+    """
+
+    query: Query
+    page: int = 0
+    pages: int | None = 1
+    expected: float = nan
+    why: str = ""
+    newest: bool = False
+
+
+class Policy(Protocol):
+    """Chooses the next query from what is held and what was heard.
+
+    A policy sends nothing: what it wants to know it asks for by choosing, so every
+    probe is charged. It may keep what it thinks between two choices of one round.
+    """
+
+    @property
+    def samples(self) -> bool:
+        """Whether it wants a random sample of the database first."""
+        ...
+
+    def next(self, local: Local, ledger: Ledger, rng: Generator) -> Choice | None:
+        """Return what to ask; None if nothing is worth a request."""
+        ...

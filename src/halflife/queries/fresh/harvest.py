@@ -1,0 +1,196 @@
+"""Carry out what a policy for new records chooses."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol
+
+from numpy.random import Generator
+
+from halflife.errors import BudgetSpent
+from halflife.forms import Found
+from halflife.queries.fresh import Choice, Policy
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local, Origin
+from halflife.register import Attributes
+
+
+class Sampler(Protocol):
+    """Draws a random sample of a database through its form."""
+
+    def __call__(self, ledger: Ledger, rng: Generator, /) -> Mapping[str, Attributes]:
+        """Return the records drawn; what they cost is on the ledger."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A sample that is simply there, at the least that anything could cost.
+
+    No form hands out a random sample; one that did would still take a request for
+    each full page.
+
+    Attributes:
+        records: The sample.
+
+    """
+
+    records: Mapping[str, Attributes]
+
+    def __call__(self, ledger: Ledger, _rng: Generator) -> Mapping[str, Attributes]:
+        """Return the sample and charge its pages."""
+        ledger.requests += ledger.interface.pages(len(self.records))
+        ledger.returned += len(self.records)
+        ledger.seen.update(self.records)
+        return self.records
+
+
+@dataclass(slots=True)
+class Harvest:
+    """What a round of asking brought.
+
+    Attributes:
+        new: Records that the copy did not have, by key.
+        absent: Records of the copy that a query read whole should have shown.
+        updated: Records that were shown with other values than the copy had.
+        requests: Requests it took, sample and probes included.
+        returned: Records returned, those shown before included.
+        unique: Different records returned.
+        curve: Requests and new records so far, after each choice.
+        stop: Why it ended.
+
+    """
+
+    new: dict[str, Attributes] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
+    requests: int = 0
+    returned: int = 0
+    unique: int = 0
+    curve: list[tuple[int, int]] = field(default_factory=list)
+    stop: str = ""
+
+
+class Round:
+    """One round of asking, choice by choice.
+
+    Args:
+        policy: Chooses.
+        local: The copy; it grows.
+        ledger: The form, asked on account.
+
+    """
+
+    def __init__(self, policy: Policy, local: Local, ledger: Ledger) -> None:
+        self.local = local
+        self.harvest = Harvest()
+        self._policy = policy
+        self._ledger = ledger
+
+    def sample(self, sampler: Sampler, rng: Generator) -> None:
+        """Draw a sample and note it."""
+        for key, record in sampler(self._ledger, rng).items():
+            self._note(key, record, Origin.SAMPLED)
+            self.local.sampled.add(key)
+        self._count()
+
+    def step(self, rng: Generator) -> Choice | None:
+        """Make one choice and carry it out; None if nothing is worth a request.
+
+        ``BudgetSpent`` passes through; what was read until then is noted.
+        """
+        choice = self._policy.next(self.local, self._ledger, rng)
+        if choice is None:
+            return None
+        try:
+            for found in read(self._ledger, choice):
+                self._take(choice, found)
+        finally:
+            self._count()
+        return choice
+
+    def _take(self, choice: Choice, found: Found) -> None:
+        reading = self.local.reading(choice.query)
+        if not choice.newest:
+            reading.pages += 1
+            reading.told = found.total
+        for key, record in found.records.items():
+            reading.gained += self._note(key, record, Origin.HARVESTED)
+            reading.keys.add(key)
+        cap = self.local.interface.cap
+        capped = cap is not None and self.local.interface.pages(cap) <= reading.pages
+        if not choice.newest and (not found.more or capped):
+            reading.done = True
+            self._ledger.finished.add(choice.query)
+            self._miss(choice)
+
+    def _note(self, key: str, record: Attributes, origin: Origin) -> bool:
+        new = self.local.note(key, record, origin)
+        if new:
+            self.harvest.new[key] = record
+        return new
+
+    def _miss(self, choice: Choice) -> None:
+        """Note the records that a query should have shown and did not."""
+        reading, interface = self.local.reads[choice.query], self.local.interface
+        if interface.cap is not None and len(reading.keys) >= interface.cap:
+            return
+        # With fewer records than the form counts, pages have shifted while read.
+        if interface.counts == "exact" and len(reading.keys) < (reading.told or 0):
+            return
+        for key in self.local.matching(choice.query) - reading.keys:
+            self.local.lost(key)
+
+    def _count(self) -> None:
+        done, ledger = self.harvest, self._ledger
+        done.requests, done.returned = ledger.requests, ledger.returned
+        done.unique = len(ledger.seen)
+        done.absent, done.updated = self.local.gone, self.local.updated
+        done.curve.append((ledger.requests, len(done.new)))
+
+
+def read(ledger: Ledger, choice: Choice) -> Iterator[Found]:
+    """Return the pages that a choice asks for, each asked for as it comes."""
+    interface = ledger.interface
+    last = inf if interface.cap is None else interface.pages(interface.cap)
+    if choice.pages is not None:
+        last = min(last, choice.page + choice.pages)
+    page = choice.page
+    while page < last:
+        if page or choice.newest:
+            found = ledger.ask(choice.query, page, newest=choice.newest)
+        else:
+            found = ledger.first(choice.query)
+        yield found
+        page += 1
+        if not found.more:
+            return
+
+
+def harvest(
+    policy: Policy,
+    local: Local,
+    ledger: Ledger,
+    rng: Generator,
+    sampler: Sampler | None = None,
+) -> Harvest:
+    """Ask until the policy has had enough, or the budget is spent.
+
+    Args:
+        policy: Chooses.
+        local: The copy; it grows.
+        ledger: The form, asked on account.
+        rng: For policies that choose by chance, and for the sample.
+        sampler: Draws the sample, for policies that want one.
+
+    """
+    turn = Round(policy, local, ledger)
+    try:
+        if sampler is not None and policy.samples:
+            turn.sample(sampler, rng)
+        while turn.step(rng) is not None:
+            continue
+        turn.harvest.stop = "nothing more is worth a request"
+    except BudgetSpent:
+        turn.harvest.stop = "the budget is spent"
+    return turn.harvest

@@ -1,0 +1,116 @@
+"""Choose a record, then the best of its values: Liu, Xiao and Yang, section IV."""
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.forms import Query
+from halflife.queries.fresh import Choice
+from halflife.queries.graph import selection
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local, Origin
+
+PATIENCE = 10  # issued queries in a row without a new record
+RENEWED = 25  # records drawn between two looks at the graph
+TRIES = 200  # draws that may meet records with nothing left to ask
+
+
+class ByRecord:
+    """Draw a record, probe its one-term queries, read the most effective one.
+
+    A query is effective as r = (c - h) / c is high, with c the hits that the form
+    tells and h those that the copy has: Eq. 5, (c - h) / h, is r / (1 - r), so the
+    order is the same, and r is finite where the copy has nothing. A query with
+    c <= h promises nothing. The probe is the query's first page, and it is kept.
+
+    Args:
+        guided: Draw records by Eq. 4; evenly if false.
+        patience: Issued queries in a row without new records that end it.
+        renewed: Records drawn between two computations of Eq. 4.
+
+    """
+
+    samples = True
+
+    def __init__(
+        self, *, guided: bool = True, patience: int = PATIENCE, renewed: int = RENEWED
+    ) -> None:
+        self.guided = guided
+        self.patience = patience
+        self.renewed = renewed
+        self._drawn = 0
+        self._chance = np.zeros(0)
+        self._probes: list[Query] = []
+        self._rivals: list[Query] = []
+        self._issued: list[Query] = []
+        self._settled: set[Query] = set()
+
+    def next(self, local: Local, _ledger: Ledger, rng: Generator) -> Choice | None:
+        """Return the next probe, or the best of those that were probed."""
+        while not self._exhausted(local):
+            if not self._rivals:
+                self._draw(local, rng)
+            if not self._rivals:
+                return None
+            if self._probes:
+                query = self._probes.pop()
+                return Choice(query, why=f"how many match {query}?")
+            best = self._best(local)
+            if best is not None:
+                return best
+        return None
+
+    def _exhausted(self, local: Local) -> bool:
+        last = self._issued[-self.patience :]
+        barren = [not local.reads[query].gained for query in last]
+        return len(barren) == self.patience and all(barren)
+
+    def _draw(self, local: Local, rng: Generator) -> None:
+        """Draw a record that has queries left."""
+        for _ in range(TRIES):
+            row = self._row(local, rng)
+            terms = [local.terms[i] for i in sorted(local.of(local.keys[row]))]
+            left = [Query.of(term) for term in terms]
+            self._rivals = [query for query in left if query not in self._settled]
+            if self._rivals:
+                self._probes = [q for q in self._rivals if q not in local.reads]
+                return
+
+    def _row(self, local: Local, rng: Generator) -> int:
+        if not self.guided:
+            return int(rng.integers(len(local)))
+        if self._drawn % self.renewed == 0:
+            sampled = np.array([key in local.sampled for key in local.keys])
+            past = ~local.are(Origin.SAMPLED)
+            sel = selection(local.incidence(), past, sampled).sel
+            self._chance = np.cumsum(sel / sel.sum())
+        self._drawn += 1
+        place = int(np.searchsorted(self._chance, rng.random(), side="right"))
+        return min(place, self._chance.size - 1)
+
+    def _best(self, local: Local) -> Choice | None:
+        """Return the most effective rival; None if it promises or leaves nothing."""
+        rivals, self._rivals = self._rivals, []
+        best = max(rivals, key=lambda query: effect(local, query))
+        value, missing = effect(local, best)
+        if missing <= 0:
+            self._settled.update(rivals)
+            return None
+        reading = local.reads[best]
+        self._settled.add(best)
+        self._issued.append(best)
+        if reading.done:
+            return None
+        why = f"{value:.0%} of what matches is not held"
+        return Choice(best, reading.pages, None, missing, why)
+
+
+def effect(local: Local, query: Query) -> tuple[float, float]:
+    """Return r = (c - h) / c of a probed query, and c - h to break ties.
+
+    Without a count c the first page speaks for the query: the share that was new.
+    """
+    reading = local.reads[query]
+    if reading.told is None:
+        return reading.gained / max(len(reading.keys), 1), float(reading.gained)
+    missing = reading.told - len(local.matching(query))
+    return missing / max(reading.told, 1), float(missing)

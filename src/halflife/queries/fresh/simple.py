@@ -1,0 +1,161 @@
+"""Policies for new records to measure others by."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.arrays import Floats, Ints
+from halflife.forms import Query
+from halflife.queries.fresh import Choice
+from halflife.queries.incidence import Incidence
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local
+from halflife.register import Attributes
+
+
+class Exhaustive:
+    """Read everything again, whatever is new: one-term queries, whole.
+
+    The next query is the one with most records of the copy per request that this
+    round has not shown yet (a greedy cover, Wu et al., ICDE 2006); it ends when every
+    record was shown or missed and every new term was asked.
+    """
+
+    samples = False
+
+    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+        """Return the query that shows most of what was not shown."""
+        unseen = local.held.values - local.seen.values
+        alone = (unseen == 0) & (local.count <= local.fresh.values)
+        value = np.maximum(unseen, 0.5 * alone) / _pages(local, local.count)
+        value[_asked(local)] = 0.0
+        best = int(np.argmax(value)) if value.size else 0
+        if not value.size or value[best] <= 0:
+            return None
+        why = f"{unseen[best]} records not seen again yet"
+        return Choice(Query.of(local.terms[best]), pages=None, why=why)
+
+
+class GammaPoisson:
+    """Estimate the new records of every query from a sample, read the best per page.
+
+    The new records of a query are n ~ Gamma(k, mean g h), of which a sample of the
+    share rho shows s ~ Poisson(rho n), so E[n | s] = (k + s) / (k / (g h) + rho).
+
+    Args:
+        shape: k, how little queries differ in the share of their new records.
+        least: New records for a request below which nothing is worth one.
+
+    """
+
+    samples = True
+
+    def __init__(self, *, shape: float = 1.0, least: float = 0.05) -> None:
+        self.shape = shape
+        self.least = least
+        self._drawn: Ints | None = None
+
+    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+        """Return the query with most new records for a request."""
+        if self._drawn is None:
+            self._drawn = local.fresh.values.copy()
+            old = sum(not local.origin(key) for key in local.sampled)
+            held = sum(not local.origin(key) for key in local.keys)
+            self._share = max(old / max(held, 1), 1e-3)
+            found = len(local.sampled) - old
+            self._growth = max(found / self._share, 0.5) / max(held, 1)
+        drawn = np.zeros(len(local.terms), dtype=np.intp)
+        drawn[: self._drawn.size] = self._drawn
+        usual = self._growth * np.maximum(local.held.values, 0.3)
+        new = (self.shape + drawn) / (self.shape / usual + self._share)
+        left = np.maximum(new - local.fresh.values, 0.0)
+        value = left / _pages(local, local.held.values + new)
+        value[_asked(local)] = 0.0
+        best = int(np.argmax(value))
+        if value[best] < self.least:
+            return None
+        why = f"{left[best]:.1f} new records expected, {value[best]:.2f} for a request"
+        query = Query.of(local.terms[best])
+        return Choice(query, pages=None, expected=float(left[best]), why=why)
+
+
+class Oracle:
+    """Know what is there: the query with most new records for a request, whole.
+
+    Args:
+        truth: Everything in the database.
+
+    """
+
+    samples = False
+
+    def __init__(self, truth: Mapping[str, Attributes]) -> None:
+        self.truth = truth
+        self._table: Incidence | None = None
+
+    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+        """Return the query with most new records for a request."""
+        table = self._table or Incidence.of(local.interface, self.truth)
+        self._table = table
+        row = np.repeat(np.arange(len(table)), np.diff(table.start))
+        new = np.array([key not in local for key in table.keys])
+        left = np.bincount(table.term, new[row], len(table.terms))
+        value = left / _pages(local, table.hits)
+        asked = [table.number.get(q.terms[0], -1) for q in local.reads if len(q) == 1]
+        value[[number for number in asked if number >= 0]] = 0.0
+        best = int(np.argmax(value)) if value.size else 0
+        if not value.size or value[best] <= 0:
+            return None
+        why = f"{left[best]:.0f} new records"
+        query = Query.of(table.terms[best])
+        return Choice(query, pages=None, expected=float(left[best]), why=why)
+
+
+class Newest:
+    """Read the newest first until whole pages bring nothing new.
+
+    The form must answer the empty query, newest first. A known page may hide records
+    that were dated back, so one page more is read than would do.
+
+    Args:
+        margin: Pages in a row without new records that end it.
+
+    """
+
+    samples = False
+
+    def __init__(self, *, margin: int = 2) -> None:
+        self.margin = margin
+        self._page = 0
+        self._held: list[int] = []
+
+    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+        """Return the next page, newest first."""
+        interface = local.interface
+        if not (interface.newest and interface.everything):
+            raise ValueError("the form does not show everything, newest first")
+        self._held.append(len(local))
+        last = self._held[-self.margin - 1 :]
+        barren = len(last) > self.margin and last[0] == last[-1]
+        shown = len(local.reads[Query()].keys) if self._page else 0
+        if barren or shown < self._page * interface.page_size:
+            return None
+        self._page += 1
+        why = "newest first, until nothing is new"
+        return Choice(Query(), self._page - 1, 1, why=why, newest=True)
+
+
+def _pages(local: Local, hits: Ints | Floats) -> Floats:
+    """Return the requests that queries with so many hits take."""
+    cap = local.interface.cap
+    reachable = np.asarray(hits, dtype=np.float64)
+    if cap is not None:
+        reachable = np.minimum(reachable, cap)
+    return np.maximum(1.0, np.ceil(reachable / local.interface.page_size))
+
+
+def _asked(local: Local) -> Ints:
+    """Return the terms that were asked for alone."""
+    numbers = [local.number(query.terms[0]) for query in local.reads if len(query) == 1]
+    return np.array([n for n in numbers if n is not None], dtype=np.intp)
