@@ -4,11 +4,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 
 from halflife.evidence import FOLDED, Evidence
-from halflife.stores import rolled, tables
+from halflife.stores import rolled, schema, tables
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -16,10 +17,31 @@ def problems(db: sqlite3.Connection) -> list[str]:
     found = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
     if found:
         return found
+    found = list(_tables(db))
+    if found:
+        return found
     broken = db.execute("PRAGMA foreign_key_check")
     found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
-    parts = (_folds(db), _held(db), _copies(db), _ledger(db), _lives(db))
+    parts = (
+        _folds(db),
+        _held(db),
+        _copies(db),
+        _ledger(db),
+        _runs(db),
+        _lives(db),
+        _messages(db),
+    )
     return [*found, *(problem for part in parts for problem in part)]
+
+
+def _tables(db: sqlite3.Connection) -> Iterator[str]:
+    """Compare the tables, indexes and triggers with those of a new file."""
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
+        schema.upgrade(new, schema.STEPS)
+        wanted = set(new.execute(query))
+    for kind, name, *_ in sorted(wanted - set(db.execute(query)), key=str):
+        yield f"the {kind} {name} is not as it was made"
 
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
@@ -80,6 +102,24 @@ def _ledger(db: sqlite3.Connection) -> Iterator[str]:
     query = "SELECT run FROM ledger GROUP BY run HAVING sum(requests) < 0"
     for (run,) in db.execute(query):
         yield f"run {run} gave back more requests than it was charged"
+
+
+def _runs(db: sqlite3.Connection) -> Iterator[str]:
+    """Check that those who hold sources are under way, and the other way round."""
+    query = (
+        "SELECT id FROM run WHERE (state = 'running')"
+        " <> EXISTS (SELECT 1 FROM lease WHERE lease.run = run.id)"
+    )
+    for (run,) in db.execute(query):
+        yield f"run {run} is under way and holds nothing, or the other way round"
+    query = "SELECT id FROM run WHERE NOT json_valid(sources) OR NOT json_valid(owner)"
+    for (run,) in db.execute(query):
+        yield f"run {run} cannot be read"
+
+
+def _messages(db: sqlite3.Connection) -> Iterator[str]:
+    for (number,) in db.execute("SELECT id FROM message WHERE NOT json_valid(body)"):
+        yield f"message {number} cannot be read"
 
 
 def _lives(db: sqlite3.Connection) -> Iterator[str]:
