@@ -10,7 +10,9 @@ from typer.models import CommandInfo
 
 from halflife.cli import (
     adding,
+    alerting,
     asking,
+    care,
     exits,
     objects,
     probing,
@@ -27,7 +29,9 @@ from halflife.errors import HalflifeError
 # Importing a module of verbs adds them to the app.
 __all__ = [
     "adding",
+    "alerting",
     "asking",
+    "care",
     "main",
     "objects",
     "probing",

@@ -112,6 +112,15 @@ def disk_kind(path: Path, mounts: str) -> str:
     return next((kinds[p] for p in [path, *path.parents] if p in kinds), "")
 
 
+def shared_disk(path: Path) -> str:
+    """Return the kind of network disk that a path lies on; empty if on none."""
+    mounts = Path("/proc/self/mountinfo")
+    if not mounts.exists():
+        return ""
+    kind = disk_kind(path.resolve(), mounts.read_text(errors="replace"))
+    return kind if kind in _SHARED else ""
+
+
 def copy(db: sqlite3.Connection, target: Path) -> None:
     """Copy the whole file as it is now; the copy is there in full or not at all."""
     part = target.with_name(f"{target.name}.part")
@@ -157,14 +166,12 @@ def _check_place(path: Path, *, create: bool, readonly: bool) -> None:
         raise StoreError(f"{path}: there is no such folder; make it first")
     if not create and not path.exists():
         raise StoreError(f"there is no state file {path}; check the path")
-    mounts = Path("/proc/self/mountinfo")
-    if not readonly and mounts.exists():
-        kind = disk_kind(path.resolve(), mounts.read_text(errors="replace"))
-        if kind in _SHARED:
-            raise StoreError(
-                f"{path} lies on a network disk ({kind}), where two machines could"
-                " write to it at once; keep the state on a local disk"
-            )
+    kind = "" if readonly else shared_disk(path)
+    if kind:
+        raise StoreError(
+            f"{path} lies on a network disk ({kind}), where two machines could"
+            " write to it at once; keep the state on a local disk"
+        )
 
 
 def _check_start(path: Path, *, create: bool) -> None:

@@ -1,0 +1,149 @@
+"""Verbs that look after the state file: doctor, verify, backup, restore, gc."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.live.doctoring import Complaint
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state file.")]
+
+
+@app.command()
+def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
+    """Look at everything that could be wrong, and say what to do about it."""
+    from dataclasses import asdict
+
+    from halflife.cli import exits, show
+    from halflife.config import Config
+    from halflife.live import doctoring, wiring
+
+    settings = Config.load(Config.find(config))
+    found = doctoring.examine(settings, wiring.clock())
+    bad = sum(one.level == doctoring.PROBLEM for one in found)
+    if json:
+        show.emit({"problems": bad, "results": [asdict(one) for one in found]})
+    else:
+        _tell(found)
+    if bad:
+        raise typer.Exit(exits.FAILURE)
+
+
+def _tell(found: "Sequence[Complaint]") -> None:
+    from halflife.cli import show
+
+    for one in found:
+        show.say(show.plain(f"{one.level}: {one.about}: {one.text}"))
+        show.say(show.plain(f"    {one.advice}"))
+    if not found:
+        show.say("nothing is wrong")
+
+
+@app.command()
+def verify(*, config: ConfigPath = None, json: Json = False) -> None:
+    """Check that the state file is whole and adds up; works while a sync runs."""
+    from halflife.cli import exits, show
+    from halflife.config import Config
+    from halflife.errors import Damaged
+    from halflife.stores.sqlite import SqliteStore
+
+    path = Config.load(Config.find(config)).store_path
+    try:
+        with SqliteStore.open(path, readonly=True) as store:
+            wrong = store.verify()
+    except Damaged as error:
+        wrong = [str(error)]
+    if json:
+        show.emit({"store": str(path), "fine": not wrong, "results": wrong})
+    else:
+        for problem in wrong:
+            show.say(show.plain(problem))
+        show.say(f"{path} is damaged" if wrong else f"{path} is whole and adds up")
+    if wrong:
+        raise typer.Exit(exits.FAILURE)
+
+
+@app.command()
+def backup(file: File, *, config: ConfigPath = None, json: Json = False) -> None:
+    """Copy the state file, while a sync may run; never overwrites."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.stores import backup as copies
+    from halflife.stores.sqlite import SqliteStore
+
+    path = Config.load(Config.find(config)).store_path
+    with SqliteStore.open(path, readonly=True) as store:
+        size = copies.back_up(store, file)
+    seal = copies.sealed(file)
+    if json:
+        show.emit({"backup": str(file), "bytes": size, "sha256": str(seal)})
+    else:
+        show.say(f"wrote {file} ({size} bytes, checked) and {seal}")
+
+
+@app.command()
+def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> None:
+    """Put a copy in the place of the state file, which is kept aside."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.live import wiring
+    from halflife.stores import backup as copies
+
+    path = Config.load(Config.find(config)).store_path
+    done = copies.restore(file, path, wiring.clock())
+    if json:
+        aside = None if done.aside is None else str(done.aside)
+        show.emit({"store": str(path), "aside": aside, "carried": done.carried})
+        return
+    show.say(f"{path} is now as {file} was")
+    if done.aside is not None:
+        show.say(f"what was there before lies in {done.aside}")
+    if done.carried:
+        show.say(f"{done.carried} requests sent since then still count as spent")
+
+
+@app.command()
+def gc(
+    *,
+    compact: Annotated[
+        bool, typer.Option(help="Give the room back to the disk; nobody may write.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Remove what is older than [keep] says; no forecast or plan changes."""
+    from dataclasses import asdict
+
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.live import wiring
+    from halflife.stores import retention
+    from halflife.stores.sqlite import SqliteStore
+
+    settings = Config.load(Config.find(config))
+    path, keep = settings.store_path, settings.keep
+    before = path.stat().st_size if path.exists() else 0
+    with SqliteStore.open(path) as store:
+        limits = retention.Keep(
+            observations=keep.observations_days,
+            ledger=keep.ledger_days,
+            runs=keep.runs_days,
+            messages=keep.messages_days,
+            summaries=keep.summaries,
+        )
+        removed = asdict(retention.clear(store, limits, wiring.clock()))
+        if compact:
+            store.compact()
+    sizes = {"bytes_before": before, "bytes": path.stat().st_size}
+    if json:
+        show.emit({"removed": removed, **sizes})
+        return
+    words = ", ".join(f"{count} {name}" for name, count in removed.items())
+    show.say(f"removed {words}; {path} takes {sizes['bytes']} bytes, was {before}")
