@@ -11,7 +11,15 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.errors import BudgetSpent
 from halflife.forms import Interface, Query, Term
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.asking import ROUNDED, Told, learned, send, settle, told
+from halflife.queries.known.asking import (
+    ROUNDED,
+    Told,
+    learned,
+    refresh,
+    send,
+    settle,
+    told,
+)
 from halflife.queries.known.association import Sampled, together_error, together_mle
 from halflife.queries.known.coverage import Known, Scaled, counted, ratio
 from halflife.queries.known.greedy import Limits, Probes, choose, offers
@@ -304,3 +312,30 @@ def test_first_pages_show_as_much_as_expected(unstable: bool) -> None:
         assert shown == pytest.approx(probes.covered, rel=0.03)
     else:  # all rank alike: what one shows first, so does another
         assert probes.alike.sum() <= shown <= probes.covered
+
+
+def test_refreshing_by_turns_shows_everything_for_less_than_counting_first() -> None:
+    candidates = pool(lookup=True)
+    blind = Scaled(server(30, seed=9), ratio(np.array([1.0]), np.ones(1)))
+    turns, counting = Ledger(behind(CARS, lookup=True)), Ledger(behind(CARS))
+    value = np.ones(len(HELD))
+    assert refresh(candidates, Told(turns, blind), value, batch=5).all()
+    probes = settle(candidates, Told(counting, blind), chosen_by(candidates))
+    assert send(candidates, probes, counting).all()
+    assert turns.requests < counting.requests
+
+
+def test_refreshing_by_turns_ends_with_the_budget() -> None:
+    candidates = pool()
+    ledger = Ledger(behind(CARS), most=9)
+    shown = refresh(candidates, Told(ledger, Known(server())), np.ones(len(HELD)))
+    assert ledger.requests == 9
+    assert 0 < shown.sum() <= 45
+
+
+def test_refreshing_by_turns_ends_when_records_are_gone() -> None:
+    candidates = pool(lookup=True)
+    left = {key: car for i, (key, car) in enumerate(CARS.items()) if i % 2}
+    ledger = Ledger(behind(left, lookup=True))
+    shown = refresh(candidates, Told(ledger, Known(server())), np.ones(len(HELD)))
+    assert shown.tolist() == [key in left for key in HELD]

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools
+from halflife.arrays import Bools, Floats
 from halflife.errors import BudgetSpent
 from halflife.forms import Found
 from halflife.queries.incidence import Incidence
@@ -18,7 +19,7 @@ from halflife.queries.known.coverage import (
     ratio,
     settled,
 )
-from halflife.queries.known.greedy import Probes
+from halflife.queries.known.greedy import Limits, Offers, Probes, choose, offers
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
 
@@ -89,7 +90,7 @@ class Told:
             if hits is not None:
                 count[j], error[j] = hits, ROUNDED if rounded and hits >= 100 else 0.0
             elif j is not None:
-                count[j] = max(count[j], self._shown())
+                count[j] = max(count[j], self._least())
         return settled(pool, count, error)
 
     def ask(self, pool: Pool, which: Iterable[int]) -> int:
@@ -100,7 +101,7 @@ class Told:
             told(self.ledger, pool, j)
         return len(new)
 
-    def _shown(self) -> int:
+    def _least(self) -> int:
         """Return what a query with more than a page, or more than can be had, has."""
         interface = self.ledger.interface
         if interface.counts == "capped" and interface.cap is not None:
@@ -109,7 +110,7 @@ class Told:
 
 
 def settle(
-    pool: Pool, coverage: Told, choose: Callable[[Hits], Probes], rounds: int = ROUNDS
+    pool: Pool, coverage: Told, decide: Callable[[Hits], Probes], rounds: int = ROUNDS
 ) -> Probes:
     """Return a choice whose queries were all counted, if the budget lasts.
 
@@ -118,13 +119,13 @@ def settle(
     a query that is likely to be sent. Without this the choice falls on queries whose
     hits are guessed too low.
     """
-    probes = choose(coverage.hits(pool))
+    probes = decide(coverage.hits(pool))
     for _ in range(rounds):
         try:
             new = coverage.ask(pool, probes.queries.tolist())
         except BudgetSpent:
             new = 0
-        probes = choose(coverage.hits(pool))
+        probes = decide(coverage.hits(pool))
         if not new:
             break
     return probes
@@ -151,3 +152,59 @@ def _answers(pool: Pool, number: int, pages: int, ledger: Ledger) -> Iterator[Fo
         yield ledger.fetch(pool.key(number))
     else:
         yield from ledger.pages(query, pages)
+
+
+def refresh(
+    pool: Pool, coverage: Told, value: Floats, *, batch: int = 10, rounds: int = 1000
+) -> Bools:
+    """Choose and send by turns, learning from what comes; return what was shown.
+
+    Nothing is asked only to be counted: the best few queries by what is believed are
+    sent, and their first pages tell their hits. One that turns out to take more
+    pages than it was chosen for goes back among the candidates, its first page paid.
+    Records that were shown, by whichever query, are worth nothing any more.
+    """
+    ledger = coverage.ledger
+    sent = np.zeros(len(pool), dtype=bool)
+    with suppress(BudgetSpent):
+        for _ in range(rounds):
+            offered = _open_offers(pool, coverage, sent)
+            worth = np.where(_shown(pool, ledger), 0.0, value)
+            chosen = choose(pool, worth, offered, Limits(queries=batch)).queries
+            if not chosen.size:
+                break
+            for j in chosen.tolist():
+                sent[j] = _sent(pool, j, int(offered.pages[j]), ledger)
+    return _shown(pool, ledger)
+
+
+def _shown(pool: Pool, ledger: Ledger) -> Bools:
+    return np.array([key in ledger.seen for key in pool.local.keys], dtype=bool)
+
+
+def _open_offers(pool: Pool, coverage: Told, sent: Bools) -> Offers:
+    """Return what is left to buy: first pages that are known cost nothing again."""
+    interface = coverage.ledger.interface
+    hits = coverage.hits(pool).count
+    offered = offers(hits, page_size=interface.page_size, cap=interface.cap)
+    begun = [pool.find(query) for query in coverage.ledger.totals]
+    pages = offered.pages.copy()
+    pages[[j for j in begun if j is not None]] -= 1
+    pages = np.maximum(pages, 1)
+    blocks = np.where(sent, 0, offered.blocks)
+    return replace(offered, pages=pages, cost=pages.astype(np.float64), blocks=blocks)
+
+
+def _sent(pool: Pool, number: int, believed: int, ledger: Ledger) -> bool:
+    """Send a candidate, unless its first page says that it is dearer than believed."""
+    query = pool.query(number)
+    if query is None:
+        ledger.fetch(pool.key(number))
+        return True
+    begun = query in ledger.totals
+    count = told(ledger, pool, number)
+    if not begun and count is not None and ledger.interface.pages(count) > believed:
+        return False
+    for _ in ledger.pages(query):
+        continue
+    return True
