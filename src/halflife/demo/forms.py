@@ -157,14 +157,14 @@ def _html(text: str) -> web.Response:
 def serving(office: Office) -> Iterator[str]:
     """Serve an office from a thread while the block runs; yields its address."""
     loop = asyncio.new_event_loop()
-    runner = web.AppRunner(office.application(), access_log=None)
+    runner = web.AppRunner(office.application(), access_log=None, shutdown_timeout=1.0)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
         begun = asyncio.run_coroutine_threadsafe(_begin(runner, 0), loop)
         yield begun.result(10.0)
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10.0)
+        asyncio.run_coroutine_threadsafe(_end(runner), loop).result(10.0)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -177,9 +177,18 @@ async def _begin(runner: web.AppRunner, port: int) -> str:
     return f"http://{host}:{bound}"
 
 
+async def _end(runner: web.AppRunner) -> None:
+    """Close the server; answers that are not given yet are given up."""
+    await runner.cleanup()
+    late = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*late, return_exceptions=True)
+
+
 async def serve(office: Office, port: int) -> None:
     """Serve an office until it is interrupted; print how to ask it."""
-    runner = web.AppRunner(office.application(), access_log=None)
+    runner = web.AppRunner(office.application(), access_log=None, shutdown_timeout=1.0)
     url = await _begin(runner, port)
     interface = office.form.interface
     sys.stdout.write(f"# {url}/ is the search page\n{snippet(url, interface)}")

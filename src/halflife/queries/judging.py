@@ -12,6 +12,7 @@ from halflife.register import Scalar
 CHANCE = -3.0  # log10 of the chance at which honest numbers end in so many zeros
 MANY = 100  # hits from which on two queries hardly have as many by chance
 FEW = 3  # records that must be seen before they prove anything
+SEVERAL = 10  # records that must be seen if the proof is indirect
 BELIEVED = 0.02  # chance of agreeing by luck at which counts are believed
 HONOURED = 0.8  # part of the records that meet what was asked for
 
@@ -400,16 +401,21 @@ def _ignored(notes: Notes) -> Iterator[str]:
 
 
 def _unheard(notes: Notes) -> Iterator[str]:
-    """Return attributes that alone are not met where all others of a query are."""
+    """Return attributes that are not met where all others of a query always are."""
     met: dict[str, list[bool]] = {}
+    alone: set[str] = set()  # those that single terms showed to be heard
     for query, _ in notes.firsts():
-        for term in query if len(query) > 1 else ():
-            met.setdefault(term.attribute, []).extend(notes.met(query, [term]))
+        for term in query:
+            told = notes.met(query, [term])
+            if len(query) > 1:
+                met.setdefault(term.attribute, []).extend(told)
+            elif sum(told) >= HONOURED * max(len(told), FEW):
+                alone.add(term.attribute)
     part = {name: sum(told) / len(told) for name, told in met.items() if told}
-    for name, mine in part.items():
+    for name in part.keys() - alone:
         others = [part[other] for other in part if other != name]
-        enough = len(met[name]) >= FEW and others and min(others) == 1.0
-        if enough and mine < 1.0 - HONOURED / 2:
+        sure = len(met[name]) >= SEVERAL and others and min(others) == 1.0
+        if sure and part[name] < 1.0 - HONOURED / 2:
             yield name
 
 
