@@ -121,7 +121,7 @@ def test_a_form_that_refuses_is_told_as_it_is() -> None:
             raise Refused(key)
 
     found = measured(Closed())
-    assert found.requests == found.failures == 14
+    assert found.requests == found.failures == 8
     (told,) = [f for f in found.findings if f.what == "answers"]
     assert "403" in told.why
 

@@ -22,7 +22,7 @@ from halflife.queries.tabled import Faults, Tabled
 from halflife.queries.troubled import Troubled, Troubles
 from halflife.register import Attributes
 
-SEEDS = 20
+SEEDS = 10
 SIZES = (67, 613, 6_143)
 PAGE = 10
 CAP = 100

@@ -437,4 +437,4 @@ def _empty(notes: Notes) -> Opinion | None:
 def _answers(notes: Notes) -> Opinion | None:
     if not notes.failures:
         return None
-    return Opinion(f"{notes.failures} failed", notes.trouble)
+    return Opinion(f"{notes.failures} failed", notes.began)

@@ -86,8 +86,7 @@ class _Inquiry:
             try:
                 found = self._ledger.ask(query, page, newest=newest)
             except SourceError as error:
-                self.notes.failures += 1
-                self.notes.trouble = str(error)
+                self.notes.fail(str(error))
                 continue
             if not newest:
                 self.notes.pages.setdefault((query, page), found)
@@ -96,16 +95,18 @@ class _Inquiry:
 
     def _begin(self, seeds: tuple[Term, ...]) -> None:
         """Ask for everything, and for what single terms find."""
-        if self.notes.claimed.everything:
-            found = self._ask(Query())
-            self.notes.everything = bool(found and found.records)
-        hits, misses = int(bool(self.notes.everything)), 0
+        notes, everything = self.notes, self.notes.claimed.everything
+        plain = self._ask(Query()) if everything else None
+        hits, misses = int(bool(plain and plain.records)), 0
         for term in self._terms(seeds):
             if hits >= SINGLES or misses >= MISSES:
                 break
             found = self._ask(Query.of(term))
             good = bool(found and found.records)
-            hits, misses = hits + good, misses + (not good)
+            hits += good
+            misses += 0 if good else 1 if found else 2
+        if everything and notes.pages:  # else it answers nothing at all
+            notes.everything = bool(plain and plain.records)
 
     def _terms(self, seeds: tuple[Term, ...]) -> Iterator[Term]:
         """Return terms to ask for, of one attribute after the other.
@@ -223,8 +224,7 @@ class _Inquiry:
         try:
             return self._ledger.fetch(key)
         except SourceError as error:
-            self.notes.failures += 1
-            self.notes.trouble = str(error)
+            self.notes.fail(str(error))
             return None
 
     def _end(self, big: Query) -> None:

@@ -68,6 +68,7 @@ class Notes:
         absent: Whether a key that nobody has was found; None if it was not tried.
         failures: Requests without an answer that could be read.
         trouble: What went wrong last.
+        began: What went wrong first.
 
     """
 
@@ -83,6 +84,12 @@ class Notes:
     everything: bool | None = None
     failures: int = 0
     trouble: str = ""
+    began: str = ""
+
+    def fail(self, why: str) -> None:
+        """Note that there was no answer that could be read."""
+        self.failures += 1
+        self.trouble, self.began = why, self.began or why
 
     def firsts(self) -> Iterator[tuple[Query, Found]]:
         """Return the first pages, in the order asked for."""
