@@ -321,7 +321,8 @@ def greedy_probes(
         allowed = np.flatnonzero(words[pool.parts].all(axis=1) & ~pool.lookup)
         if not allowed.size:
             break
-        gain = np.array(state.sums)[allowed] / by_hits.cost[allowed]
+        sums = np.array([state.sums[j] for j in allowed.tolist()])
+        gain = sums / by_hits.cost[allowed]
         best = int(allowed[np.argmax(gain)])
         state.take(best)
         taken.append(best)
