@@ -46,7 +46,7 @@ def test_targets_are_read_as_people_write_them(text, target):
     ],
 )  # fmt: skip
 def test_what_is_no_target_is_refused_with_a_sample(text):
-    with pytest.raises(ValueError, match="; write 'recall"):
+    with pytest.raises(ValueError, match="; write '"):
         parse(text)
 
 

@@ -21,6 +21,7 @@ from pydantic import (
 
 from halflife.config_alerts import Alerts, KeepConfig
 from halflife.config_forms import READ, FormConfig
+from halflife.config_targets import TargetConfig
 from halflife.config_values import Cidr, FromEnv, Line, Secret, Table, Url, value_of
 from halflife.errors import ConfigError, UsageError
 
@@ -154,7 +155,7 @@ class SearchConfig(Table):
         return self
 
 
-class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig):
+class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetConfig):
     """Pages or objects that belong together, and how to ask for them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)

@@ -29,7 +29,8 @@ _NUMBER = r"(\d*\.?\d+)\s*(%?)"
 _LEVEL = re.compile(
     rf"(?P<measure>\w+)\s*>=\s*{_NUMBER}(?:\s+with\s+confidence\s+{_NUMBER})?"
 )
-_AGE = re.compile(r"age\s+p(\d+(?:\.\d+)?)\s*<=\s*(\d*\.?\d+)\s*(\w+)")
+_AGE = re.compile(r"age\s+p(\d+(?:\.\d+)?)\s*<=\s*(.+)")
+_SPAN = re.compile(r"(\d*\.?\d+)\s*([a-z]+)")
 _SAMPLE = "write 'recall >= 0.9 with confidence 0.95' or 'age p95 <= 6 h'"
 
 
@@ -73,14 +74,25 @@ def parse(text: str) -> Target:
     6.0
     """
     words = text.strip().lower()
-    if (found := _AGE.fullmatch(words)) and found[3] in _UNITS:
-        share = _share(found[1], "%")
-        return Target("age", float(found[2]) * _UNITS[found[3]], share)
+    if found := _AGE.fullmatch(words):
+        return Target("age", days_of(found[2]), _share(found[1], "%"))
     found = _LEVEL.fullmatch(words)
     if not found or found["measure"] not in MEASURES:
         raise ValueError(f"{text!r} is not a target; {_SAMPLE}")
     sure = _share(found[4], found[5]) if found[4] else None
     return Target(found["measure"], _share(found[2], found[3]), sure)
+
+
+def days_of(text: str) -> float:
+    """Return a stretch of time, such as ``6 h`` or ``2 days``, in days.
+
+    >>> days_of("6 h"), days_of("2days")
+    (0.25, 2.0)
+    """
+    found = _SPAN.fullmatch(text.strip().lower())
+    if not found or found[2] not in _UNITS:
+        raise ValueError(f"{text!r} is not a time; write '6 h', '30 min' or '2 d'")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 def _share(number: str, percent: str) -> float:
