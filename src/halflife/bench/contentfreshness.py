@@ -245,8 +245,11 @@ def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) ->
         ],
     }
     if paper:
-        less = means - np.concatenate([_blocks(run.curve) for run in paper])
-        row["less_" + PAPER] = mean_interval(less)._asdict()
+        rival = np.concatenate([_blocks(run.curve) for run in paper])
+        row["less_" + PAPER] = mean_interval(means - rival)._asdict()
+        some = rival > 0
+        if some.any():
+            row["over_" + PAPER] = mean_interval(means[some] / rival[some])._asdict()
     return row
 
 
@@ -259,14 +262,17 @@ def _blocks(curve: Floats) -> Floats:
 
 def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
     """Yield the rows of all replays on counters."""
-    seeds = range(1) if quick else range(3)
+    seeds = range(1) if quick else range(2)
     github = load_relation(folder / "github_ranking")
     prices = load_relation(folder / "llm_prices")
     words = ("description", "language")
-    stars = {"keywords": words, "share": 0.3, "begin": float(github.looks[0])}
-    listed = {"keywords": ("provider", "mode", KEY), "share": 0.5}
-    if quick:
-        stars["begin"] = float(github.looks[-80])
+    last = 40 if quick else 100
+    stars = {"keywords": words, "share": 0.3, "begin": float(github.looks[-last])}
+    listed = {
+        "keywords": ("provider", "mode", KEY),
+        "share": 0.5,
+        "begin": float(prices.looks[-last]),
+    }
     cases: list[tuple[str, Relation, dict[str, Any], Sequence[float]]] = [
         ("github_ranking", github, {**stars, "measure": "stars"}, (5, 20, 60)),
         (
@@ -275,7 +281,7 @@ def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
             {**stars, "measure": "stars", "weight": "stars"},
             (20,),
         ),
-        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (5, 20, 60)),
+        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (5, 60)),
         (
             "llm_prices",
             prices,

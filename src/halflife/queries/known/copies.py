@@ -32,7 +32,8 @@ class Copy:
         seen: When each was last seen.
         gone: Which are known not to be there any more.
         doubted: Which were missing where they should have been.
-        strayed: Which were doubted and found: searches no longer speak for them.
+        strayed: Which were doubted and found: they are not doubted again.
+        taken: How many times a tuple was refreshed so far.
 
     """
 
@@ -53,6 +54,7 @@ class Copy:
         self.gone, self.doubted, self.strayed = np.zeros((3, len(self.keys)), bool)
         self._weigh = weight or weigher(None)
         self.weight = np.array([self._weigh(r) for r in self.held], dtype=np.float64)
+        self.taken = 0
         self._new: list[tuple[int, float, float]] = []
 
     def __len__(self) -> int:
@@ -73,6 +75,7 @@ class Copy:
             self.seen[row] = now
             self.strayed[row] |= self.doubted[row]
             self.gone[row] = self.doubted[row] = False
+        self.taken += len(known)
         return len(known)
 
     def lose(self, key: str) -> None:

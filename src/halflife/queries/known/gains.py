@@ -11,6 +11,9 @@ _NOTHING = 1e-9  # of the largest gain: what is left when all is covered
 class Gains:
     """Sums of values over the tuples of each candidate.
 
+    A tuple that a candidate was found not to bring, though its words say so, is
+    dropped from it; see ``drop``.
+
     Args:
         pool: The candidates.
 
@@ -20,13 +23,15 @@ class Gains:
         self.pool = pool
         self._candidate = pool.matches.group
         self._of_record = pool.of_record
+        self._turned = np.argsort(pool.matches.item, kind="stable")
+        self._live = np.ones(pool.matches.item.size)
 
     def __len__(self) -> int:
         return len(self.pool)
 
     def sums(self, value: Floats) -> Floats:
         """Return the values of the tuples of each candidate, added up."""
-        each = value[self.pool.matches.item]
+        each = value[self.pool.matches.item] * self._live
         found = np.bincount(self._candidate, weights=each, minlength=len(self))
         return found.astype(np.float64)
 
@@ -34,10 +39,21 @@ class Gains:
         """Return the values of the candidates of each tuple, added up."""
         found = np.bincount(
             self.pool.matches.item,
-            weights=value[self._candidate],
+            weights=value[self._candidate] * self._live,
             minlength=len(self.pool.local),
         )
         return found.astype(np.float64)
+
+    def brings(self, number: int) -> Ints:
+        """Return the tuples that a candidate is believed to bring."""
+        start, end = self.pool.matches.start[number : number + 2]
+        found: Ints = self.pool.matches.item[start:end][self._live[start:end] > 0]
+        return found
+
+    def drop(self, number: int, rows: Ints) -> None:
+        """Take note that a candidate does not bring some of its tuples."""
+        start, end = self.pool.matches.start[number : number + 2]
+        self._live[start:end][np.isin(self.pool.matches.item[start:end], rows)] = 0.0
 
     def less(self, sums: Floats, rows: Ints, value: Floats) -> None:
         """Take the values of some tuples off the sums, in place."""
@@ -45,7 +61,7 @@ class Gains:
         count = start[rows + 1] - start[rows]
         begins = np.repeat(start[rows] - np.cumsum(count) + count, count)
         entries = begins + np.arange(begins.size)
-        gone = np.repeat(value[rows], count)
+        gone = np.repeat(value[rows], count) * self._live[self._turned[entries]]
         np.subtract.at(sums, self._of_record.item[entries], gone)
 
     def picked(
@@ -81,7 +97,7 @@ class Gains:
             if sums[best] <= enough or per[best] <= 0:
                 break
             chosen.append((best, float(sums[best] * per[best] * cost[best])))
-            rows = self.pool.matches.of(best)
+            rows = self.brings(best)
             rows = rows[left[rows] > 0]
             self.less(sums, rows, left)
             left[rows] = 0.0

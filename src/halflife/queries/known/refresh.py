@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
+from halflife.arrays import Bools, Floats
 from halflife.errors import BudgetSpent
 from halflife.forms import Interface, Query
 from halflife.queries.known.copies import Copy
@@ -61,17 +61,24 @@ class Coverage:
     Attributes:
         known: Known tuples that match each candidate.
         total: What was last reported; nan if nothing was.
+        search: Which candidates are searches, and not look-ups.
 
     """
 
     known: Floats
     total: Floats
+    search: Bools
 
     @property
     def factor(self) -> float:
-        """Reported hits over known matches, of all that was reported."""
-        told = np.isfinite(self.total)
-        return float((1.0 + self.total[told].sum()) / (1.0 + self.known[told].sum()))
+        """Reported hits over known matches: the geometric mean of all searches asked.
+
+        One more with a factor of 1 is taken along: what was not asked yet had better
+        be thought too cheap than too dear, because asking puts it right.
+        """
+        told = np.isfinite(self.total) & self.search & (self.total > 0)
+        ratio = np.log(self.total[told] / self.known[told])
+        return float(np.exp(np.sum(ratio) / (1 + ratio.size)))
 
     def hits(self) -> Floats:
         """Return the best guess of each candidate's hits."""
@@ -95,7 +102,9 @@ class Refresher:
         self.rule = rule
         self.gains = Gains(pool)
         lookup = np.where(pool.lookup, 1.0, np.nan)
-        self.coverage = Coverage(pool.held.astype(np.float64), lookup)
+        known = pool.held.astype(np.float64)
+        self.coverage = Coverage(known, lookup, ~pool.lookup)
+        self._doubts = -np.inf, 0  # the last turn, and tuples looked up in it for doubt
         self._read = np.full(len(pool), -np.inf)  # when all of it was last read
 
     def next(
@@ -111,15 +120,24 @@ class Refresher:
 
         Tuples that were missing from an answer they belong in are looked up first.
         """
-        doubted = np.flatnonzero(copy.doubted)[: int(np.ceil(_DOUBT * budget))]
-        if doubted.size and self.pool.lookup.any():
-            first = np.flatnonzero(self.pool.lookup)
-            missing = "was missing from an answer"
-            return tuple(
-                self._probe(Choice(int(first[row]), 1, 0.0, missing)) for row in doubted
-            )
+        doubted = self._doubted(copy, now, budget)
+        if doubted:
+            return doubted
         standing = self.standing(copy, now, budget, truth=truth)
         return tuple(self._probe(choice) for choice in self.rule(standing, rng))
+
+    def _doubted(self, copy: Copy, now: float, budget: float) -> tuple[Probe, ...]:
+        """Return look-ups of tuples in doubt, for a part of a turn's requests."""
+        turn, done = self._doubts
+        done = done if turn == now else 0
+        most = int(np.ceil(_DOUBT * (budget + done))) - done
+        rows = np.flatnonzero(copy.doubted)[: max(most, 0)].tolist()
+        first = np.flatnonzero(self.pool.lookup)
+        if not rows or not first.size:
+            return ()
+        self._doubts = now, done + len(rows)
+        why = "was missing from an answer"
+        return tuple(self._probe(Choice(int(first[row]), 1, 0.0, why)) for row in rows)
 
     def standing(
         self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
@@ -178,9 +196,11 @@ class Refresher:
     def _miss(self, probe: Probe, copy: Copy, shown: set[str]) -> None:
         """Doubt what a whole answer lacks; it is gone if it cannot be looked up."""
         self.coverage.total[probe.number] = len(shown)
-        for row in self.pool.matches.of(probe.number).tolist():
-            if copy.keys[row] in shown or copy.gone[row] or copy.strayed[row]:
-                continue
+        rows = self.gains.brings(probe.number)
+        there = np.array([copy.keys[row] in shown for row in rows.tolist()], dtype=bool)
+        missing = rows[~there] if rows.size else rows
+        self.gains.drop(probe.number, missing)
+        for row in missing[~copy.gone[missing] & ~copy.strayed[missing]].tolist():
             if self.interface.lookup:
                 copy.doubted[row] = True
             else:
@@ -218,17 +238,20 @@ def turn(
     """
     done: list[Probe] = []
     refreshed: list[int] = []
-    try:
-        while ledger.left is None or ledger.left > 0:
-            left = np.inf if ledger.left is None else float(ledger.left)
-            now_true = None if truth is None else np.where(copy.seen < now, truth, 0.0)
-            plan = refresher.next(copy, now, left, rng, truth=now_true)
-            if not plan:
-                break
-            for probe in plan:
-                done.append(probe)
-                refreshed.append(0)
-                refreshed[-1] = refresher.carry_out(probe, copy, ledger, now)
-    except BudgetSpent:  # what was shown until then is in the copy
-        return Turn(tuple(done), tuple(refreshed))
+    while ledger.left is None or ledger.left > 0:
+        left = np.inf if ledger.left is None else float(ledger.left)
+        now_true = None if truth is None else np.where(copy.seen < now, truth, 0.0)
+        plan = refresher.next(copy, now, left, rng, truth=now_true)
+        for probe in plan:
+            before, spent = copy.taken, False
+            try:
+                refresher.carry_out(probe, copy, ledger, now)
+            except BudgetSpent:  # what was shown until then is in the copy
+                spent = True
+            done.append(probe)
+            refreshed.append(copy.taken - before)
+            if spent:
+                return Turn(tuple(done), tuple(refreshed))
+        if not plan:
+            break
     return Turn(tuple(done), tuple(refreshed))

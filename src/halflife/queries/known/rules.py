@@ -220,7 +220,10 @@ class Timetable:
         for number in order[due[order] > 0].tolist():
             if left <= 0:
                 break
-            self._sent[number] = standing.now
+            # What it was late by is kept, or frequent queries would be sent too rarely.
+            every = 1.0 / self._frequency[number]
+            late = max(self._sent[number] + every, standing.now - every)
+            self._sent[number] = min(late, standing.now)
             left -= float(cost[number])
             gain = float(sums[number] * share[number])
             pages = int(cost[number])
@@ -239,9 +242,10 @@ class Timetable:
         )
         never = found.frequency < 1e-4 * found.frequency.max(initial=0.0)
         self._frequency = np.where(never, 0.0, found.frequency)
+        every = 1.0 / np.maximum(self._frequency, 1e-12)
         if not self._sent.size:
-            apart = rng.random(cost.size) / np.maximum(self._frequency, 1e-12)
-            self._sent = standing.now - apart
+            self._sent = standing.now - rng.random(cost.size) * every
+        self._sent = np.maximum(self._sent, standing.now - 2.0 * every)
 
 
 @dataclass
