@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halflife.arrays import Floats
-from halflife.queries.known.exact import _needed, full_cover, pruned, within_budget
+from halflife.queries.known.exact import (
+    _needed,
+    full_cover,
+    pruned,
+    repriced,
+    within_budget,
+)
 from halflife.queries.known.greedy import choose, offers, read
 from halflife.queries.known.keywords import Pool, pool_of
 from probe_worlds import relation, worlds
@@ -97,3 +103,25 @@ def test_queries_that_cannot_be_read_to_the_end_take_no_part() -> None:
     pool = pool_of(relation([{0, 1}, {0, 2}]), together=1)
     offered = offers(np.array([500.0, 1.0, 1.0]), page_size=10, cap=100)
     assert full_cover(pool, offered).queries.tolist() == [1, 2]
+
+
+@given(worlds())
+def test_prices_learned_give_a_full_cover_no_dearer_than_greedy(world: World) -> None:
+    pool, _, hits = world
+    offered = offers(hits, page_size=3)
+    one = np.ones(len(pool.local))
+    found = repriced(pool, offered, tries=4)
+    assert read(pool, one, offered, found).chance.tolist() == one.tolist()
+    greedy = choose(pool, one, offered)
+    assert offered.pages[found].sum() <= greedy.requests
+
+
+def test_prices_learned_get_out_of_the_trap_that_greedy_is_in() -> None:
+    # Columns a and b cover all; the rows c, d and e look better one after the other.
+    rows = [
+        {w, c} for c, n in ((2, 4), (3, 2), (4, 1)) for w in (0, 1) for _ in range(n)
+    ]
+    pool = pool_of(relation(rows), together=1)
+    offered = offers(np.ones(len(pool)), page_size=1)
+    assert choose(pool, np.ones(14), offered).requests == 3
+    assert sorted(pool.name(j) for j in repriced(pool, offered)) == ["word=a", "word=b"]

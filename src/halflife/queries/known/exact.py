@@ -15,6 +15,8 @@ from halflife.queries.known.keywords import Pool
 
 Status: TypeAlias = Literal["optimal", "limit", "greedy"]
 SLACK = 1e-6  # what HiGHS takes for nothing
+TRIES = 10  # greedy covers, each with prices learned from those before
+PACE = 0.3  # how fast prices follow
 INFEASIBLE = 2  # scipy's word for it
 
 
@@ -42,7 +44,12 @@ class Optimum:
 
 
 def full_cover(
-    pool: Pool, offered: Offers, *, seconds: float = 60.0, gap: float = 0.0
+    pool: Pool,
+    offered: Offers,
+    *,
+    seconds: float = 60.0,
+    gap: float = 0.0,
+    tries: int = TRIES,
 ) -> Optimum:
     """Return the fewest requests that refresh every record within reach.
 
@@ -54,12 +61,13 @@ def full_cover(
         offered: What they cost and show.
         seconds: How long the relaxation, and then the search, may take.
         gap: How far from the bound, as a share, the search may stop.
+        tries: Greedy covers of which the best has to be beaten.
 
     """
     kept = _needed(pool, offered)
     small, part = pool.only(kept), _only(offered, kept)
     cost = part.pages.astype(np.float64)
-    start = pruned(small, part, choose(small, np.ones(len(pool.local)), part).queries)
+    start = repriced(small, part, tries=tries)
     rows = -_matrix(small)[np.flatnonzero(small.reachable)]
     best = float(cost[start].sum())
     program = _Program(cost, rows, -np.ones(rows.shape[0]), cost.size)
@@ -113,6 +121,41 @@ def pruned(pool: Pool, offered: Offers, queries: Ints) -> Ints:
             times[rows] -= 1
             kept[place] = False
     return queries[kept]
+
+
+def repriced(pool: Pool, offered: Offers, *, tries: int = TRIES) -> Ints:
+    """Return the cheapest full cover of several greedy ones, each pruned.
+
+    Greedy first takes what covers many and pays dearly for the few left over. So
+    each record is worth what it cost to cover it alone in the covers before, and
+    records that come dear are seen to first (values move by ``PACE`` each time).
+    """
+    n = len(pool.local)
+    price = np.full(n, np.inf)
+    each = np.repeat(offered.pages / np.maximum(pool.held, 1), pool.held)
+    np.minimum.at(price, pool.matches.item, each)
+    value = np.ones(n)
+    best, least = np.zeros(0, dtype=np.intp), np.inf
+    for number in range(tries):
+        found = pruned(pool, offered, choose(pool, value, offered).queries)
+        if (cost := float(offered.pages[found].sum())) < least:
+            best, least = found, cost
+        before = value if number else np.where(np.isfinite(price), price, 1.0)
+        value = (1.0 - PACE) * before + PACE * _paid(pool, offered, found) + SLACK
+    return best
+
+
+def _paid(pool: Pool, offered: Offers, queries: Ints) -> Floats:
+    """Return what each record cost that one query alone covers, shared evenly."""
+    times = np.zeros(len(pool.local), dtype=np.intp)
+    for j in queries.tolist():
+        times[pool.matches.of(j)] += 1
+    paid = np.zeros(times.size)
+    for j in queries.tolist():
+        rows = pool.matches.of(j)
+        alone = rows[times[rows] == 1]
+        paid[alone] = offered.pages[j] / max(alone.size, 1)
+    return paid
 
 
 @dataclass(frozen=True)
