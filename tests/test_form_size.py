@@ -12,6 +12,7 @@ from halflife.errors import BudgetSpent, UsageError
 from halflife.probing.capture import chapman
 from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
+from halflife.queries.levels import Local
 from halflife.queries.size import (
     Method,
     averaged,
@@ -39,13 +40,13 @@ def test_a_form_that_counts_everything_is_asked_once() -> None:
 
 
 def test_sizes_are_right_in_the_mean_and_inside_their_intervals() -> None:
-    known = list(cars(100, seed=9).values())
+    form = behind(cars(300), **FORM)
+    known = Local(form.interface, cars(100, seed=9).values())
     sizes = [
-        estimate(Ledger(behind(cars(300), **FORM)), 30, rng(seed), known=known)
-        for seed in range(60)
-    ]
+        estimate(Ledger(form), 100, rng(seed), known=known) for seed in range(40)
+    ]  # fmt: skip
     means = np.array([size.mean for size in sizes])
-    assert abs(means.mean() - 300) < 3 * means.std() / 60**0.5
+    assert abs(means.mean() - 300) < 3 * means.std() / 40**0.5
     assert np.mean([size.low <= 300 <= size.high for size in sizes]) > 0.85
     assert all(size.method is Method.WALKS for size in sizes)
 
@@ -163,17 +164,14 @@ def test_a_panel_goes_deeper_where_more_records_are_than_can_be_read() -> None:
 
 
 def test_change_is_seen_far_better_by_the_same_walks_than_by_new_ones() -> None:
-    before, after = cars(300), aged(cars(300), 20, 10)
-    known = list(cars(60, seed=3).values())
+    before = behind(cars(300), **FORM)
+    after = behind(aged(cars(300), 20, 10), **FORM)
+    known = Local(before.interface, cars(60, seed=3).values())
     same, new = [], []
     for seed in range(30):
-        made = panels.start(
-            Ledger(behind(before, **FORM)), 30, rng(seed), known=known
-        )  # fmt: skip
-        _, change = panels.reissue(Ledger(behind(after, **FORM)), made)
-        other = panels.start(
-            Ledger(behind(after, **FORM)), 30, rng(1000 + seed), known=known
-        )  # fmt: skip
+        made = panels.start(Ledger(before), 30, rng(seed), known=known)
+        _, change = panels.reissue(Ledger(after), made)
+        other = panels.start(Ledger(after), 30, rng(1000 + seed), known=known)
         same.append(change.net.size)
         new.append(panels.restarted(made.walks, other.walks).size)
     assert abs(np.mean(same) - 10) < 3 * np.std(same) / 30**0.5

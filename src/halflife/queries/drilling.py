@@ -16,11 +16,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
+from halflife.arrays import Floats, Ints
 from halflife.errors import BudgetSpent, UsageError
 from halflife.forms import Query, Term
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, Level, levels
+from halflife.queries.levels import Guide, Level, Local
 from halflife.queries.reading import Read, Reader
 from halflife.register import Attributes
 
@@ -111,8 +111,10 @@ class Drill:
 
     Args:
         ledger: Where the requests are counted.
-        known: Records seen before: their values are conditions, too.
-        guide: Chances of the conditions: ``even``; ``known``, like the known records;
+        known: Records seen before: their values are conditions, too. Or what they
+            say, which then need not be worked out again; it has its own guide.
+        guide: Chances of the conditions: ``even``; ``known``, like the known records
+            that meet the conditions so far;
             ``counts``, like the hits that the form counts exactly (Dasgupta, Zhang,
             Das, ICDE 2009), for which each condition at a query is asked for once.
         order: The attributes in order; a random order for each walk if None.
@@ -121,42 +123,47 @@ class Drill:
             divide the records well.
         backtrack: Whether a condition without hits is passed over for the next
             (HD-UNBIASED-SIZE; Dasgupta, Jin, Jewell, Zhang, Das, SIGMOD 2010); if
-            not, the walk ends there with nothing.
+            not, the walk ends there with nothing. If None, where nothing is known.
 
     """
 
     def __init__(
         self,
         ledger: Ledger,
-        known: Iterable[Attributes] = (),
+        known: Iterable[Attributes] | Local = (),
         *,
         guide: Guide = "known",
         order: Sequence[str] | None = None,
         most: int | None = None,
-        backtrack: bool = True,
+        backtrack: bool | None = None,
     ) -> None:
-        self.levels = levels(ledger.interface, known, guide)
+        if not isinstance(known, Local):
+            known = Local(ledger.interface, known, guide)
+        self.local, self.levels = known, known.levels
         if most is None and any(level.parts for level in self.levels):
             most = ledger.interface.page_size
         self.reader = Reader(ledger, most)
         if not self.levels and not ledger.interface.everything:
             raise UsageError("nothing can be asked: give values, or records, or words")
-        self._counted = guide == "counts" and ledger.interface.counts == "exact"
+        self._counted = known.guide == "counts" and ledger.interface.counts == "exact"
         self._order = order
-        self._backtrack = backtrack
+        lost = not self.local.rows.size  # known records lead to hits, mostly
+        self._backtrack = lost if backtrack is None else backtrack
 
     def walk(self, rng: Generator) -> Walk:
         """Return a random drill-down."""
         before = self.reader.ledger.requests
         query, read = Query(), self.reader.read(Query())
         steps: tuple[Step, ...] = ()
+        rows = self.local.rows
         for level in self.ordered(rng):
             if read.whole or len(query) >= self.reader.ledger.interface.together:
                 break
             if rested(level, steps):
                 continue
-            step = self._step(query, level, rng)
+            step = self._step(query, self.guided(level, query, rows), rng)
             steps = (*steps, step)
+            rows = self.local.among(level, step.term, rows)
             if step.term is not None:
                 query &= step.term
                 read = self.reader.read(query)
@@ -174,10 +181,14 @@ class Drill:
         parts = [level for level in found if level.parts]
         return parts + [level for level in found if not level.parts] * WORDS
 
+    def guided(self, level: Level, query: Query, rows: Ints) -> Level:
+        """Return a level with the chances at a query that these known records meet."""
+        level = self.local.given(level, rows)
+        # A second word is not the first.
+        return level if level.parts else level.without(query)
+
     def _step(self, query: Query, level: Level, rng: Generator) -> Step:
-        if not level.parts:  # a second word is not the first
-            level = level.without(query)
-        elif self._counted:
+        if self._counted and level.parts:
             level = self._weighted(query, level)
         term, chance = level.draw(rng)
         if term is None or not self._backtrack or self._counted or not level.parts:
@@ -306,8 +317,8 @@ def _accepted(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[st
 
 
 _Keep: TypeAlias = Callable[[_Drawn, Walk, Generator, float], list[str]]
-_METHODS: Mapping[Sampling, tuple[Guide, bool, _Keep]] = {
-    "weighted": ("known", True, _every),
+_METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
+    "weighted": ("known", None, _every),
     "counts": ("counts", False, _every),
     "rejection": ("even", False, _accepted),
     "naive": ("even", False, _first),

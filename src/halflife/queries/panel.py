@@ -17,7 +17,7 @@ from halflife.forms import Query
 from halflife.probing.capture import LEVEL, Interval
 from halflife.queries.drilling import Drill, Step, Walk, ended, rested, ways
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide
+from halflife.queries.levels import Guide, Local
 from halflife.queries.reading import Reader
 from halflife.queries.size import averaged
 from halflife.register import Attributes
@@ -85,7 +85,7 @@ def start(
     walks: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] = (),
+    known: Iterable[Attributes] | Local = (),
     guide: Guide = "known",
     most: int | None = None,
 ) -> Panel:
@@ -103,11 +103,14 @@ def start(
 
 def _drawn(drill: Drill, rng: Generator) -> tuple[Step, ...]:
     steps: tuple[Step, ...] = ()
+    rows = drill.local.rows
     for level in drill.ordered(rng):
         if rested(level, steps):
             continue
-        left = level.without(step.term for step in steps if step.term is not None)
-        steps = (*steps, Step(left, *left.draw(rng)))
+        here = drill.guided(level, _query(steps), rows)
+        step = Step(here, *here.draw(rng))
+        steps = (*steps, step)
+        rows = drill.local.among(level, step.term, rows)
     return steps
 
 

@@ -17,7 +17,7 @@ from halflife.probing.capture import LEVEL, Interval, chapman
 from halflife.probing.size import ratio
 from halflife.queries.drilling import Drill, Walk
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, levels
+from halflife.queries.levels import Guide, Local
 from halflife.queries.reading import Reader
 from halflife.register import Attributes
 
@@ -61,7 +61,7 @@ def estimate(
     walks: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] = (),
+    known: Iterable[Attributes] | Local = (),
     guide: Guide = "known",
     level: float = LEVEL,
 ) -> Size:
@@ -91,8 +91,9 @@ def estimate(
         if total is not None:
             spent = ledger.requests - before
             return Size(total, total, total, spent, Method.COUNT)
-    known = tuple(known)
-    drill, made = Drill(ledger, known, guide=guide), list[Walk]()
+    if not isinstance(known, Local):
+        known = Local(interface, known, guide)
+    drill, made = Drill(ledger, known), list[Walk]()
     with suppress(BudgetSpent):
         made.extend(drill.walk(rng) for _ in range(walks))
     if made and not any(walk.whole or walk.records for walk in made):
@@ -145,7 +146,7 @@ def recapture(
     queries: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] = (),
+    known: Iterable[Attributes] | Local = (),
     level: float = LEVEL,
 ) -> Size:
     """Return the size from the records that two halves of random queries share.
@@ -154,7 +155,9 @@ def recapture(
     queries can reach.
     """
     before, reader = ledger.requests, Reader(ledger)
-    terms = [t for step in levels(ledger.interface, known) for t in step.terms]
+    if not isinstance(known, Local):
+        known = Local(ledger.interface, known)
+    terms = [term for step in known.levels for term in step.terms]
     asked = rng.permutation(len(terms))[:queries]
     halves: tuple[set[str], set[str]] = set(), set()
     with suppress(BudgetSpent):

@@ -21,6 +21,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.reading import Read, Reader
 from halflife.register import Attributes
 
+MANY = 0.02  # of the records may lack an attribute that queries are divided by first
 CROWD = 0.25  # of what was shown: as many equal numbers get a query of their own
 
 
@@ -141,22 +142,37 @@ class _Work:
         self.stack = list(resume.left) if resume else [Part(Query())]
         self.unresolved = list(resume.unresolved) if resume else []
         self.unproven = list(resume.unproven) if resume else []
-        self._values = {a.name: dict.fromkeys(_offered(a)) for a in self._attributes()}
+        self._learned = 0
+        self._without: Counter[str] = Counter()
+        self._values = {
+            a.name: dict.fromkeys(_offered(a)) for a in self.interface.attributes
+        }
         for record in (*known, *self.records.values()):
             self._learn(record)
 
     def _attributes(self) -> list[Attribute]:
-        """Return the attributes in the order in which queries are divided by them."""
+        """Return the attributes in the order in which queries are divided by them.
+
+        Those that many records lack come late, for they lose these; words come last.
+        """
         rank = {"range": 0, "select": 1, "keyword": 2}
+        gaps = {name: n > MANY * self._learned for name, n in self._without.items()}
         return sorted(
             self.interface.attributes,
-            key=lambda a: (rank[a.kind], len(a.values)),
+            key=lambda a: (
+                a.kind == "keyword",
+                gaps.get(a.name, False),
+                rank[a.kind],
+                len(a.values),
+            ),
         )
 
     def _learn(self, record: Attributes) -> None:
+        self._learned += 1
         for attribute in self.interface.attributes:
+            terms = attribute.terms(record.get(attribute.name))
+            self._without[attribute.name] += not terms
             if attribute.kind != "range":
-                terms = attribute.terms(record.get(attribute.name))
                 self._values[attribute.name].update(dict.fromkeys(terms))
 
     def finish(self) -> None:
