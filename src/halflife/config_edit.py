@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halflife.config import Config, CrawlConfig, SearchConfig, SourceConfig
+from halflife.config_forms import FormConfig
 from halflife.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
+
+_LISTS = frozenset({"values", "cuts"})  # of an attribute of a form
 
 TEMPLATE = """\
 # Settings of halflife; every key is explained in docs/config.md.
@@ -88,10 +91,26 @@ def _add(document: "TOMLDocument", source: SourceConfig) -> None:
         if key in source.model_fields_set:
             _extend(table, key, getattr(source, key))
     crawl, search = CrawlConfig.model_fields, SearchConfig.model_fields
-    for key in ("kind", "weight", "text", *crawl, *search):
+    form = [key for key in FormConfig.model_fields if key != "attributes"]
+    for key in ("kind", "weight", "text", *crawl, *search, *form):
         if key in source.model_fields_set:
             value = getattr(source, key)
             table[key] = list(value) if isinstance(value, tuple) else value
+    if source.attributes:
+        _add_attributes(table, source)
+
+
+def _add_attributes(table: "Table", source: SourceConfig) -> None:
+    """Write what a form asks for, a line for each attribute."""
+    import tomlkit  # noqa: PLC0415
+
+    written = tomlkit.table()
+    for name, attribute in source.attributes.items():
+        line = tomlkit.inline_table()
+        told = attribute.model_dump(exclude_unset=True)
+        line.update({k: list(v) if k in _LISTS else v for k, v in told.items()})
+        written[name] = line
+    table["attributes"] = written
 
 
 def replace(path: Path, text: str) -> None:

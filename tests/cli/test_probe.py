@@ -1,13 +1,18 @@
 """The verb for databases behind forms: probe, and add --form."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from form_worlds import behind, cars
+from form_worlds import CITIES, behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, Office, serving, snippet
 from halflife.live import forming, wiring
 from halflife.queries.tabled import Faults
 
+ROOT = Path(__file__).parents[2]
 ALL = {"everything": True, "newest": True, "lookup": True}
 HEAD = "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
@@ -152,3 +157,60 @@ def test_a_form_needs_its_address_and_attributes(here, fails):
     code, said = fails("probe")
     assert code == 2
     assert "a form needs form_url and attributes" in said
+
+
+def test_a_form_is_added_by_its_search_page(office, server, asked, told, here):
+    url, _ = server
+    network = ("--allow", "127.0.0.0/8")
+    code, answer = asked("add", "cars", "--form", url + "/", *network)
+    assert code == 0
+    (row,) = answer["results"]
+    assert row["attributes"] == "city (select), title (keyword), price (range)"
+    source = Config.load(here / "halflife.toml").named(["cars"])[0]
+    assert source.form_url == f"{url}/search?lang=en"
+    assert source.attributes["city"].values == CITIES
+    assert (source.attributes["price"].low, source.kind) == ("price_min", "form")
+    path = here / "halflife.toml"
+    more = 'records = "li.record"\nkey = "@data-key"\ntotal = "#count"\n'
+    fields = ", ".join(f'{n} = "[data-field={n}]"' for n in source.attributes)
+    text = path.read_text().replace(
+        'name = "cars"\n', f'name = "cars"\n{more}fields = {{{fields}}}\n'
+    )
+    path.write_text(text.replace("lang=en", "lang=en&page={page}"))
+    code, out, _ = told("probe", "cars")
+    assert code == 0
+    assert "number of hits: right" in out
+    assert "page_size = 5" in out
+
+
+def test_a_page_without_a_form_is_not_added(office, server, fails, here):
+    url, _ = server
+    before = (here / "halflife.toml").read_text()
+    network = ("--allow", "127.0.0.0/8")
+    for path, said in (("/api/records", "no web page"), ("/none", "answered 404")):
+        code, err = fails("add", "x", "--form", url + path, *network)
+        assert code == 1
+        assert said in err
+    code, err = fails("add", "x", "--form", url, "--dry-run")
+    assert code == 2
+    assert "without fetching" in err
+    code, err = fails("add", "x", "--form", url, "--depth", "2")
+    assert code == 2
+    assert "--depth has no meaning" in err
+    assert (here / "halflife.toml").read_text() == before
+
+
+def test_the_example_of_the_book_runs(tmp_path):
+    book = (ROOT / "docs" / "forms.md").read_text()
+    script = book.partition("```python\n")[2].partition("```")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == book.partition("```text\n")[2].partition("```")[0]
+    assert done.stdout

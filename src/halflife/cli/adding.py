@@ -27,6 +27,9 @@ Search = Annotated[
         metavar="URL", help="A search: its address with {query}, or its description."
     ),
 ]
+Form = Annotated[
+    str | None, typer.Option(metavar="URL", help="A search page with a form to ask.")
+]
 Scope = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,6 +65,7 @@ def add(  # noqa: PLR0913  (each is an option)
     *,
     site: Site = None,
     search: Search = None,
+    form: Form = None,
     scope: Scope = None,
     depth: Depth = None,
     most: Most = None,
@@ -74,13 +78,18 @@ def add(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Add pages, feeds, a site or a search to the settings; look at each once."""
+    """Add pages, feeds, a site, a search or a form to the settings."""
     from halflife.config import Config
     from halflife.live import probing
 
     limits = {"scope": _within(scope), "depth": depth, "most": most}
     told = {name: value for name, value in limits.items() if value is not None}
     path = Config.find(config)
+    if form is not None:
+        _only_for_pages({**told, "site": site, "search": search, "weight": weight})
+        name = _named(urls or [], listed, source)
+        _add_form(path, form, name, tuple(allow or ()), write=not dry_run, json=json)
+        return
     if search is not None:
         _only_for_pages({**told, "site": site, "weight": weight})
         name = _named(urls or [], listed, source)
@@ -127,7 +136,7 @@ def _only_for_pages(told: "Mapping[str, object]") -> None:
 
     for name, value in told.items():
         if value is not None:
-            raise UsageError(f"--{name} has no meaning with --search")
+            raise UsageError(f"--{name} has no meaning with --search or --form")
 
 
 def _add_search(  # noqa: PLR0913  (what the options say)
@@ -146,6 +155,29 @@ def _add_search(  # noqa: PLR0913  (what the options say)
 
     wanted = describing.Wanted(url, name, allow)
     row = describing.add(path, wanted, check=check, write=write).row()
+    if json:
+        show.emit({"config": str(path), "results": [row]})
+    else:
+        show.table([row])
+
+
+def _add_form(
+    path: Path,
+    url: str,
+    name: str | None,
+    allow: tuple[str, ...],
+    *,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add a database behind a form; tell what its search page asks for."""
+    from halflife.cli import show
+    from halflife.errors import UsageError
+    from halflife.live import form_adding
+
+    if not write:
+        raise UsageError("what a form asks for cannot be told without fetching it")
+    row = form_adding.row(form_adding.add(path, form_adding.Wanted(url, name, allow)))
     if json:
         show.emit({"config": str(path), "results": [row]})
     else:

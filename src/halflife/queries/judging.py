@@ -313,13 +313,19 @@ def _newest(notes: Notes, date: str) -> tuple[bool | None, Opinion | None]:
             return False, Opinion("no", f"{date} does not fall from record to record")
         if list(found.records) == list(usual.records):
             return False, Opinion("no", "sorting makes no difference, as far as shown")
-        return None, Opinion("not checked", "the order differs, but no date is shown")
+        why = "the order differs, but nothing that is shown falls with it"
+        return None, Opinion("not checked", why)
     return None, None
 
 
 def _falling(found: Found, usual: Found) -> str:
     """Return the attribute that falls down the page, and differs from the usual."""
-    names = dict.fromkeys(name for r in found.records.values() for name in r)
+    names = dict.fromkeys(
+        name
+        for key, record in found.records.items()
+        for name, value in record.items()
+        if str(value) != key
+    )
     for name in names:
         values = [record.get(name) for record in found.records.values()]
         before = [record.get(name) for record in usual.records.values()]

@@ -1,0 +1,121 @@
+"""Adding databases behind forms: what a search page asks for, as settings."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from halflife.budget import Purse
+from halflife.config import Config, SourceConfig, problem
+from halflife.config_edit import add_sources, with_sources
+from halflife.errors import SourceError, Unreachable, UsageError
+from halflife.live import network, wiring
+from halflife.live.spending import Wallet, WindowPurse, spent
+from halflife.loop import LEASE
+from halflife.sources.addresses import parse_url, shown
+from halflife.sources.form_described import Described, described
+from halflife.sources.gate import Gate
+from halflife.sources.text import is_html, to_text
+from halflife.stores import Store
+
+MISSING = "records, key, total, {page} in form_url"  # what no search page tells
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A form that somebody wants to ask.
+
+    Attributes:
+        url: The page with the form.
+        name: What to call it; its host if None.
+        allow: Networks that it may lie in although they are not public.
+
+    """
+
+    url: str
+    name: str | None = None
+    allow: tuple[str, ...] = ()
+
+    @property
+    def home(self) -> str:
+        """The name of the source."""
+        return self.name or urlsplit(self.url).netloc or self.url
+
+    def source(self, found: dict[str, object]) -> SourceConfig:
+        """Return the settings to add; ``found`` says what the form asks for."""
+        given = {"name": self.home, "kind": "form", **found}
+        given |= {"allow": self.allow} if self.allow else {}
+        try:
+            return SourceConfig.model_validate(given)
+        except ValidationError as error:
+            raise UsageError(problem(error)) from None
+
+
+def add(path: Path, wanted: Wanted) -> SourceConfig:
+    """Read a search page, and add its form to the settings."""
+    config = Config.load(path)
+    with wiring.writing(config) as store:
+        source = asyncio.run(_find(config, store, wanted))
+    Config.parse(with_sources(path, [source]), path)
+    add_sources(path, [source])
+    return source
+
+
+def row(source: SourceConfig) -> dict[str, str | int | None]:
+    """Return what people and programs are told."""
+    return {
+        "url": source.form_url,
+        "source": source.name,
+        "kind": source.kind,
+        "attributes": ", ".join(
+            f"{n} ({a.kind})" for n, a in source.attributes.items()
+        ),
+        "still_to_say": MISSING,
+    }
+
+
+async def _find(config: Config, store: Store, wanted: Wanted) -> SourceConfig:
+    wallet = Wallet(store, config.budget)
+    room = wallet.room(wiring.clock())
+    if not room:
+        raise spent(config.budget)
+    run = store.begin([wanted.home], wiring.clock(), lease=LEASE)
+    purse = WindowPurse(wallet, run, room, clock=wiring.clock)
+    try:
+        async with network.gate(config, store, wiring.clock) as gate:
+            return wanted.source(_settings(await _read(gate, purse, wanted)))
+    finally:
+        purse.close()
+        store.finish(run, wiring.clock())
+
+
+async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
+    """Return what the form of a search page asks for."""
+    trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
+    access = network.access(wanted.source(trial))
+    reply = await gate.get(parse_url(wanted.url), purse, access=access)
+    if reply.status not in {200, 203}:
+        raise Unreachable(f"{shown(wanted.url)}: it answered {reply.status}")
+    if not is_html(reply.content_type, reply.body):
+        raise SourceError(f"{shown(wanted.url)}: it is no web page with a form")
+    text = to_text(reply.content_type, reply.body)
+    try:
+        return await asyncio.to_thread(described, text, reply.url)
+    except SourceError as error:
+        raise SourceError(f"{shown(wanted.url)}: {error}") from None
+
+
+def _settings(found: Described) -> dict[str, object]:
+    """Return a form as settings."""
+    attributes: dict[str, dict[str, object]] = {}
+    for attribute in found.attributes:
+        place = found.places[attribute.name]
+        param = place.param if place.param != attribute.name else ""
+        told = {"low": place.low, "high": place.high, "param": param}
+        one: dict[str, object] = {"kind": attribute.kind}
+        one |= {name: value for name, value in told.items() if value}
+        one |= {"values": attribute.values} if attribute.values else {}
+        attributes[attribute.name] = one
+    return {"form_url": found.url, "attributes": attributes}
