@@ -1,8 +1,15 @@
-"""Images of a state file with bytes flipped, and what the program makes of them."""
+"""Images of a state file with bytes flipped, and what the program makes of them.
 
+``python tests/damage.py 3000`` prints how many are told, harmless or silent.
+"""
+
+import json
 import sqlite3
+import sys
+import tempfile
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from random import Random
 
 import store_worker
@@ -132,3 +139,13 @@ def tally(folder, count, seed=0):
         for file in folder.glob(f"{number}.db*"):
             file.unlink()
     return found
+
+
+def main(count):
+    with tempfile.TemporaryDirectory() as folder:
+        found = tally(Path(folder), count)
+    sys.stdout.write(json.dumps(dict(found.most_common()), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
