@@ -164,7 +164,7 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
     lived = rng.uniform(50, 300, n)
     changes = rng.poisson(rate * lived).astype(float)
     places = _Pages(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
-    around = places._around()[0]
+    around = places.around().at(np.arange(n))[0]
     places.fit()
 
     def likely(k):  # a Gamma mixture of Poisson counts is negative binomial

@@ -17,19 +17,20 @@ any moment of it. A hint without columns of its own (``Looks.details`` empty) cl
 the moment at which it was made; one whose source names no moment claims nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halflife.arrays import Bools, Bytes, Floats, Ints
+from halflife.fingerprints import KIND, Fingerprints, Packed
+from halflife.gaplog import GapLog, Kinds
 from halflife.history import Gaps
 from halflife.item import Item
+from halflife.keys import Keys, Places
 from halflife.observation import Looks, Seen
-
-Texts: TypeAlias = NDArray[np.object_]
 
 CLASSES_PER_OCTAVE = 8
 SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
@@ -42,18 +43,18 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "number": (np.intp, -1),
     "weight": (np.float64, 1.0),
     "cost": (np.float64, 1.0),
-    "group": (np.intp, 0),
+    "group": (np.int32, 0),
     "last_at": (np.float64, -np.inf),
     "tried_at": (np.float64, -np.inf),
-    "failures": (np.intp, 0),
-    "looks": (np.intp, 0),
-    "changes": (np.intp, 0),
+    "failures": (np.int32, 0),
+    "looks": (np.int32, 0),
+    "changes": (np.int32, 0),
     "quiet": (np.float64, 0.0),
     "seen": (np.int8, NEVER),
     "changed": (np.bool_, False),
-    "hints": (np.intp, 0),
+    "hints": (np.int32, 0),
     "claimed": (np.float64, -np.inf),
-    "digest": (np.object_, ""),
+    "digest": (np.bytes_, b""),
 }
 FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
 _LISTED = (
@@ -95,11 +96,6 @@ class HintedGaps(NamedTuple):
     hints: Ints
 
 
-Columns = TypeVar("Columns", bound=tuple[Any, ...])
-Make: TypeAlias = Callable[[Iterable[Any]], Columns]
-
-
-Kinds: TypeAlias = tuple[type[np.generic], ...]
 _PLAIN: Kinds = (np.intp, np.float64, np.bool_, np.float64)
 _HINTED: Kinds = (*_PLAIN, np.intp)
 
@@ -125,7 +121,7 @@ class Fold:
     changed: Bools
     hints: Ints
     claimed: Floats
-    digest: Texts
+    digest: Fingerprints
     quiet_gap: Floats
     gap_item: Ints
     gap_class: Ints
@@ -141,7 +137,6 @@ class Evidence:
     """The fold of all looks at a set of items; row ``i`` of each column is item ``i``.
 
     Attributes:
-        keys: The items' names.
         number: The items' numbers in the store that keeps them; -1 if it has none.
         weight: How much each item matters.
         cost: Requests that one look takes.
@@ -174,17 +169,17 @@ class Evidence:
     changed: Bools
     hints: Ints
     claimed: Floats
-    digest: Texts
+    digest: Fingerprints
 
-    def __init__(self) -> None:
-        self.keys: tuple[str, ...] = ()
+    def __init__(self, keys: Keys | None = None) -> None:
         self.groups: tuple[str, ...] = ()
-        self._row: dict[str, int] = {}
+        self._places = Places(keys or Keys())
         self._code: dict[str, int] = {}
         self._gaps: GapLog[Gaps] = GapLog(Gaps._make, _PLAIN)
         self._hinted: GapLog[HintedGaps] = GapLog(HintedGaps._make, _HINTED)
-        self._room: dict[str, NDArray[np.generic]] = {}
-        self._resize(0)
+        self._room: dict[str, NDArray[Any]] = {}
+        self._long: dict[bytes, str] = {}
+        self._resize(len(self))
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> Self:
@@ -196,19 +191,24 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def keys(self) -> Keys:
+        """The items' names."""
+        return self._places.keys
+
     def row(self, key: str) -> int | None:
         """Return the row of an item, or None if it is not known."""
-        return self._row.get(key)
+        return self._places.row(key)
 
     def knows(self, keys: Iterable[str]) -> bool:
         """Return whether all these items are known."""
-        return all(map(self._row.__contains__, keys))
+        return self._places.knows(keys)
 
     def add(self, items: Iterable[Item]) -> None:
         """Make room for new items; items already known stay as they are."""
         fresh: dict[str, Item] = {}
         for item in items:
-            if item.key not in self._row:
+            if self.row(item.key) is None:
                 fresh.setdefault(item.key, item)
         if fresh:
             self.extend(
@@ -233,21 +233,47 @@ class Evidence:
         self.cost[old:] = cost
         self.group[old:] = [code.setdefault(name, len(code)) for name in group]
         self.groups = tuple(code)
-        self._row.update((key, old + i) for i, key in enumerate(keys))
-        self.keys += tuple(keys)
+        self._places.extend(keys)
 
-    def restore(self, **columns: Sequence[float] | Sequence[str] | Texts) -> None:
-        """Set columns as they were saved; names are those of the attributes."""
-        for name, values in columns.items():
-            column = getattr(self, name)
-            column[:] = np.asarray(values, dtype=column.dtype)
+    def reweigh(self, rows: Sequence[int], weight: Sequence[float]) -> None:
+        """Set the weight of items; views made before keep the one they saw."""
+        if not np.array_equal(self.weight[rows], weight):
+            self._room["weight"] = self._room["weight"].copy()
+            self.weight = self._room["weight"][: len(self)]
+            self.weight[rows] = weight
+
+    def settle(self, row: int, weight: float, cost: float, group: str) -> None:
+        """Set what was said of an item, not seen."""
+        code = self._code.setdefault(group, len(self._code))
+        self.groups = tuple(self._code) if code == len(self.groups) else self.groups
+        self.weight[row], self.cost[row], self.group[row] = weight, cost, code
+
+    def forget(self, rows: Ints) -> None:
+        """Let it be as if nobody had looked at these items; their gaps stay."""
+        for name in FOLDED:
+            self._room[name][rows] = _BLANK[name][1]
+
+    def restore(self, **columns: Sequence[Any] | NDArray[Any]) -> None:
+        """Set columns as they were saved; arrays of the right kind are not copied."""
+        for name, given in columns.items():
+            texts = name == "digest" and np.asarray(given).dtype != KIND
+            values = self.digest.pack(list(given)) if texts else given
+            kind = _dtype(_BLANK[name][0])
+            self._room[name] = np.require(values, kind, ["C", "W"])
+        self._resize(len(self))
+
+    def restore_groups(self, names: Sequence[str]) -> None:
+        """Set the names of the groups as they were saved."""
+        self.groups = tuple(names)
+        self._code = {name: i for i, name in enumerate(names)}
 
     def restore_gaps(self, item: Ints, number: Ints, tally: Floats) -> None:
         """Set the tally of changed gaps as it was saved; the quiet sums are known."""
         self._gaps = GapLog(Gaps._make, _PLAIN)
         found = np.ones(item.size, np.bool_)
         self._gaps.add(Gaps(item, class_length(number), found, tally))
-        self._gaps.add(_quiet(np.arange(len(self)), self.quiet))
+        rows: Ints = np.arange(len(self), dtype=np.int32)
+        self._gaps.add(_quiet(rows, self.quiet))
 
     def restore_hinted(
         self, item: Ints, number: Ints, changed: Bools, tally: Floats, hints: Ints
@@ -281,7 +307,9 @@ class Evidence:
 
         Hints are not looks: all they add is their number. Every item must be known.
         """
-        rows = np.fromiter(map(self._row.__getitem__, looks.keys), np.intp, len(looks))
+        rows = self._places.rows(looks.keys)
+        if rows.min(initial=0) < 0:
+            raise KeyError(looks.keys[int(np.argmin(rows))])
         news = (looks.seen != _HINT) | (claims(looks) > self.claimed[rows])
         if not news.all():
             looks, rows = looks.take(np.flatnonzero(news).tolist()), rows[news]
@@ -312,9 +340,8 @@ class Evidence:
         """Weigh looks at different items; ``rows`` says which."""
         good, hint = looks.seen <= _ABSENT, looks.seen == _HINT
         last, at, known = self.last_at[rows], looks.at, self.seen[rows]
-        digest = self.digest[rows]
-        seen_digest = np.array(looks.digest, dtype=np.object_)
-        differs = (digest != seen_digest).astype(np.bool_) | (known != looks.seen)
+        digest, seen_digest = self.digest.data[rows], self.digest.pack(looks.digest)
+        differs = (digest != seen_digest) | (known != looks.seen)
         # A clock that went backwards says nothing about the time between looks.
         gap = np.where(good & np.isfinite(last) & (at > last), at - last, 0.0)
         changed = good & (known != NEVER) & differs
@@ -337,7 +364,7 @@ class Evidence:
             changed=np.where(good, changed, self.changed[rows]),
             hints=hints,
             claimed=claimed,
-            digest=np.where(good, seen_digest, digest),
+            digest=self._texts(np.where(good, seen_digest, digest)),
             quiet_gap=quiet,
             gap_item=rows[row],
             gap_class=number,
@@ -364,7 +391,8 @@ class Evidence:
         """Weigh looks that may come back to an item, on a copy of what they touch."""
         copy = Evidence.of(Item(self.keys[row]) for row in touched)
         for name in FOLDED:
-            getattr(copy, name)[:] = getattr(self, name)[touched]
+            copy._room[name][:] = self._room[name][touched]  # noqa: SLF001
+        copy._long = copy.digest.long = self._long  # noqa: SLF001
         folds = []
         for turn in rounds(looks):
             folds.append(copy.weigh(turn))
@@ -374,7 +402,8 @@ class Evidence:
             quiet[fold.rows] += fold.quiet_gap
         return Fold(
             rows=touched,
-            **{name: getattr(copy, name) for name in FOLDED},
+            **{name: getattr(copy, name) for name in FOLDED[:-1]},
+            digest=copy.digest,
             quiet_gap=quiet,
             gap_item=touched[_all(folds, "gap_item")],
             hinted_item=touched[_all(folds, "hinted_item")],
@@ -384,54 +413,19 @@ class Evidence:
     def _resize(self, size: int) -> None:
         """Let every column have ``size`` rows, with room to spare when it grows."""
         for name, (kind, blank) in _BLANK.items():
-            room = self._room.get(name, np.zeros(0, dtype=kind))
+            room = self._room.get(name, np.zeros(0, dtype=_dtype(kind)))
             if room.size < size:
-                more = np.full(max(size, room.size * 3 // 2), blank, dtype=kind)
+                wide = max(size, room.size * 3 // 2)
+                more = np.full(wide, blank, dtype=_dtype(kind))
                 more[: room.size] = room
                 room = more
             self._room[name] = room
-            setattr(self, name, room[:size])
+            if name != "digest":
+                setattr(self, name, room[:size])
+        self.digest = self._texts(self._room["digest"][:size])
 
-
-class GapLog(Generic[Columns]):
-    """Gaps in the order in which they were added.
-
-    They lie in pieces of falling size: a new piece is joined with those before it
-    that are not larger, so that a million small batches make twenty pieces.
-    """
-
-    def __init__(self, make: "Make[Columns]", kinds: Kinds) -> None:
-        self._make, self._kinds = make, kinds
-        self._pieces: list[Columns] = []
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def add(self, gaps: Columns) -> None:
-        """Add gaps at the end."""
-        if gaps[0].size == 0:
-            return
-        self._size += gaps[0].size
-        while self._pieces and self._pieces[-1][0].size <= gaps[0].size:
-            gaps = self._joined([self._pieces.pop(), gaps])
-        self._pieces.append(gaps)
-
-    def since(self, mark: int) -> Columns:
-        """Return the gaps added when there were already ``mark``."""
-        parts, start = [], self._size
-        for piece in reversed(self._pieces):
-            if start <= mark:
-                break
-            start -= piece[0].size
-            first = max(mark - start, 0)
-            parts.append(self._make(column[first:] for column in piece))
-        return self._joined(parts[::-1])
-
-    def _joined(self, parts: list[Columns]) -> Columns:
-        if not parts:
-            return self._make(np.zeros(0, dtype=kind) for kind in self._kinds)
-        return self._make(np.concatenate(c) for c in zip(*parts, strict=True))
+    def _texts(self, packed: Packed) -> Fingerprints:
+        return Fingerprints(packed, self._long)
 
 
 def claims(looks: Looks) -> Floats:
@@ -472,6 +466,10 @@ def _tallied(item: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
         np.concatenate([below, below[inside] + 1]),
         np.concatenate([1.0 - share, share[inside]]),
     )
+
+
+def _dtype(kind: type[np.generic]) -> np.dtype[Any]:
+    return KIND if kind is np.bytes_ else np.dtype(kind)
 
 
 def _quiet(item: Ints, length: Floats) -> Gaps:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 
 from halflife.belief import Belief
 from halflife.budget import Budget, Purse
@@ -13,6 +14,7 @@ from halflife.evidence import Evidence
 from halflife.observation import Looks, Seen
 from halflife.plan import Plan
 from halflife.policies import Policy
+from halflife.policies.shortlist import Shortlist
 from halflife.request import Fetches
 from halflife.sources import Source
 from halflife.stores import Run, Store
@@ -56,6 +58,8 @@ class Turn:
 class Loop:
     """The four parts of a running system; swap any one of them.
 
+    With a shortlist, the policy is asked of all items only now and then.
+
     The live program and the replay both turn this same loop, so the policy that
     won a replay is the very policy that runs.
     """
@@ -64,6 +68,16 @@ class Loop:
     store: Store
     belief: Belief
     policy: Policy
+    shortlist: Shortlist | None = None
+
+    def plan(
+        self, run: Run, now: float, since: float, budget: Budget, rng: Generator
+    ) -> Plan:
+        """Return what to ask next; of very many items, a shortlist is asked."""
+        evidence = self.store.evidence(run.sources)
+        if self.shortlist is not None:
+            return self.shortlist.plan(evidence, now, since, budget, rng)
+        return self.policy(self.belief(evidence, now, since), budget, rng)
 
     def view(self, run: Run, now: float, since: float) -> View:
         """Return what is believed of the run's sources at ``now``."""
@@ -92,8 +106,7 @@ class Loop:
         evidence = self.store.evidence(run.sources)
         known = len(evidence)
         while purse.left > 0:
-            view = self.belief(evidence, clock(), began)
-            plan = self.policy(view, Budget(purse.left), rng)
+            plan = self.plan(run, clock(), began, Budget(purse.left), rng)
             if not plan or not await self._carry_out(
                 run, plan, purse, clock, turn, told
             ):

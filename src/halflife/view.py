@@ -1,5 +1,6 @@
 """Everything a policy may know."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,7 +54,7 @@ class View:
     """
 
     now: float
-    keys: tuple[str, ...]
+    keys: Sequence[str]
     weight: Floats
     cost: Floats
     group: Ints

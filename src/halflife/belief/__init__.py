@@ -1,11 +1,12 @@
 """From what we saw to what we believe."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.arrays import Bools, Floats, Ints
 from halflife.evidence import Evidence
+from halflife.keys import Chosen
 from halflife.view import Survival, View
 
 FIRST_PAUSE = 5.0 / 1440.0  # days to leave an item alone after one failed look
@@ -20,36 +21,63 @@ class Belief(Protocol):
         ...
 
 
+@runtime_checkable
+class Piecemeal(Protocol):
+    """A belief that can tell of some items at a time: of many, few fit in memory."""
+
+    def learn(self, evidence: Evidence, now: float) -> bool:
+        """Take in what is new; return whether ``some`` can tell of this evidence."""
+        ...
+
+    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
+        """Return what we believe of the items at these rows, as learned last."""
+        ...
+
+
 def view_of(
-    evidence: Evidence, now: float, since: float, rate: Floats, survival: Survival
+    evidence: Evidence,
+    now: float,
+    since: float,
+    rate: Floats,
+    survival: Survival,
+    *,
+    rows: Ints | None = None,
 ) -> View:
-    """Return the view that follows from the evidence and from what rates we believe."""
-    age = np.where(evidence.looks > 0, np.maximum(now - evidence.last_at, 0.0), np.inf)
+    """Return the view that follows from the evidence and from what rates we believe.
+
+    With ``rows``, of these items only; rates and survival are of them, too.
+    """
+    at: Ints | slice = slice(None) if rows is None else rows
+    looks, tried = evidence.looks[at].copy(), evidence.tried_at[at]
+    age = np.where(looks > 0, np.maximum(now - evidence.last_at[at], 0.0), np.inf)
     return View(
         now=now,
-        keys=evidence.keys,
-        weight=evidence.weight.copy(),
-        cost=evidence.cost.copy(),
-        group=evidence.group.copy(),
+        keys=evidence.keys if rows is None else Chosen(evidence.keys, rows),
+        # Looks change none of these, and a new weight comes in a new column.
+        weight=evidence.weight[at],
+        cost=evidence.cost[at],
+        group=evidence.group[at],
         rate=rate,
         survival=survival,
         age=age,
-        looks=evidence.looks.copy(),
-        changes=evidence.changes.copy(),
+        looks=looks,
+        changes=evidence.changes[at].copy(),
         # A look stamped later than now was made before the clock was set back.
-        looked=(evidence.tried_at >= since) & (evidence.tried_at <= now),
-        changed=evidence.changed.copy(),
-        ready=_ready(evidence, now),
+        looked=(tried >= since) & (tried <= now),
+        changed=evidence.changed[at].copy(),
+        ready=ready(evidence.failures[at], tried, now),
         due=np.zeros(0),
         exposure=age.copy(),
-        doubt=np.zeros(len(evidence)),
-        room=np.full(len(evidence), np.inf),
+        doubt=np.zeros(age.size),
+        room=np.broadcast_to(np.inf, age.size),
     )
 
 
-def _ready(evidence: Evidence, now: float) -> Bools:
+def ready(failures: Ints, tried_at: Floats, now: float) -> Bools:
     """Return which items may be asked for: the pause doubles with each failure."""
-    doublings = np.minimum(evidence.failures, 20) - 1.0
+    if not failures.any():
+        return np.ones(failures.size, dtype=np.bool_)
+    doublings = np.minimum(failures, 20) - 1.0
     pause = np.minimum(FIRST_PAUSE * np.exp2(doublings), LONGEST_PAUSE)
-    ready: Bools = (evidence.failures == 0) | (now >= evidence.tried_at + pause)
-    return ready
+    may: Bools = (failures == 0) | (now >= tried_at + pause)
+    return may

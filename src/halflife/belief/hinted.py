@@ -10,13 +10,14 @@ e = t + (b + t) (exp(k s / shape) - 1).
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from halflife.arrays import Floats, Ints
-from halflife.belief import Belief
-from halflife.evidence import Evidence, GapLog
+from halflife.belief import Belief, Piecemeal
+from halflife.evidence import Evidence
+from halflife.gaplog import GapLog
 from halflife.history import Gaps
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import (
@@ -90,6 +91,18 @@ class Hinted:
         if plain and known == 0 and not evidence.hints.any():
             return self._view  # nobody has ever hinted: there is nothing to add
         return self._told(silent, self._view)
+
+    def learn(self, evidence: Evidence, now: float) -> bool:
+        """Take in what is new, if nobody has ever hinted: hints take a whole view."""
+        plain = not (self.announced or self.plug_in)
+        hinted = evidence.hinted().item.size > 0 or bool(evidence.hints.any())
+        if hinted or not plain or not isinstance(self.inner, Piecemeal):
+            return False
+        return self.inner.learn(evidence, now)
+
+    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
+        """Return what we believe of the items at these rows, as learned last."""
+        return cast("Piecemeal", self.inner).some(evidence, rows, now, since)
 
     def worth(self, evidence: Evidence) -> Floats:
         """Return what a hint of each item is worth."""

@@ -15,27 +15,33 @@ the exposure is the mean over g with these likelihoods as weights. Where pages c
 independently of each other, g goes to 0 and the exposure to the age.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from halflife import special
 from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import view_of
 from halflife.evidence import Evidence
-from halflife.grouping.places import folder
+from halflife.grouping.places import folder_codes
 from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
 from halflife.observation import Seen
 from halflife.view import View
 
+Rows: TypeAlias = Ints | slice
+
 # What the group around counts for, in changes: the population's own prior (one
 # change a month), a site's, a folder's, a page's.
 EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
 USUAL = 1.0 / 30.0
+SAMPLE = 16_384  # pages from which it is learned how much pages differ
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
-SHAPES = 0.25 * 2.0 ** np.arange(6)  # what a page's surroundings may count for
+SHAPES: Floats = 0.25 * 2.0 ** np.arange(
+    6.0
+)  # what a page's surroundings may count for
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
@@ -71,11 +77,6 @@ class _Pages:
     lived: Floats
     shape: float = PAGE
 
-    def rates(self) -> tuple[Floats, Floats]:
-        """Return the Gamma distribution of each page's rate: shape and exposure."""
-        around = self._around()
-        return self.changes + self.shape, self.lived + self.shape / around
-
     def fit(self) -> None:
         """Learn how much pages differ from their folders.
 
@@ -83,27 +84,61 @@ class _Pages:
         has X changes with probability proportional to
         Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k).
         """
-        some = self.lived > 0
-        around = self._around()[some]
+        some = np.flatnonzero(self.lived > 0)
+        some = some[:: max(some.size // SAMPLE, 1)]  # so many tell as much as all
+        around = self.around().at(some)
         x, t = self.changes[some], self.lived[some]
-        k = SHAPES[:, None]
-        likely = special.gammaln(x + k) - special.gammaln(k) + k * np.log(k / around)
+        k: Floats = SHAPES[:, None]
+        likely = _log_gamma(x + k) - _log_gamma(k) + k * np.log(k / around)
         likely = likely - (x + k) * np.log(t + k / around)
         self.shape = float(SHAPES[int(np.argmax(likely.sum(axis=1)))])
 
-    def _around(self) -> Floats:
-        """Return the mean rate around each page."""
+    def around(self) -> "_Around":
+        """Return what is around pages, as counted so far."""
         total = float(self.changes.sum()) + EVERYONE
-        around = total / (float(self.lived.sum()) + EVERYONE / USUAL)
-        site = self._pooled(self.site, SITE, np.full(self.site.size, around))
-        return self._pooled(self.folder, FOLDER, site)
+        everywhere = total / (float(self.lived.sum()) + EVERYONE / USUAL)
+        return _Around(self, everywhere, self._sums(self.site), self._sums(self.folder))
 
-    def _pooled(self, group: Ints, worth: float, around: Floats) -> Floats:
-        """Return the mean rate in each page's group, given that around the group."""
-        count = np.bincount(group, self.changes)
-        lived = np.bincount(group, self.lived)
-        pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
-        return pooled
+    def _sums(self, group: Ints) -> tuple[Floats, Floats]:
+        """Return the changes and the time lived in each group."""
+        count: Floats = np.bincount(group, self.changes).astype(np.float64)
+        lived: Floats = np.bincount(group, self.lived).astype(np.float64)
+        return count, lived
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """Mean rates around pages: everywhere, and sums for each site and folder."""
+
+    pages: _Pages
+    everywhere: float
+    sites: tuple[Floats, Floats]
+    folders: tuple[Floats, Floats]
+
+    def at(self, rows: Rows) -> Floats:
+        """Return the mean rate around each of these pages."""
+        site = _pooled(self.sites, self.pages.site[rows], SITE, self.everywhere)
+        return _pooled(self.folders, self.pages.folder[rows], FOLDER, site)
+
+    def rates(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Return the Gamma distribution of each page's rate: shape and exposure."""
+        pages, k = self.pages, self.pages.shape
+        return pages.changes[rows] + k, pages.lived[rows] + k / self.at(rows)
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """Return ln Gamma(x); one by one, because scipy's takes long to import."""
+    flat = np.fromiter(map(math.lgamma, x.ravel().tolist()), np.float64, x.size)
+    return flat.reshape(x.shape)
+
+
+def _pooled(
+    sums: tuple[Floats, Floats], group: Ints, worth: float, around: Floats | float
+) -> Floats:
+    """Return the mean rate in each page's group, given that around the group."""
+    count, lived = sums
+    pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
+    return pooled
 
 
 class _Trust:
@@ -173,20 +208,39 @@ class Neighbours:
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        self.learn(evidence, now)
+        return self._view(evidence, None, now, since)
+
+    def learn(self, evidence: Evidence, now: float) -> bool:
+        """Take in what is new; ``some`` can tell of it then."""
         whole = getattr(evidence, "whole", evidence)
         if self._of is not whole:
             self._start(whole, now)
         self._grow(whole)
         self._bursts.reach(now)
         self._follow(whole)
-        shape, exposure, rate = self._rates(whole)
-        view = view_of(evidence, now, since, rate, GammaSurvival(shape, exposure))
+        self._around = self._pages.around()
+        return True
+
+    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
+        """Return what we believe of the items at these rows, as learned last."""
+        return self._view(evidence, rows, now, since)
+
+    def _view(
+        self, evidence: Evidence, rows: Ints | None, now: float, since: float
+    ) -> View:
+        whole = getattr(evidence, "whole", evidence)
+        at: Rows = slice(None) if rows is None else rows
+        shape, exposure, rate = self._rates(at, whole.seen[at] == Seen.ABSENT)
+        law = GammaSurvival(shape, exposure)
+        view = view_of(whole, now, since, rate, law, rows=rows)
         held = np.flatnonzero(view.held)
-        last = np.minimum(whole.last_at[held], now)
-        lived, doubt = view.exposure.copy(), np.zeros(len(view))
-        lived[held] = self._trust.mean(now - last, self._bursts.lived(held, last, now))
-        doubt[held] = self._trust.share * self._bursts.doubt(held, last, now)
-        return replace(view, exposure=lived, doubt=doubt)
+        pages = held if rows is None else rows[held]
+        last = np.minimum(whole.last_at[pages], now)
+        lived, doubt = view.exposure, view.doubt
+        lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
+        doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
+        return view
 
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""
@@ -266,12 +320,12 @@ class Neighbours:
         known, n = self._pages.site.size, len(evidence)
         if known == n:
             return
-        code, more = self._folders, np.zeros(n - known)
-        new = [code.setdefault(folder(k), len(code)) for k in evidence.keys[known:]]
-        pages, blank = self._pages, more.astype(np.intp)
+        more, blank = np.zeros(n - known), np.zeros(n - known, dtype=np.int32)
+        new = folder_codes(evidence.keys, known, self._folders)
+        pages = self._pages
         self._pages = _Pages(
-            evidence.group.copy(),
-            np.concatenate([pages.folder, np.array(new, dtype=np.intp)]),
+            evidence.group,
+            np.concatenate([pages.folder, new]),
             np.concatenate([pages.changes, more]),
             np.concatenate([pages.lived, more]),
         )
@@ -291,22 +345,24 @@ class Neighbours:
 
     def _learn(self, evidence: Evidence, rows: Ints) -> None:
         changed = evidence.changes[rows] > self._changes[rows]
-        shape, exposure, rate = self._rates(evidence, self._absent)
+        self._around = self._pages.around()
+        shape, exposure, rate = self._rates(rows, self._absent[rows])
         since, at, gone = self._last[rows], evidence.last_at[rows], self._absent[rows]
         since = np.minimum(since, at)  # the clock may have been set back
         here, there = rows[~gone], rows[gone]
         if there.size:
-            usual = shape[there] / exposure[there] / self._returns
+            usual = rate[gone] / self._returns
             x = usual * (at[gone] - since[gone])
             back = np.where(changed[gone], at_least_one(x), 0.0)
             self._gone += back.sum(), x.sum()
         if here.size:
             since, at, changed = since[~gone], at[~gone], changed[~gone]
-            seen = self._bursts.learn(here, since, at, changed, rate[here])
-            survival = GammaSurvival(shape[here], exposure[here])
+            shape, exposure, rate = shape[~gone], exposure[~gone], rate[~gone]
+            seen = self._bursts.learn(here, since, at, changed, rate)
+            survival = GammaSurvival(shape, exposure)
             self._trust.learn(survival, at - since, seen.lived, changed)
             lived = self._trust.mean(at - since, seen.lived)
-            counted = np.where(changed, at_least_one(rate[here] * lived), 0.0)
+            counted = np.where(changed, at_least_one(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
 
@@ -315,12 +371,9 @@ class Neighbours:
         """How often pages that are gone change, as a share of the usual."""
         return float(self._gone[0] / self._gone[1])
 
-    def _rates(
-        self, evidence: Evidence, absent: Bools | None = None
-    ) -> tuple[Floats, Floats, Floats]:
+    def _rates(self, rows: Rows, gone: Bools) -> tuple[Floats, Floats, Floats]:
         """Return shape and exposure of each page's rate, and its mean."""
-        gone = evidence.seen == Seen.ABSENT if absent is None else absent
-        shape, exposure = self._pages.rates()
+        shape, exposure = self._around.rates(rows)
         exposure = np.where(gone, exposure / self._returns, exposure)
         return shape, exposure, shape / exposure
 

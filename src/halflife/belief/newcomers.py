@@ -1,5 +1,6 @@
 """Pages that nobody has seen are believed to change as their neighbours do."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from halflife.arrays import Floats, Ints
 from halflife.belief import Belief
 from halflife.evidence import Evidence
 from halflife.grouping.places import folder, site
+from halflife.keys import Keys
 from halflife.models.poisson import GammaSurvival
 from halflife.view import View
 
@@ -33,7 +35,7 @@ class Newcomers:
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief
-        self._keys: tuple[str, ...] = ()
+        self._keys = Keys()
         self._groups = _Places(), _Places()
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
@@ -49,14 +51,14 @@ class Newcomers:
         survival = replace(view.survival, shape=shape, exposure=exposure)
         return replace(view, rate=rate, survival=survival)
 
-    def _place(self, keys: tuple[str, ...]) -> None:
+    def _place(self, keys: Sequence[str]) -> None:
         """Learn where pages lie; keys are only ever added."""
-        if keys[: len(self._keys)] != self._keys:
-            self._keys, self._groups = (), (_Places(), _Places())
+        if not self._keys.begins(keys):
+            self._keys, self._groups = Keys(), (_Places(), _Places())
         for key in keys[len(self._keys) :]:
             self._groups[0].add(site(key))
             self._groups[1].add(folder(key))
-        self._keys = keys
+        self._keys = keys if isinstance(keys, Keys) else Keys(keys)
 
     def _pooled(self, view: View) -> Floats:
         """Return the mean rate of each page's surroundings, from the widest inwards."""

@@ -6,14 +6,18 @@ name. Addresses without a scheme, such as ``site/folder/page``, are split alike;
 without a slash is a page in the folder ``/`` of a site without a name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
+from halflife.arrays import Ints
 from halflife.categories import Categories
+from halflife.keys import Keys
 
 LONGEST = 4096  # characters of an address that count
 DEEPEST = 32  # folders above a page that count
+_BLOCK = 65_536
 
 
 def site(key: str) -> str:
@@ -38,6 +42,59 @@ def folder(key: str, depth: int | None = None) -> str:
         return root + path[: path.rfind("/") + 1]
     parts = path.split("/", depth)[:-1] if depth > 0 else []
     return root + "".join([part + "/" for part in parts])
+
+
+def folder_codes(keys: Sequence[str], first: int, code: dict[str, int]) -> Ints:
+    """Return the number of the folder of each page from ``first`` on.
+
+    ``code`` has the numbers of folders known; those that are new are added. Pages of
+    one folder mostly lie together, so each is compared with the one before first.
+
+    >>> folder_codes(["a/b/1", "a/b/2", "a/3"], 0, {})
+    array([0, 0, 1], dtype=int32)
+    """
+    if isinstance(keys, Keys):
+        if first == 0 and keys.folders is not None:
+            names, known = keys.folders
+            numbers = [code.setdefault(name, len(code)) for name in names]
+            here = np.array(numbers, dtype=np.int32)[known]
+            return np.concatenate([here, _plain_codes(keys, known.size, code)])
+        return _plain_codes(keys, first, code)
+    found = [code.setdefault(folder(k), len(code)) for k in keys[first:]]
+    return np.array(found, dtype=np.int32)
+
+
+def _plain_codes(keys: Keys, first: int, code: dict[str, int]) -> Ints:
+    """Return the same for names that lie in one text, most of them plain URLs.
+
+    A page is in the folder that its name up to the last slash says, unless there is
+    a ``?`` or ``#``: once one page of a folder was split, the others need not be.
+    """
+    known: dict[bytes, int] = {}
+    found = np.empty(len(keys) - first, dtype=np.int32)
+    for row, (name, plain) in enumerate(_up_to_slash(keys, first)):
+        number = known.get(name) if plain else None
+        if number is None:
+            own = folder(keys[first + row])
+            number = code.setdefault(own, len(code))
+            if plain and own.encode("utf-8", "surrogatepass") == name:
+                known[name] = number
+        found[row] = number
+    return found  # type: ignore[return-value]
+
+
+def _up_to_slash(keys: Keys, first: int) -> Iterator[tuple[bytes, bool]]:
+    """Yield each name up to its last slash, and whether that is all there is to it."""
+    text = keys.text
+    marks = b"?" in text or b"#" in text
+    for block in range(first, len(keys), _BLOCK):
+        ends = keys.end[block : min(block + _BLOCK, len(keys)) + 1]
+        longest = int(np.diff(ends).max()) > LONGEST
+        for start, end in pairwise(ends.tolist()):
+            plain = not longest
+            if marks and plain:
+                plain = text.find(b"?", start, end) < 0 > text.find(b"#", start, end)
+            yield bytes(text[start : text.rfind(b"/", start, end) + 1]), plain
 
 
 def by_site(keys: Iterable[str], group: Sequence[str] = ()) -> Categories:

@@ -16,8 +16,10 @@ from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
+from halflife.policies.shortlist import Shortlist
 from halflife.stores import Run, Store
 
+MANY = 100_000  # items from which on plans are made among few of them
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
 LONGEST_NAP = 3600.0
 
@@ -97,7 +99,9 @@ class Keeper:
     def pace(self, seconds: float) -> None:
         """Let no turn ask a host for more than it takes in so many seconds."""
         rooms = Rooms(self.wallet.store, self._delay, seconds)
-        self.loop = replace(self.loop, belief=Roomy(self.loop.belief, rooms))
+        belief, policy = Roomy(self.loop.belief, rooms), self.loop.policy
+        shortlist = None if self.loop.shortlist is None else Shortlist(belief, policy)
+        self.loop = replace(self.loop, belief=belief, shortlist=shortlist)
 
     def allowance(self, *, everything: bool = False) -> int:
         """Return the requests that a turn may spend now; the income is then used."""
@@ -188,7 +192,10 @@ async def keeping(
             pages = network.pages(gate, config, chosen, owner, follow=True)
             source = crawling.crawl(pages, store, chosen, owner)
             policy = crawling.policy(strategy.policy, chosen, owner)
-            loop = Loop(source, store, crawling.belief(belief, chosen), policy)
+            believed = crawling.belief(belief, chosen)
+            many = len(store.evidence(run.sources)) >= MANY
+            few = Shortlist(believed, policy) if many else None
+            loop = Loop(source, store, believed, policy, few)
             yield Keeper(config, store, run, loop, clock)
         memory.remember(store, belief)
     finally:

@@ -13,6 +13,7 @@ from halflife.sources.terms import Access, Credentials, GateSettings
 from halflife.stores import Store
 
 NO_CONTACT = "no contact given"
+MOST_KNOWN = 100_000  # items whose sources are remembered
 
 
 def gate(config: Config, store: Store, clock: Clock) -> Gate:
@@ -69,7 +70,12 @@ class Ownership:
     def __call__(self, key: str) -> str:
         """Return the name of an item's source."""
         if key not in self._source:
-            self._source = {item.key: item.source for item in self._store.items()}
+            source = self._store.source_of(key)
+            if source is None:
+                raise KeyError(key)
+            if len(self._source) >= MOST_KNOWN:
+                self._source.clear()
+            self._source[key] = source
         return self._source[key]
 
 

@@ -60,6 +60,16 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
     return list(found.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names of the items that evidence knows."""
+
+    evidence: Evidence
+
+    def __contains__(self, key: object) -> bool:
+        return self.evidence.row(str(key)) is not None
+
+
 def _item(url: str, source: SourceConfig) -> Item:
     from halflife.sources.addresses import canonical, host_of  # noqa: PLC0415  (slow)
 
@@ -114,7 +124,7 @@ def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Ou
     now = clock()
     evidence = store.evidence(names(sources))
     # What was written into the settings since the last sync is not in the store yet.
-    evidence.add(items(sources, known=set(evidence.keys)))
+    evidence.add(items(sources, known=Known(evidence)))
     owners = crawling.owners(store, sources)
     policy = parts.strategy(config.policy.name, config.policy.objective).policy
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold

@@ -58,7 +58,7 @@ class Discovering:
         number = {name: i for i, name in enumerate(self.share)}
         source = np.full(len(view), -1, dtype=np.intp)
         for row in np.flatnonzero(view.looks <= view.looked):
-            source[row] = number.get(self.source_of(view.keys[row]), -1)
+            source[row] = number.get(self.source_of(view.keys[int(row)]), -1)
         return source
 
     def _quota(self, view: View, budget: Budget, source: Ints, found: Ints) -> Bools:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from halflife.arrays import Bools, Floats, Ints
 from halflife.budget import Budget
+from halflife.keys import Chosen
 from halflife.plan import Plan
 from halflife.policies.index import Index
 from halflife.view import View
@@ -80,7 +81,7 @@ class Planner:
 
     def _can_follow(self, view: View) -> bool:
         plain = self.policy.longest == np.inf and self.policy.extra == 0
-        return plain and bool(np.isinf(view.room).all()) and _law(view) is not None
+        return plain and bool(np.isinf(view.room).all()) and law(view) is not None
 
     def _from_pool(
         self, view: View, budget: Budget, rng: np.random.Generator
@@ -93,7 +94,7 @@ class Planner:
         if 4 * rows.size > len(view) or not budget:
             return None
         self.weighed = rows.size
-        few = self.policy(_take(view, rows), budget, rng)
+        few = self.policy(taken(view, rows), budget, rng)
         left = budget.requests - float(view.cost[rows[few.rows]].sum())
         used_up = len(few) > 0 and left < float(view.cost.min())
         if not used_up or float(few.gain.min()) < pool.least:
@@ -115,7 +116,7 @@ class Planner:
         return _Pool(view, later >= least * _SLACK, least, until)
 
 
-def _law(view: View) -> Columns | None:
+def law(view: View) -> Columns | None:
     """Return the columns that a view's survival is made of, if it is made of such."""
     survival = view.survival
     if not is_dataclass(survival):
@@ -136,20 +137,19 @@ def _news(pool: _Pool, view: View) -> Bools:
     news: Bools = (view.exposure > pool.until) | (view.held != pool.view.held)
     news |= view.weight != pool.view.weight
     news |= view.cost != pool.view.cost
-    before, now = _law(pool.view) or {}, _law(view) or {}
+    before, now = law(pool.view) or {}, law(view) or {}
     for name, column in now.items():
         news |= column != before[name]
     return news
 
 
-def _take(view: View, rows: Ints) -> View:
+def taken(view: View, rows: Ints) -> View:
     """Return some rows of a view."""
     columns: dict[str, Any] = {}
     for field in fields(view):
         value = getattr(view, field.name)
         if isinstance(value, np.ndarray) and value.shape[:1] == (len(view),):
             columns[field.name] = value[rows]
-    some = tuple(map(view.keys.__getitem__, rows.tolist()))
-    law = {name: column[rows] for name, column in (_law(view) or {}).items()}
-    survival = replace(cast("Any", view.survival), **law)
-    return replace(view, keys=some, survival=survival, **columns)
+    some = {name: column[rows] for name, column in (law(view) or {}).items()}
+    survival = replace(cast("Any", view.survival), **some)
+    return replace(view, keys=Chosen(view.keys, rows), survival=survival, **columns)

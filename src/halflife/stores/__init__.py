@@ -55,6 +55,10 @@ class Store(Protocol):
         """Return the items of the named sources, or all."""
         ...
 
+    def source_of(self, key: str) -> str | None:
+        """Return the name of the source that an item belongs to, if it is known."""
+        ...
+
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
         ...

@@ -9,7 +9,7 @@ from contextlib import closing
 import numpy as np
 
 from halflife.evidence import FOLDED, Evidence
-from halflife.stores import rolled, schema, tables
+from halflife.stores import columns, rolled, schema, tables
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -24,6 +24,7 @@ def problems(db: sqlite3.Connection) -> list[str]:
     found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
     parts = (
         _folds(db),
+        columns.problems(db),
         _held(db),
         _copies(db),
         _ledger(db),
@@ -64,8 +65,8 @@ def _folds(db: sqlite3.Connection) -> Iterator[str]:
 def _tally(evidence: Evidence) -> dict[tuple[int, float], float]:
     gaps = evidence.gaps()
     tally: dict[tuple[int, float], float] = {}
-    columns = (column[gaps.changed].tolist() for column in gaps)
-    for item, length, _, count in zip(*columns, strict=True):
+    changed = (column[gaps.changed].tolist() for column in gaps)
+    for item, length, _, count in zip(*changed, strict=True):
         tally[item, length] = tally.get((item, length), 0.0) + count
     return tally
 

@@ -39,8 +39,8 @@ class MemoryStore:
     2
     >>> run = store.begin(["site"], 0.0, lease=1.0)
     >>> store.append(run, Looks.of([Observation("a", 0.5, Seen.PRESENT, "1")]))
-    >>> store.evidence(["site"]).looks
-    array([1, 0])
+    >>> store.evidence(["site"]).looks.tolist()
+    [1, 0]
     """
 
     def __init__(self) -> None:
@@ -83,6 +83,11 @@ class MemoryStore:
         """Return the items of the named sources, or all."""
         everything = self._items.values()
         return [i for i in everything if not sources or i.source in sources]
+
+    def source_of(self, key: str) -> str | None:
+        """Return the name of the source that an item belongs to, if it is known."""
+        item = self._items.get(key)
+        return None if item is None else item.source
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""

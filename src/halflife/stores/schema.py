@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from halflife.stores import links, outbox, rolled
+from halflife.stores import columns, links, outbox, rolled
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -211,6 +211,7 @@ STEPS: tuple[Step, ...] = (
     _counted_hints,
     links.create,
     _care,
+    columns.create,
 )  # step n makes version n + 1 out of version n
 
 

@@ -49,10 +49,9 @@ class Shelf:
         """Set the weight of items where they are known."""
         given = list(items)
         for evidence in self:
-            for item in given:
-                row = evidence.row(item.key)
-                if row is not None:
-                    evidence.weight[row] = item.weight
+            rows = [(evidence.row(item.key), item.weight) for item in given]
+            known = {row: weight for row, weight in rows if row is not None}
+            evidence.reweigh(list(known), list(known.values()))
 
     def take(self, looks: Looks, besides: Evidence | None = None) -> None:
         """Fold looks into all evidence that knows their items, ``besides`` apart."""

@@ -22,7 +22,7 @@ from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
-from halflife.stores import Run, files, leases, lives, rolled, tables
+from halflife.stores import Run, columns, files, leases, lives, rolled, tables
 from halflife.stores import links as graph
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
@@ -44,6 +44,7 @@ class SqliteStore:
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self._joined = False
+        self._waiting: dict[tuple[str, ...], float] = {}
 
     @classmethod
     def open(
@@ -103,6 +104,11 @@ class SqliteStore:
         with self._reading() as db:
             return tables.items(db, sources)
 
+    def source_of(self, key: str) -> str | None:
+        """Return the name of the source that an item belongs to, if it is known."""
+        with self._reading() as db:
+            return tables.source_of(db, key)
+
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
         with self._reading() as db:
@@ -157,6 +163,7 @@ class SqliteStore:
                 fresh, fold = self._write(db, run, looks, evidence)
             evidence.take(fold)
             self._shelf.take(about(evidence, fresh), besides=evidence)
+        self._file(run, evidence, len(fresh))
 
     def links(self, sources: Sequence[str] = ()) -> Links:
         """Return which items of the sources link to which, in their order."""
@@ -286,7 +293,7 @@ class SqliteStore:
         evidence = self._shelf.get(sources)
         if evidence is None:
             with files.trusted(self.path):
-                evidence = tables.evidence(db, sources)
+                evidence = columns.load(db, sources) or tables.evidence(db, sources)
             self._shelf.keep(sources, evidence)
         return evidence
 
@@ -324,6 +331,22 @@ class SqliteStore:
             if o.content is not None and row is not None:
                 tables.save_content(db, o, int(evidence.number[row]))
         return fresh, fold
+
+    def _file(self, run: Run, evidence: Evidence, looks: int) -> None:
+        """Write the evidence down as columns, now and then, for a quick start."""
+        if len(evidence) < columns.FEWEST:
+            return
+        waiting = self._waiting.get(run.sources, 0.0) + looks
+        if run.sources not in self._waiting:
+            with self._reading() as db:
+                waiting = columns.waiting(db, run.sources)
+        self._waiting[run.sources] = waiting
+        if waiting < max(columns.FEWEST, len(evidence) // 25):
+            return
+        # The looks are safe without it: what fails here fails where it matters, too.
+        with suppress(StoreError), self._writing_as(run) as db:
+            columns.save(db, run.sources, evidence)
+        self._waiting[run.sources] = 0.0
 
     def _notice(self, db: sqlite3.Connection) -> None:
         """Forget the evidence if another process has written since it was read.

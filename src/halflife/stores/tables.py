@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.evidence import FOLDED, Evidence, Fold
+from halflife.arrays import Bools, Floats, Ints
+from halflife.evidence import CLASSES_PER_OCTAVE, FOLDED, Evidence, Fold
 from halflife.history import History
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation, Seen
@@ -30,6 +30,7 @@ _CHOSEN = (
     "(SELECT id FROM source"
     " WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)))"
 )
+_LATER = " AND item.id IN (SELECT item FROM touched WHERE id > ?2)"
 _SAVE_FOLD = """
 INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
     changed, hints, claimed, digest, held)
@@ -63,6 +64,7 @@ SELECT item.id, key, source.name, weight, cost, item_group.name
 FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = grp
 WHERE source IN CHOSEN ORDER BY item.id
 """
+_SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
 _FOLDS = """
 SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
     claimed, digest FROM evidence JOIN item ON item.id = item
@@ -126,6 +128,13 @@ def item_id(db: sqlite3.Connection, key: str) -> int | None:
     """Return the number of an item; None if it is not known."""
     row = db.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
     return row and int(row[0])
+
+
+def source_of(db: sqlite3.Connection, key: str) -> str | None:
+    """Return the source that an item belongs to; None if it is not known."""
+    query = "SELECT name FROM source JOIN item ON source.id = source WHERE key = ?"
+    row = db.execute(query, (key,)).fetchone()
+    return row and str(row[0])
 
 
 def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
@@ -282,7 +291,7 @@ def _restore(found: Evidence, columns: Iterable[Row]) -> None:
     rows = np.searchsorted(found.number, number)
     for name, values in zip(FOLDED[:-1], folded, strict=True):
         getattr(found, name)[rows] = values
-    found.digest[rows] = np.array([unpack(d) for d in digest], dtype=np.object_)
+    found.digest[rows] = [unpack(d) for d in digest]
 
 
 def _look_rows(
@@ -318,6 +327,84 @@ def _group_id(db: sqlite3.Connection, name: str) -> int:
     db.execute(insert, (name,))
     query = "SELECT id FROM item_group WHERE name = ?"
     return int(db.execute(query, (name,)).fetchone()[0])
+
+
+def class_of(length: Floats) -> Ints:
+    """Return the number of the class that a tallied gap is in, by its length."""
+    number: Ints = np.round(CLASSES_PER_OCTAVE * np.log2(length)).astype(np.intp)
+    return number
+
+
+class Later:
+    """What was written about items after a mark, row by row.
+
+    Attributes:
+        rows: The rows of these items, once they were brought into evidence.
+
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, sources: Sequence[str], upto: int
+    ) -> None:
+        self._db, self._sources, self._upto = db, sources, upto
+        self.rows: Ints = np.zeros(0, dtype=np.intp)
+
+    def bring(self, found: Evidence) -> bool:
+        """Bring items and folds up to date; False if that takes reading all anew."""
+        items = self._read(_ITEMS)
+        number = np.array([row[0] for row in items], dtype=np.intp)
+        row = np.searchsorted(found.number, number)
+        new = row == len(found)
+        if (found.number[row[~new]] != number[~new]).any():
+            return False
+        for at, known in zip(row[~new].tolist(), items, strict=False):
+            found.settle(at, *known[3:])
+        if new.any():
+            last = items[-int(new.sum()) :]
+            _, keys, _, weight, cost, group = zip(*last, strict=True)
+            found.extend(keys, weight=weight, cost=cost, group=group)
+            found.number[-len(keys) :] = number[new]
+        self.rows = np.searchsorted(found.number, number)
+        found.forget(self.rows)
+        folds = self._read(_FOLDS)
+        if folds:
+            _restore(found, zip(*folds, strict=True))
+        return True
+
+    def agrees(self, known: Evidence) -> bool:
+        """Say whether evidence has all these items; new weights are set in it."""
+        found = self._cursor(_SETTINGS)
+        while rows := found.fetchmany(CHUNK):
+            number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
+            row = np.searchsorted(known.number, number)
+            row = np.minimum(row, len(known) - 1)
+            if (known.number[row] != number).any() or (known.cost[row] != cost).any():
+                return False
+            known.reweigh(row.tolist(), weight.tolist())
+        return True
+
+    def gaps(self, found: Evidence) -> tuple[Ints, Ints, Floats]:
+        """Return the tally of these items' changed gaps: row, class, tally."""
+        item, number, tally = np.array(self._read(_GAPS) or np.zeros((0, 3))).T
+        row = np.searchsorted(found.number, item)
+        return row, number.astype(np.intp), tally
+
+    def hinted(self, found: Evidence) -> tuple[Ints, Ints, Bools, Floats, Ints]:
+        """Return the same of gaps with hints: row, class, changed, tally, hints."""
+        table = np.array(self._read(_HINTED) or np.zeros((0, 5))).T
+        item, number, changed, hints, tally = table
+        row, whole = np.searchsorted(found.number, item), np.intp
+        flags = changed.astype(np.bool_)
+        return row, number.astype(whole), flags, tally, hints.astype(whole)
+
+    def _read(self, query: str) -> list[Row]:
+        return self._cursor(query).fetchall()
+
+    def _cursor(self, query: str) -> sqlite3.Cursor:
+        some = "" if self._upto < 0 else _LATER
+        query = query.replace("CHOSEN", _CHOSEN + some)
+        given = (json.dumps(list(self._sources)), self._upto)
+        return self._db.execute(query, given[: 1 + bool(some)])
 
 
 def _chunks(

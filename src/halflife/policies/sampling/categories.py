@@ -38,7 +38,7 @@ class Kept:
 
     def __init__(self, file: Callable[[Sequence[str]], Categories]) -> None:
         self.file = file
-        self._keys: tuple[str, ...] | None = None
+        self._keys: Sequence[str] | None = None
         self._found = Categories.of_labels(())
 
     def __call__(self, view: View) -> Categories:

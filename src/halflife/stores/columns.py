@@ -1,0 +1,359 @@
+"""Evidence kept as columns beside the rows it comes from, for a quick start.
+
+Reading a million items row by row takes long; reading twenty columns does not. So
+the evidence of a run's sources is now and then written down whole, packed. Triggers
+note every item whose row is written after that; whoever reads the columns reads these
+items' rows again. The columns are never the truth: without them, or if a row is gone
+that they hold, everything is read from the rows.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.evidence import FOLDED, Evidence
+from halflife.fingerprints import KIND
+from halflife.grouping.places import folder_codes
+from halflife.keys import Folders, Keys
+from halflife.stores import tables
+
+Array: TypeAlias = NDArray[Any]
+Kinds: TypeAlias = Mapping[str, type[np.generic]]
+
+FEWEST = 20_000  # items below which rows are quick enough
+_NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
+_PLAIN = ("number", "weight", "cost", "group", *FOLDED)
+_GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
+_HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int16}
+_IF = "WHEN EXISTS (SELECT 1 FROM filed) BEGIN"
+_UNFILE = "DELETE FROM filed_column; DELETE FROM filed;"
+_TOUCH = "INSERT INTO touched (item) VALUES"
+_STATEMENTS = (
+    """
+CREATE TABLE filed (  -- evidence that lies here as columns, too
+    id INTEGER PRIMARY KEY,
+    sources TEXT NOT NULL UNIQUE,  -- their names, a JSON list in order
+    items INTEGER NOT NULL,
+    upto INTEGER NOT NULL,  -- what was touched later is not in it
+    groups TEXT NOT NULL,  -- names, a JSON list
+    texts TEXT NOT NULL  -- fingerprints that are no 128 bits, a JSON list
+) STRICT""",
+    """
+CREATE TABLE filed_column (
+    filed INTEGER NOT NULL REFERENCES filed,
+    name TEXT NOT NULL,
+    part INTEGER NOT NULL,  -- keys come in parts, as they became known
+    kind TEXT NOT NULL,  -- of numbers, as numpy writes it; bytes are in planes
+    size INTEGER NOT NULL,
+    data BLOB NOT NULL,  -- zlib
+    PRIMARY KEY (filed, name, part)
+) STRICT""",
+    """
+CREATE TABLE touched (  -- items whose rows were written, in order
+    id INTEGER PRIMARY KEY,  -- the last one stays, so that numbers are used once
+    item INTEGER NOT NULL
+) STRICT""",
+    *(
+        f"CREATE TRIGGER {name} AFTER {what} {_IF} {_TOUCH} ({item}); END"
+        for name, what, item in (
+            ("item_made", "INSERT ON item", "new.id"),
+            ("item_settled", "UPDATE OF weight, cost, grp ON item", "new.id"),
+            ("evidence_made", "INSERT ON evidence", "new.item"),
+            ("evidence_folded", "UPDATE ON evidence", "new.item"),
+            ("evidence_gone", "DELETE ON evidence", "old.item"),
+        )
+    ),
+    *(
+        f"CREATE TRIGGER {name} AFTER {what} ON item {_IF} {_UNFILE} END"
+        for name, what in (
+            ("item_gone", "DELETE"),
+            ("item_renamed", "UPDATE OF id, source, key"),
+        )
+    ),
+)
+_BEHIND = "SELECT id FROM filed WHERE ? - upto > items"
+_PUT = "REPLACE INTO filed_column VALUES (?, ?, ?, ?, ?, ?)"
+_PRUNE = (
+    f"DELETE FROM filed_column WHERE filed IN ({_BEHIND})",  # noqa: S608  (constants)
+    f"DELETE FROM filed WHERE id IN ({_BEHIND})",  # noqa: S608
+    "DELETE FROM touched WHERE id < ? AND id <= (SELECT min(upto) FROM filed)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """Where evidence lies as columns."""
+
+    id: int
+    sources: str
+    items: int
+    upto: int
+    groups: str
+    texts: str
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of columns."""
+    for statement in _STATEMENTS:
+        db.execute(statement)
+
+
+def load(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence | None:
+    """Read what all looks add up to from columns; None if they cannot tell.
+
+    Columns that are damaged cannot tell, either: the rows can.
+    """
+    filed = find(db, sources)
+    try:
+        return _load(db, sources, filed) if filed else None
+    except (ArithmeticError, LookupError, TypeError, ValueError, zlib.error):
+        return None
+
+
+def problems(db: sqlite3.Connection) -> Iterator[str]:
+    """Compare all columns with the rows they come from."""
+    for sources in all_filed(db):
+        found, rows = load(db, sources), tables.evidence(db, sources)
+        if found is None:
+            yield f"the columns of {', '.join(sources)} cannot be read"
+            continue
+        wrong = [n for n in _PLAIN if n != "group" and _differ(found, rows, n)]
+        wrong += ["group"] if _places(found) != _places(rows) else []
+        wrong += ["keys"] if found.keys != rows.keys else []
+        wrong += ["gaps"] if not _same_gaps(found, rows) else []
+        about = f"in the columns of {', '.join(sources)} is not that of the rows"
+        yield from (f"{name} {about}" for name in wrong)
+
+
+def _places(evidence: Evidence) -> list[str]:
+    return [evidence.groups[code] for code in evidence.group.tolist()]
+
+
+def _differ(one: Evidence, other: Evidence, name: str) -> bool:
+    if len(one) != len(other):
+        return True
+    return bool((getattr(one, name) != getattr(other, name)).any())
+
+
+def _same_gaps(one: Evidence, other: Evidence) -> bool:
+    columns = [dict(_columns(evidence)) for evidence in (one, other)]
+    names = [n for n in columns[0] if n.startswith(("gap_", "hinted_"))]
+    return all(np.array_equal(columns[0][n], columns[1][n]) for n in names)
+
+
+def _load(
+    db: sqlite3.Connection, sources: Sequence[str], filed: Filed
+) -> Evidence | None:
+    found = Evidence(_keys(db, filed))
+    found.restore_groups(json.loads(filed.groups))
+    columns = {name: _column(db, filed, name) for name in _PLAIN}
+    columns["tried_at"] = _crossed(columns["tried_at"], columns["last_at"])
+    found.digest.pack(json.loads(filed.texts))
+    found.restore(**columns)
+    gaps = {n: _column(db, filed, f"gap_{n}") for n in _GAP_KINDS}
+    hinted = {n: _column(db, filed, f"hinted_{n}") for n in _HINTED_KINDS}
+    fresh = tables.Later(db, sources, filed.upto)
+    if not fresh.bring(found):
+        return None
+    _restore_gaps(found, fresh, gaps, hinted)
+    return found
+
+
+def find(db: sqlite3.Connection, sources: Sequence[str]) -> Filed | None:
+    """Return where the evidence on sources lies as columns, if it does."""
+    row = db.execute("SELECT * FROM filed WHERE sources = ?", (_named(sources),))
+    found = row.fetchone()
+    return found and Filed(*found)
+
+
+def all_filed(db: sqlite3.Connection) -> list[tuple[str, ...]]:
+    """Return the sets of sources of which the evidence lies as columns."""
+    rows = db.execute("SELECT sources FROM filed ORDER BY sources").fetchall()
+    return [tuple(json.loads(sources)) for (sources,) in rows]
+
+
+def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> float:
+    """Return how many rows were written since; ``inf`` if there are no columns."""
+    filed = find(db, sources)
+    return float(db.execute(_NEWEST).fetchone()[0]) - filed.upto if filed else np.inf
+
+
+def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> bool:
+    """Write evidence down as columns, in place of those before.
+
+    Nobody else may write about the sources meanwhile. If somebody made an item known
+    that the evidence does not have, nothing is written.
+    """
+    filed = find(db, sources)
+    if not tables.Later(db, sources, filed.upto if filed else -1).agrees(known):
+        return False
+    upto = int(db.execute(_NEWEST).fetchone()[0])
+    about = len(known), upto, _text(known.groups), _text(known.digest.long.values())
+    if filed is None:
+        insert = "INSERT INTO filed (sources, items, upto, groups, texts)"
+        row = db.execute(f"{insert} VALUES (?, ?, ?, ?, ?)", (_named(sources), *about))
+        filed = Filed(int(row.lastrowid or 0), "", 0, 0, "", "")
+    else:
+        change = "UPDATE filed SET items = ?, upto = ?, groups = ?, texts = ?"
+        db.execute(f"{change} WHERE id = ?", (*about, filed.id))
+    _save_keys(db, filed, known.keys)
+    for name, column in _columns(known):
+        _put(db, filed, name, column)
+    _prune(db, upto)
+    return True
+
+
+def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
+    """Yield the columns of evidence as they are kept, one at a time."""
+    for name in _PLAIN[:-1]:
+        column = getattr(known, name)
+        yield name, _crossed(column, known.last_at) if name == "tried_at" else column
+    yield "digest", known.digest.data
+    gaps = known.gaps()
+    yield from _named_columns("gap", _GAP_KINDS, _merged(gaps, gaps.changed))
+    hinted = known.hinted()
+    told = _merged(hinted, np.ones(hinted.item.size, np.bool_))
+    yield from _named_columns("hinted", _HINTED_KINDS, told)
+
+
+def _merged(gaps: Any, some: Array) -> Mapping[str, Array]:  # noqa: ANN401  (Gaps or HintedGaps)
+    """Return gaps with those of one item, length and kind in one row."""
+    table = np.stack(
+        [
+            gaps.item[some],
+            tables.class_of(gaps.length[some]),
+            gaps.changed[some],
+            gaps.hints[some] if hasattr(gaps, "hints") else gaps.item[some] * 0,
+        ]
+    )
+    order = np.lexsort(table[::-1])
+    table = table[:, order]
+    first = np.flatnonzero(np.r_[True, (np.diff(table) != 0).any(axis=0)][: order.size])
+    tally = gaps.tally[some][order]
+    names = ("item", "class", "changed", "hints")
+    merged: dict[str, Array] = dict(zip(names, table[:, first], strict=True))
+    merged["tally"] = np.add.reduceat(tally, first) if first.size else tally
+    return merged
+
+
+def _named_columns(
+    prefix: str, kinds: Kinds, columns: Mapping[str, Array]
+) -> Iterable[tuple[str, Array]]:
+    for name, kind in kinds.items():
+        yield f"{prefix}_{name}", columns[name].astype(kind)
+
+
+def _restore_gaps(
+    found: Evidence,
+    fresh: tables.Later,
+    gaps: Mapping[str, Array],
+    hinted: Mapping[str, Array],
+) -> None:
+    """Set the tallies of gaps: of items written since, as their rows have them."""
+    stale = np.zeros(len(found), np.bool_)
+    stale[fresh.rows] = True
+    more, told = fresh.gaps(found), fresh.hinted(found)
+    old, old_told = ~stale[gaps["item"]], ~stale[hinted["item"]]
+    item, number, tally = (
+        np.concatenate([gaps[name][old], column])
+        for name, column in zip(_GAP_KINDS, more, strict=True)
+    )
+    found.restore_gaps(item, number, tally)
+    names = ("item", "class", "changed", "tally", "hints")
+    found.restore_hinted(
+        *(
+            np.concatenate([hinted[name][old_told], column])
+            for name, column in zip(names, told, strict=True)
+        )
+    )
+
+
+def _keys(db: sqlite3.Connection, filed: Filed) -> Keys:
+    text = bytearray()
+    for data in _parts(db, filed, "key"):
+        text += zlib.decompress(data)
+    keys = Keys.of_bytes(text, _joined(db, filed, "key_length"))
+    keys.folders = Folders(_folders(db, filed), _joined(db, filed, "folder"))
+    return keys
+
+
+def _folders(db: sqlite3.Connection, filed: Filed) -> tuple[str, ...]:
+    parts = _parts(db, filed, "folder_name")
+    return tuple(name for data in parts for name in json.loads(zlib.decompress(data)))
+
+
+def _parts(db: sqlite3.Connection, filed: Filed, name: str) -> Iterator[bytes]:
+    query = "SELECT data FROM filed_column WHERE filed = ? AND name = ? ORDER BY part"
+    return (data for (data,) in db.execute(query, (filed.id, name)))
+
+
+def _joined(db: sqlite3.Connection, filed: Filed, name: str) -> Array:
+    """Return a column that came in parts."""
+    query = "SELECT part FROM filed_column WHERE filed = ? AND name = ? ORDER BY part"
+    parts = db.execute(query, (filed.id, name)).fetchall()
+    columns = [_column(db, filed, name, part) for (part,) in parts]
+    if len(columns) == 1:
+        return columns[0]
+    return np.concatenate([np.zeros(0, np.int32), *columns])
+
+
+def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
+    """Write down the keys that are not written yet, and the folders they lie in."""
+    if len(keys) == filed.items:
+        return
+    text, lengths = keys.encoded(filed.items)
+    names = _folders(db, filed)
+    code = {name: i for i, name in enumerate(names)}
+    place = folder_codes(keys, filed.items, code)
+    more = _text(list(code)[len(names) :]).encode()
+    _put(db, filed, "key_length", lengths.astype(np.int32), part=filed.items)
+    _put(db, filed, "folder", place, part=filed.items)
+    for name, data in (("key", text), ("folder_name", more)):
+        row = (filed.id, name, filed.items, "", len(data), zlib.compress(data, 1))
+        db.execute(_PUT, row)
+
+
+def _put(
+    db: sqlite3.Connection, filed: Filed, name: str, column: Array, part: int = 0
+) -> None:
+    """Write a column down: first all first bytes, then all second ones, packed."""
+    wide = column.dtype.itemsize
+    planes = np.ascontiguousarray(column).view(np.uint8).reshape(-1, wide).T
+    level = 0 if column.dtype == KIND else 1  # fingerprints cannot be made smaller
+    data = zlib.compress(planes.tobytes(), level)
+    row = (filed.id, name, part, column.dtype.str, column.size, data)
+    db.execute(_PUT, row)
+
+
+def _column(db: sqlite3.Connection, filed: Filed, name: str, part: int = 0) -> Array:
+    query = "SELECT kind, size, data FROM filed_column"
+    where = "WHERE filed = ? AND name = ? AND part = ?"
+    kind, size, data = db.execute(f"{query} {where}", (filed.id, name, part)).fetchone()
+    wide = np.dtype(kind).itemsize
+    planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(wide, size)
+    return np.ascontiguousarray(planes.T).reshape(-1).view(kind)
+
+
+def _crossed(one: Array, other: Array) -> Array:
+    """Return the bits in which two columns differ: mostly none, so they pack well."""
+    return np.asarray(one.view(np.int64) ^ other.view(np.int64)).view(np.float64)
+
+
+def _prune(db: sqlite3.Connection, newest: int) -> None:
+    """Let go of columns that are far behind, and of notes that nobody needs."""
+    for statement in _PRUNE:
+        db.execute(statement, (newest,))
+
+
+def _named(sources: Sequence[str]) -> str:
+    return json.dumps(sorted(set(sources)))
+
+
+def _text(values: Iterable[str]) -> str:
+    return json.dumps(list(values))

@@ -1,0 +1,150 @@
+"""Evidence kept as columns: whatever happened since, it is what the rows say."""
+
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.observation import Looks, Observation, Seen
+from halflife.stores import columns, tables
+from halflife.stores.sqlite import SqliteStore
+from store_cases import KEYS, batched, hinted, observations, state
+
+ITEMS = [Item(key, "s") for key in KEYS]
+
+
+def seen(key, at, digest="1"):
+    return Observation(key, at, Seen.PRESENT, digest)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let few items be enough for columns."""
+    monkeypatch.setattr(columns, "FEWEST", 2)
+
+
+@pytest.fixture
+def path(tmp_path, small):
+    del small
+    path = tmp_path / "state.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add(Item(f"k{i}", "s", group=f"g{i % 2}") for i in range(5))
+        run = store.begin(["s"], 0.0, lease=9.0)
+        store.append(run, Looks.of(seen(f"k{i}", 1.0) for i in range(4)))
+        store.finish(run, 1.0)
+    return path
+
+
+def both(path):
+    """Return the evidence as columns tell it, and as rows do."""
+    with closing(sqlite3.connect(path)) as db:
+        return columns.load(db, ["s"]), tables.evidence(db, ["s"])
+
+
+def test_columns_are_written_and_say_what_the_rows_say(path):
+    found, rows = both(path)
+    assert isinstance(found, Evidence)
+    assert state(found) == state(rows)
+    assert found.number.tolist() == rows.number.tolist()
+
+
+def test_evidence_from_columns_can_be_written_to(path):
+    found, rows = both(path)
+    for evidence in (found, rows):
+        looks = Looks.of([seen("k1", 2.0, "a longer text than that"), seen("k4", 2.5)])
+        evidence.take(evidence.weigh(looks))
+        evidence.add([Item("new", group="g9")])
+    assert state(found) == state(rows)
+    assert found.row("new") == 5
+
+
+def test_what_another_program_changed_since_is_seen(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE item SET weight = 7 WHERE key = 'k2'")
+        db.execute("DELETE FROM evidence WHERE item = 1")
+        db.execute("UPDATE evidence SET failures = 3 WHERE item = 2")
+    found, rows = both(path)
+    assert found is not None
+    assert state(found) == state(rows)
+    assert found.weight[2] == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM item WHERE key = 'k4'", "UPDATE item SET key = 'x' WHERE id = 1"],
+)
+def test_columns_with_an_item_that_is_gone_are_not_believed(path, change):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(change)
+    found, rows = both(path)
+    assert found is None
+    with SqliteStore.open(path) as store:
+        assert state(store.evidence(["s"])) == state(rows)
+
+
+def test_an_item_added_by_another_process_during_a_run_is_not_lost(path):
+    with SqliteStore.open(path) as store, SqliteStore.open(path) as other:
+        run = store.begin(["s"], 2.0, lease=9.0)
+        store.evidence(["s"])
+        other.add([Item("theirs", "s"), Item("k0", "s", weight=5.0)])
+        store.add([Item("ours", "s")])
+        store.append(run, Looks.of(seen(f"k{i}", 3.0, "2") for i in range(5)))
+        store.finish(run, 3.0)
+    found, rows = both(path)
+    assert found is None or state(found) == state(rows)
+    with SqliteStore.open(path) as store:
+        assert state(store.evidence(["s"])) == state(rows)
+        assert "theirs" in store.evidence(["s"]).keys
+        assert store.evidence(["s"]).weight[0] == 5.0
+
+
+def test_damaged_columns_are_found_and_the_rows_are_read(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE filed_column SET data = x'00' WHERE name = 'quiet'")
+    _, rows = both(path)
+    with SqliteStore.open(path) as store:
+        assert state(store.evidence(["s"])) == state(rows)
+        assert store.verify() == ["the columns of s cannot be read"]
+
+
+def test_columns_that_differ_from_the_rows_are_found(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute('UPDATE filed SET groups = \'["g0", "other"]\'')
+    with SqliteStore.open(path) as store:
+        assert any("columns" in problem for problem in store.verify())
+
+
+def test_notes_of_what_was_touched_do_not_pile_up(path):
+    with SqliteStore.open(path) as store:
+        run = store.begin(["s"], 2.0, lease=9.0)
+        for turn in range(20):
+            store.append(run, Looks.of(seen(f"k{i}", 3.0 + turn) for i in range(5)))
+        store.finish(run, 30.0)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM touched").fetchone()[0] <= 10
+        assert db.execute("SELECT count(*) FROM filed").fetchone()[0] == 1
+
+
+@given(looks=observations(), data=st.data())
+def test_however_looks_come_columns_and_rows_agree(looks, data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("columns") / "state.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "FEWEST", 1)
+        with SqliteStore.open(path, create=True) as store:
+            store.add(ITEMS)
+            run = store.begin([ITEMS[0].source], 0.0, lease=1e9)
+            for batch in data.draw(batched(looks)):
+                store.append(run, batch)
+            live = store.evidence(run.sources)
+    with closing(sqlite3.connect(path)) as db:
+        found = columns.load(db, run.sources)
+        rows = tables.evidence(db, run.sources)
+    if found is not None:
+        assert state(found) == state(rows)
+        assert hinted(found) == hinted(rows)
+        assert np.array_equal(found.looks, live.looks)

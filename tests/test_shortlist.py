@@ -1,0 +1,122 @@
+"""Deciding among few: the same looks as deciding among all, up to what waits."""
+
+import numpy as np
+import pytest
+
+from halflife.belief.hinted import Hinted
+from halflife.belief.neighbours import Neighbours
+from halflife.belief.poisson import PoissonBelief
+from halflife.belief.room import Roomy
+from halflife.budget import Budget
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.observation import Looks
+from halflife.policies.champion import champion
+from halflife.policies.index import Index
+from halflife.policies.shortlist import Shortlist
+
+N = 600
+
+
+@pytest.fixture
+def evidence():
+    items = [Item(f"http://h{i % 7}/f{i % 3}/{i}", group=f"h{i % 7}") for i in range(N)]
+    evidence, rng = Evidence.of(items), np.random.default_rng(0)
+    for day in range(6):
+        rows = np.sort(rng.choice(N, N // 2, replace=False))
+        look(evidence, rows, day + 0.5 * rng.random(rows.size), rng)
+    return evidence
+
+
+def look(evidence, rows, at, rng):
+    digest = tuple(str(x) for x in rng.integers(0, 2, len(rows)))
+    keys = tuple(evidence.keys[int(row)] for row in rows)
+    seen = np.zeros(len(rows), np.int8)
+    looks = Looks(keys, np.broadcast_to(at, len(rows)).astype(float), seen, digest)
+    evidence.take(evidence.weigh(looks))
+
+
+def shortlist(belief, policy, **settings):
+    return Shortlist(belief, policy, size=64, block=100, **settings)
+
+
+BELIEFS = {
+    "neighbours": Neighbours,
+    "hinted": lambda: Hinted(Neighbours(), announced=False),
+    "poisson": PoissonBelief,
+    "roomy": lambda: Roomy(Neighbours(), lambda name: 2.0 if name == "h1" else np.inf),
+}
+
+
+@pytest.mark.parametrize("make", BELIEFS.values(), ids=BELIEFS)
+def test_the_first_plan_is_that_of_all_items(evidence, make):
+    few = shortlist(make(), Index()).plan(evidence, 9.0, 9.0, Budget(8), None)
+    whole = Index()(make()(evidence, 9.0, 9.0), Budget(8), None)
+    assert few.keys == whole.keys
+    assert few.rows.tolist() == whole.rows.tolist()
+    assert few.gain == pytest.approx(whole.gain)
+    assert few[0].why == whole[0].why
+
+
+def test_later_plans_are_made_without_a_new_pass_and_buy_as_much(evidence):
+    rng = np.random.default_rng(1)
+    some, belief = shortlist(Neighbours(), Index()), Neighbours()
+    for turn in range(10):
+        now = 9.0 + turn * 1e-4
+        few = some.plan(evidence, now, 9.0, Budget(1), rng)
+        whole = Index()(belief(evidence, now, 9.0), Budget(1), rng)
+        assert few.gain[0] == pytest.approx(whole.gain[0], rel=0.05)
+        look(evidence, few.rows, now + 5e-5, rng)
+    assert some.passes == 1
+
+
+def test_no_item_is_looked_at_twice_from_one_list(evidence):
+    rng, some, seen = np.random.default_rng(1), shortlist(Neighbours(), Index()), []
+    for turn in range(12):
+        now = 9.0 + turn * 1e-4
+        plan = some.plan(evidence, now, now, Budget(1), rng)
+        seen += plan.keys
+        look(evidence, plan.rows, now + 5e-5, rng)
+    assert len(set(seen)) == len(seen) == 12
+
+
+def test_a_new_list_is_made_when_it_is_old_used_up_or_items_became_known(evidence):
+    rng, some = np.random.default_rng(1), shortlist(Neighbours(), Index(), lasts=0.01)
+    some.plan(evidence, 9.0, 9.0, Budget(4), rng)
+    some.plan(evidence, 9.02, 9.0, Budget(4), rng)
+    assert some.passes == 2
+    evidence.add([Item("http://new/", weight=9.0, group="new")])
+    assert "http://new/" in some.plan(evidence, 9.021, 9.0, Budget(4), rng).keys
+    assert some.passes == 3
+    look(
+        evidence,
+        np.sort(some.plan(evidence, 9.022, 9.0, Budget(8), rng).rows),
+        9.0225,
+        rng,
+    )
+    for turn in range(3):
+        plan = some.plan(evidence, 9.023 + turn * 1e-3, 9.0, Budget(8), rng)
+        look(evidence, np.sort(plan.rows), 9.0235 + turn * 1e-3, rng)
+    assert some.passes == 4
+
+
+def test_the_champion_in_rounds_keeps_to_its_rounds(evidence):
+    rng = np.random.default_rng(1)
+    some = shortlist(champion.belief(), champion.policy)
+    asked, now = [], 9.0
+    for left in (8, 6, 4, 2):
+        plan = some.plan(evidence, now, 9.0, Budget(left), rng)
+        asked.append(len(plan))
+        look(evidence, np.sort(plan.rows), now + 1e-5, rng)
+        now += 1e-4
+    assert asked == [2, 2, 2, 2]
+
+
+def test_same_state_seed_and_clock_give_the_same_plan(evidence):
+    plans = [
+        shortlist(Neighbours(), champion.policy).plan(
+            evidence, 9.0, 9.0, Budget(9), np.random.default_rng(5)
+        )
+        for _ in range(2)
+    ]
+    assert plans[0].keys == plans[1].keys
