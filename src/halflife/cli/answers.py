@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.budget import Budget
 from halflife.cli.show import date, figure, span
-from halflife.config import BudgetConfig
+from halflife.config import BudgetConfig, SourceConfig
 from halflife.errors import UsageError
 from halflife.evidence import Evidence
 from halflife.live.spending import Wallet
@@ -79,6 +79,25 @@ def plan_rows(
     return [
         {"gain": step.gain, "item": key, "why": _found(found_by, key) + step.why}
         for key, step in zip(keys, steps, strict=True)
+    ]
+
+
+def query_rows(
+    store: Store, forms: Sequence[SourceConfig], now: float, most: int
+) -> list[dict[str, object]]:
+    """Return what would be asked of each form first, best first."""
+    from halflife.live import upkeeping
+
+    return [
+        {
+            "source": source.name,
+            "gain": step.gain,
+            "requests": step.requests,
+            "query": step.what,
+            "why": step.why,
+        }
+        for source in forms
+        for step in upkeeping.plan(store, source, now, most)
     ]
 
 

@@ -107,19 +107,29 @@ def show_plan(
 ) -> None:
     """Show the looks that a sync would spend its next requests on."""
     from halflife.cli import show
-    from halflife.cli.answers import plan_rows
+    from halflife.cli.answers import plan_rows, query_rows
     from halflife.live import crawling, wiring
     from halflife.live.spending import Wallet
 
+    forms = [source for source in chosen if source.kind == "form"]
+    pages = [source for source in chosen if source.has_pages]
+    rows: list[dict[str, object]] = []
     with wiring.reading(config) as store:
-        seen = wiring.outlook(config, store, chosen)
-        budget = Wallet(store, config.budget).offer(seen.now, seen.evidence)
-        found_by = crawling.found_by(store, chosen)
-    rows = plan_rows(seen, most if most is not None else budget, found_by)
+        now = wiring.clock()
+        budget = Wallet(store, config.budget).room(now)
+        if pages or not forms:
+            seen = wiring.outlook(config, store, pages or chosen)
+            now = seen.now
+            budget = Wallet(store, config.budget).offer(now, seen.evidence)
+            found_by = crawling.found_by(store, chosen)
+            rows = plan_rows(seen, budget if most is None else most, found_by)
+        queries = query_rows(store, forms, now, budget if most is None else most)
     if json:
-        show.emit({"at": show.date(seen.now), "requests": budget, "results": rows})
+        head = {"at": show.date(now), "requests": budget}
+        show.emit({**head, "queries": queries, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
+        show.table([show.flat(row) for row in queries])
         show.note(f"a sync now would spend up to {budget} requests")
 
 

@@ -14,6 +14,7 @@ from halflife.lives import Collection
 from halflife.stores import Store
 
 METRICS = ("precision", "recall", "gone", "new")
+SETS = frozenset({"listing", "form"})  # kinds of sources that hold objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def stored(name: str) -> Collection | None:
 
 def listings(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
-    return [source.name for source in config.source if source.kind == "listing"]
+    return [source.name for source in config.source if source.kind in SETS]
 
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
@@ -136,7 +137,7 @@ def named(
 ) -> list[str]:
     """Return the set sources that are asked about; imported ones have no settings."""
     there = store.collections()
-    wanted = {source.name for source in chosen if source.kind == "listing"}
+    wanted = {source.name for source in chosen if source.kind in SETS}
     return [name for name in there if everything or name in wanted]
 
 

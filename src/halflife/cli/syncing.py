@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from halflife.config import Config, SourceConfig
+    from halflife.live.forming import Former
     from halflife.live.keeping import Keeper, Outcome
     from halflife.live.listings import Looked
     from halflife.live.signals import Stop
+    from halflife.live.upkeeping import Turned
     from halflife.observation import Looks
     from halflife.stores.sqlite import SqliteStore
 
@@ -83,7 +85,7 @@ def _sync_all(
 
     from halflife.live.keeping import Outcome
 
-    sets = [s for s in chosen if s.kind == "listing"]
+    sets = [s for s in chosen if s.kind in {"listing", "form"}]
     pages = [s for s in chosen if s.has_pages]
     outcome: Outcome | None = Outcome()
     code = 0
@@ -91,7 +93,7 @@ def _sync_all(
         work = _sync(config, pages, most, everything=everything, quiet=json)
         outcome, stop = asyncio.run(work)
         code = stop.code
-    looked: Sequence[Looked] = []
+    looked: Sequence[Looked | Turned] = []
     left = None if most is None or outcome is None else most - outcome.requests
     if sets and not code and left != 0:
         looked, stop = asyncio.run(_look(config, sets, left))
@@ -102,22 +104,24 @@ def _sync_all(
 
 async def _look(
     config: "Config", sets: "Sequence[SourceConfig]", most: int | None
-) -> "tuple[list[Looked], Stop]":
+) -> "tuple[list[Looked | Turned], Stop]":
     """Look at set sources, one after the other, as far as the budget goes."""
     from halflife.errors import BudgetSpent
-    from halflife.live import listings, wiring
+    from halflife.live import wiring
+    from halflife.live.forming import Former
     from halflife.live.signals import Stop, until_stopped
 
     stop = Stop()
-    looked: list[Looked] = []
+    looked: list[Looked | Turned] = []
     with wiring.writing(config) as store, stop.heard():
+        former = Former(config, store)
         for source in sets:
             left = None if most is None else most - sum(x.requests for x in looked)
             if stop.asked.is_set() or left == 0:
                 break
-            work = listings.sync(config, store, source, most=left)
+            work = _at(former, source, left)
             try:
-                found = await until_stopped(work, stop, lambda: None)
+                found = await until_stopped(work, stop, former.ease)
             except BudgetSpent:
                 if not looked:
                     raise
@@ -126,7 +130,20 @@ async def _look(
     return looked, stop
 
 
-def _tell(outcome: "Outcome | None", looked: "Sequence[Looked]", *, json: bool) -> None:
+async def _at(
+    former: "Former", source: "SourceConfig", most: int | None
+) -> "Looked | Turned":
+    """Look at a set source, or ask a form."""
+    from halflife.live import listings, upkeeping
+
+    if source.kind == "form":
+        return await upkeeping.sync(former, source, most=most)
+    return await listings.sync(former.config, former.store, source, most=most)
+
+
+def _tell(
+    outcome: "Outcome | None", looked: "Sequence[Looked | Turned]", *, json: bool
+) -> None:
     from halflife.cli import show
     from halflife.live.keeping import Outcome
 
@@ -142,7 +159,9 @@ def _tell(outcome: "Outcome | None", looked: "Sequence[Looked]", *, json: bool) 
         show.say(show.plain(one.words()))
 
 
-def _end(code: int, outcome: "Outcome | None", looked: "Sequence[Looked]") -> None:
+def _end(
+    code: int, outcome: "Outcome | None", looked: "Sequence[Looked | Turned]"
+) -> None:
     """End with the code that says what happened."""
     from halflife.cli import exits, show
     from halflife.live import listings

@@ -210,12 +210,14 @@ class Former:
         *,
         most: int | None = None,
         told: Callable[[Found], None] = lambda _: None,
+        write: Callable[[Result, Run], None] = lambda *_: None,
     ) -> Result:
         """Return what ``work`` finds out in a thread of its own, by asking a form.
 
         It holds the lease on the source and pays from the budget. Raise
         ``BudgetSpent`` if nothing can be spent; ``work`` itself gets that when the
-        budget, or ``most``, is spent.
+        budget, or ``most``, is spent. ``write`` may write down what was found while
+        the lease is still held.
         """
         wallet = Wallet(self.store, self.config.budget)
         room = wallet.room(self.clock())
@@ -231,7 +233,10 @@ class Former:
                 loop = asyncio.get_running_loop()
                 desk = Desk(FormEngine(gate, how, purse), loop, told=told)
                 self._desk = desk
-                return await _in_thread(desk, lambda: work(desk, run))
+                found = await _in_thread(desk, lambda: work(desk, run))
+                self.spent = purse.spent
+                write(found, run)
+                return found
         finally:
             self.spent = purse.spent
             purse.close()

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HeldForDecision, UsageError
-from halflife.live import network, wiring
+from halflife.live import costs, network, wiring
 from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
@@ -110,7 +111,7 @@ def tracker(store: Store, source: SourceConfig) -> Tracker:
 def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
     """Return what the guard holds against a listing; None if it is credible."""
     held, gone, gap = tracked.losses(listing)
-    if not listing.complete or not held:
+    if not (listing.complete or listing.absent) or not held:
         return None
     guard = DeleteGuard().fit(*tracked.register().cycles())
     verdict = guard.judge(held, gone, gap)
@@ -149,7 +150,8 @@ async def sync(
         if listing is None:
             _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
-        return _write(store, run, source, listing, purse.spent, trouble)
+        costs.note(store, source.name, purse.spent)
+        return write(store, run, source, listing, purse.spent, trouble)
     finally:
         store.finish(run, clock())
 
@@ -179,7 +181,7 @@ def _note_failure(
     store.save_register(run, source.name, tracked.news())
 
 
-def _write(
+def write(
     store: Store,
     run: Run,
     source: SourceConfig,
@@ -199,7 +201,26 @@ def _write(
     return Looked(name, run.id, requests, listed, change, trouble)
 
 
-def held_error(looked: Iterable[Looked]) -> HeldForDecision:
+class Holding(Protocol):
+    """What came of looking at a source, and whether somebody has to decide on it."""
+
+    @property
+    def source(self) -> str:
+        """The source."""
+        ...
+
+    @property
+    def run(self) -> int:
+        """The run that looked."""
+        ...
+
+    @property
+    def held(self) -> str:
+        """Why the answer waits for a decision; empty if it does not."""
+        ...
+
+
+def held_error(looked: Iterable[Holding]) -> HeldForDecision:
     """Return the error that says what waits and how to decide."""
     waiting = [one for one in looked if one.held]
     said = "; ".join(f"{one.source}: {one.held}" for one in waiting)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from halflife.errors import BudgetSpent
+from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Form, Found, Interface, Query
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ class Ledger:
         totals: The number of hits that the form reported, by query.
         finished: The queries of which all reachable results were read.
         asked: The queries of which a page was asked for, in order, each once.
+        shown: The records that each query has shown.
+        sought: The keys that were looked up.
+        trouble: Why the last request that failed did; empty if none has.
 
     """
 
@@ -38,6 +41,9 @@ class Ledger:
         self.totals: dict[Query, int | None] = {}
         self.finished: set[Query] = set()
         self.asked: dict[Query, None] = {}
+        self.shown: dict[Query, set[str]] = {}
+        self.sought: set[str] = set()
+        self.trouble = ""
         self._form = form
         self._most = most
         self._first: dict[Query, Found] = {}
@@ -55,9 +61,14 @@ class Ledger:
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
         """Ask for a page of results and write it down."""
         self._check()
-        found = self._form.ask(query, page, newest=newest)
+        try:
+            found = self._form.ask(query, page, newest=newest)
+        except SourceError as error:
+            self.trouble = str(error)
+            raise
         self._note(found)
         self.asked.setdefault(query)
+        self.shown.setdefault(query, set()).update(found.records)
         if not page and not newest:
             self._first[query] = found
             self.totals[query] = found.total
@@ -69,6 +80,7 @@ class Ledger:
         """Ask for the record of a key and write it down."""
         self._check()
         found = self._form.fetch(key)
+        self.sought.add(key)
         self._note(found)
         return found
 
@@ -93,6 +105,19 @@ class Ledger:
             yield found
         if not found.more or number + 1 >= reachable:
             self.finished.add(query)
+
+    def whole(self, query: Query) -> bool:
+        """Say whether everything that answers a query was shown.
+
+        It was read to its end, that end is not the cap, and no fewer records were
+        shown than the form counts: pages can shift while they are read.
+        """
+        if query not in self.finished:
+            return False
+        shown, interface = len(self.shown.get(query, ())), self.interface
+        if interface.cap is not None and shown >= interface.cap:
+            return False
+        return interface.counts != "exact" or shown >= (self.totals.get(query) or 0)
 
     def _check(self) -> None:
         if self._most is not None and self.requests >= self._most:

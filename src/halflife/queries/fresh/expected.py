@@ -23,6 +23,8 @@ from halflife.queries.local import Local
 
 LEAST = 0.1  # new records for a request below which nothing is worth one
 WORTH = {"select": 1.0, "range": 1.0, "keyword": 0.6}  # of a page; see Expected
+PARENTS = 3  # queries cut off that are looked into at a time
+KEPT = 5.0  # pages of records not shown before after which pairs are weighed again
 JOINED = 4.0  # how sure the share of new records is for two terms together
 
 
@@ -51,6 +53,7 @@ class Expected:
         self.since = since
         self._prior = Prior(since)
         self._learned = Learned()
+        self._pairs: dict[Term, tuple[float, Choice | None]] = {}
 
     def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
         """Return the page that promises most; None if none promises enough."""
@@ -69,6 +72,22 @@ class Expected:
             return None
         return best
 
+    def ranked(self, local: Local, most: int) -> list[Choice]:
+        """Return the first pages that promise most now, best first."""
+        self._prior.grow(local)
+        self._learned.catch_up(local)
+        setting = self._learned.setting(local)
+        standing = self._standing(local, setting)
+        ahead = outlook(standing, setting)
+        if not local.terms:
+            return []
+        order = np.argsort(-ahead.gain * self._worth(local), kind="stable")[:most]
+        return [
+            _choice(Query.of(local.terms[i]), standing, ahead, i)
+            for i in order.tolist()
+            if ahead.gain[i] >= self.least
+        ]
+
     def _worth(self, local: Local) -> Floats:
         worth = [WORTH[attribute.kind] for attribute in local.interface.attributes]
         found: Floats = np.array(worth)[self._prior.group]
@@ -84,7 +103,8 @@ class Expected:
         there = seen + setting.stays * np.maximum(held - seen, 0.0)
         mean = self._prior.mean(fresh, viewed(seen, there, shown))
         progress = self._learned.progress()
-        return Standing(held, seen, fresh, mean, self._prior.shape, shown, progress)
+        shape, hidden = self._prior.shape, self._prior.hidden(local, by_attribute)
+        return Standing(held, seen, fresh, mean, shape, shown, hidden, progress)
 
     def _joined(
         self,
@@ -96,15 +116,28 @@ class Expected:
         """Return a query with a second term, if one promises more than ``best``."""
         standing, ahead = now
         cut = np.flatnonzero(standing.progress.done & (ahead.left > self.least))
-        for number in cut[np.argsort(-ahead.left[cut])].tolist():
+        for number in cut[np.argsort(-ahead.left[cut])][:PARENTS].tolist():
             bar = self.least if best is None else max(best.expected, self.least)
             if ahead.left[number] <= bar:
                 break
             density = ahead.left[number] / ahead.hits[number]
-            found = _split(local, local.terms[number], float(density), setting)
+            found = self._again(local, local.terms[number], float(density), setting)
             if found is not None and found.expected > bar:
                 best = found
         return best
+
+    def _again(
+        self, local: Local, term: Term, density: float, setting: Setting
+    ) -> Choice | None:
+        """Return the best query with a second term, as of some pages ago."""
+        now = len(local.shown)
+        then, found = self._pairs.get(term, (-inf, None))
+        room = KEPT * setting.page
+        stale = found is not None and found.query in local.reads
+        if stale or now - then > room:
+            found = _split(local, term, density, setting)
+            self._pairs[term] = now, found
+        return found
 
 
 def _split(local: Local, term: Term, density: float, setting: Setting) -> Choice | None:
@@ -121,7 +154,7 @@ def _split(local: Local, term: Term, density: float, setting: Setting) -> Choice
     held, seen, fresh = (c[pairs].astype(np.float64) for c in columns)
     mean = fresh + density * (held + 1.0)
     progress, sure = progress_of(local, queries), np.full(len(pairs), JOINED)
-    standing = Standing(held, seen, fresh, mean, sure, 0.0 * sure, progress)
+    standing = Standing(held, seen, fresh, mean, sure, 0.0 * sure, 0.0 * sure, progress)
     ahead = outlook(standing, setting)
     best = int(np.argmax(ahead.gain))
     return _choice(queries[best], standing, ahead, best)

@@ -100,14 +100,23 @@ class Round:
         ``BudgetSpent`` passes through; what was read until then is noted.
         """
         choice = self._policy.next(self.local, self._ledger, rng)
-        if choice is None:
-            return None
+        if choice is not None:
+            self.carry_out(choice)
+        return choice
+
+    def carry_out(self, choice: Choice) -> None:
+        """Ask for what was chosen, and note what comes."""
         try:
             for found in read(self._ledger, choice):
                 self._take(choice, found)
         finally:
             self._count()
-        return choice
+
+    def overhear(self, records: Mapping[str, Attributes]) -> None:
+        """Note records that were shown to somebody else."""
+        for key, record in records.items():
+            self._note(key, record, Origin.HARVESTED)
+        self._count()
 
     def _take(self, choice: Choice, found: Found) -> None:
         reading = self.local.reading(choice.query)

@@ -12,6 +12,8 @@ import numpy as np
 
 from halflife.arrays import Bools, Floats
 
+UNEVEN = 0.3  # how much the share of old records that stay differs among queries
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -43,6 +45,8 @@ class Standing:
         shape: How sure that mean is: the variance of the truth is mean^2 / shape.
         shown: Share of all old records that was shown without asking for the query's
             attribute: what is known of queries that have no old records.
+        hidden: New records for each hit that have values nobody has heard of, which
+            asking for known values does not show.
         progress: How far they were read.
 
     """
@@ -53,6 +57,7 @@ class Standing:
     mean: Floats
     shape: Floats
     shown: Floats
+    hidden: Floats
     progress: Progress
 
 
@@ -108,14 +113,17 @@ def outlook(standing: Standing, setting: Setting) -> Outlook:
 
     known = np.isfinite(read.told)
     told = np.where(known, read.told, hits)
-    noise = unseen * setting.stays * (1.0 - setting.stays) + (told * setting.doubt) ** 2
-    trust = np.where(known, spread / (spread + noise + 1e-9), 0.0)
+    lies = (told * setting.doubt) ** 2
+    deaths = unseen * setting.stays * (1.0 - setting.stays) + (unseen * UNEVEN) ** 2
+    trust = np.where(known, spread / (spread + deaths + lies + 1e-9), 0.0)
     left = np.maximum(left + trust * (told - there - at.fresh - left), 0.0)
-    hits = np.maximum(hits + trust * (told - hits), read.floor)
+    sure = np.where(known, (spread + deaths) / (spread + deaths + lies + 1e-9), 0.0)
+    hits = np.maximum(hits + sure * (told - hits), read.floor)
 
     cut = hits > setting.cap
     left = np.where(read.done & ~cut, 0.0, left)
     unread = np.maximum(hits - read.pages * setting.page, 1.0)
+    left = np.where(read.done, left, left + at.hidden * unread)
     gain = np.minimum(left, unread) * np.minimum(setting.page / unread, 1.0)
     return Outlook(left, hits, np.where(read.done, 0.0, gain))
 

@@ -1,5 +1,6 @@
 """How many new records a term is likely to have, before it was asked for."""
 
+from collections.abc import Mapping
 from math import inf
 
 import numpy as np
@@ -12,6 +13,8 @@ SURE = 5.0  # new records after which what is seen weighs as much as that
 LATELY = 2.0  # a record that came lately tells of as many new ones as so many others
 SHAPE = {"select": 4.0, "range": 10.0, "keyword": 15.0}
 UNHEARD = {"select": (0.5, 3.0), "range": (1.0, 1.0), "keyword": (1.0, 0.3)}
+
+HIDDEN = (2.0, 0.1)  # new records of unheard values: shape, share of the new records
 
 
 class Prior:
@@ -79,3 +82,27 @@ class Prior:
         growth = (found + SURE) / (shown + SURE / self._usual)
         mean: Floats = np.where(heard, growth[self.group] * self.weight, self._unheard)
         return mean
+
+    def hidden(self, local: Local, shown: Mapping[str, float]) -> Floats:
+        """Return the new records for each hit that other attributes hide, by term.
+
+        Records of a value that nobody has heard of (a new company) come to light
+        only by asking for something else. With u of them ~ Gamma(k, mean m), of which
+        a share rho was open to view and f were seen, (k + f) / (k / m + rho) (1 - rho)
+        are left; an attribute is concerned by those of the others that have one
+        value a record.
+        """
+        attributes = local.interface.attributes
+        unheard = local.fresh.values * (self.weight == 0)
+        found = np.bincount(self.group, unheard, len(attributes))
+        shape, part = HIDDEN
+        usual = max(part * GROWTH * local.old, 1.0)
+        density = np.zeros(len(attributes))
+        for i, attribute in enumerate(attributes):
+            share = shown[attribute.name]
+            left = (shape + found[i]) / (shape / usual + share) * (1.0 - share)
+            others = np.arange(len(attributes)) != i
+            if attribute.kind == "select":
+                density[others] += left / max(len(local), 1)
+        spread: Floats = density[self.group]
+        return spread

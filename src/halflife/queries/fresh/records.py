@@ -10,7 +10,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
 
 PATIENCE = 10  # issued queries in a row without a new record
-RENEWED = 25  # records drawn between two looks at the graph
+RENEWED = 0.05  # growth of the copy after which Eq. 4 is computed again
 TRIES = 200  # draws that may meet records with nothing left to ask
 
 
@@ -25,19 +25,18 @@ class ByRecord:
     Args:
         guided: Draw records by Eq. 4; evenly if false.
         patience: Issued queries in a row without new records that end it.
-        renewed: Records drawn between two computations of Eq. 4.
+        renewed: Growth of the copy after which Eq. 4 is computed again.
 
     """
 
     samples = True
 
     def __init__(
-        self, *, guided: bool = True, patience: int = PATIENCE, renewed: int = RENEWED
+        self, *, guided: bool = True, patience: int = PATIENCE, renewed: float = RENEWED
     ) -> None:
         self.guided = guided
         self.patience = patience
         self.renewed = renewed
-        self._drawn = 0
         self._chance = np.zeros(0)
         self._probes: list[Query] = []
         self._rivals: list[Query] = []
@@ -78,12 +77,11 @@ class ByRecord:
     def _row(self, local: Local, rng: Generator) -> int:
         if not self.guided:
             return int(rng.integers(len(local)))
-        if self._drawn % self.renewed == 0:
+        if len(local) > (1.0 + self.renewed) * self._chance.size:
             sampled = np.array([key in local.sampled for key in local.keys])
             past = ~local.are(Origin.SAMPLED)
             sel = selection(local.incidence(), past, sampled).sel
             self._chance = np.cumsum(sel / sel.sum())
-        self._drawn += 1
         place = int(np.searchsorted(self._chance, rng.random(), side="right"))
         return min(place, self._chance.size - 1)
 

@@ -1,0 +1,302 @@
+"""One turn of keeping the copy of a database behind a form.
+
+A copy that is empty is crawled whole. One that is not is kept by the queries that put
+most right for a request: those that bring records the copy lacks, those that refresh
+records it has, or whichever of the two is worth more at the moment.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.errors import BudgetSpent, SourceError
+from halflife.forms import Interface
+from halflife.queries.doubting import Check, Doubts
+from halflife.queries.fresh import Choice
+from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.harvest import Round
+from halflife.queries.known.content import Measure, Weigh, measure, weigher
+from halflife.queries.known.copies import Copy
+from halflife.queries.known.refresh import DEFAULT, Probe, Refresher, refresher
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local
+from halflife.queries.splitting import crawl
+from halflife.register import NEVER, Attributes, Register
+
+Purpose: TypeAlias = Literal["new", "known", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a copy is kept for.
+
+    Attributes:
+        purpose: ``new``, to have the records that come; ``known``, to have those held
+            as they are now; ``both``.
+        measure: How versions of a record differ.
+        weight: How much a record matters.
+        rule: By what known records are refreshed; see ``queries.known.rules``.
+
+    """
+
+    purpose: Purpose = "both"
+    measure: Measure = field(default_factory=lambda: measure("changed"))
+    weight: Weigh = field(default_factory=lambda: weigher(None))
+    rule: str = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy as a register keeps it.
+
+    Attributes:
+        records: What is held, by key, as last seen.
+        came: When each was first seen, in days.
+        seen: When each was last seen.
+        gaps: Record, days and versions at both ends of the times between versions.
+        last: When the source was last looked at; ``-inf`` if never.
+
+    """
+
+    records: Mapping[str, Attributes]
+    came: Mapping[str, float]
+    seen: Mapping[str, float]
+    gaps: Sequence[tuple[str, float, Attributes, Attributes]]
+    last: float
+
+    @classmethod
+    def of(cls, register: Register) -> "Held":
+        """Return what a register holds; records missing from a look are left out."""
+        running = {
+            (spell.key, spell.spell): spell
+            for spell in register.spells
+            if spell.gone_by == NEVER and spell.missing_since == NEVER
+        }
+        latest = {place: (s.first_seen, s.attributes) for place, s in running.items()}
+        gaps = []
+        for version in register.versions:
+            place = version.key, version.spell
+            if place not in running or version.attributes is None:
+                continue
+            since, before = latest[place]
+            between = version.seen_from - since
+            gaps.append((version.key, between, before, version.attributes))
+            latest[place] = version.seen_from, version.attributes
+        for (key, number), (since, record) in latest.items():
+            gaps.append((key, running[key, number].last_seen - since, record, record))
+        looks = [snapshot.at for snapshot in register.snapshots if snapshot.valid]
+        return cls(
+            {key: record for (key, _), (_, record) in latest.items()},
+            {spell.key: spell.first_seen for spell in running.values()},
+            {spell.key: spell.last_seen for spell in running.values()},
+            gaps,
+            looks[-1] if looks else -NEVER,
+        )
+
+    def local(self, interface: Interface) -> Local:
+        """Return the copy as those who look for new records see it."""
+        return Local(interface, self.records, self.came)
+
+    def copy(self, wish: Wish, now: float) -> Copy:
+        """Return the copy as those who refresh known records see it."""
+        copy = Copy(self.records, measure=wish.measure, weight=wish.weight, now=now)
+        copy.seen[:] = [self.seen[key] for key in copy.keys]
+        if self.gaps:
+            item = np.array([copy.row[key] for key, *_ in self.gaps])
+            days = np.array([days for _, days, *_ in self.gaps])
+            moved = [wish.measure.differ(a, b) for *_, a, b in self.gaps]
+            copy.pace.add(item, days, np.array(moved))
+        return copy
+
+
+class Asked(NamedTuple):
+    """One thing that was, or would be, asked.
+
+    Attributes:
+        what: The query, or the key that is looked up.
+        requests: Requests that it takes.
+        gain: What it is expected to buy for each: records put right, times days.
+        why: Why it was chosen.
+
+    """
+
+    what: str
+    requests: int
+    gain: float
+    why: str
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a turn came to.
+
+    Attributes:
+        records: What the form showed, by key.
+        absent: Records of the copy that are not there any more.
+        complete: Whether everything there is was shown.
+        refreshed: Records of the copy that were shown.
+        asked: What was asked, in order.
+        stop: Why it ended.
+        trouble: What went wrong; empty if nothing did.
+
+    """
+
+    records: Mapping[str, Attributes]
+    absent: frozenset[str] = frozenset()
+    complete: bool = False
+    refreshed: int = 0
+    asked: list[Asked] = field(default_factory=list)
+    stop: str = ""
+    trouble: str = ""
+
+
+def first_crawl(ledger: Ledger) -> Kept:
+    """Read all there is, as far as the budget goes."""
+    done = crawl(ledger)
+    left = len(done.open)
+    why = "everything was read" if done.complete else f"{left} queries are left open"
+    trouble = ledger.trouble if done.why else ""
+    asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
+    return Kept(dict(ledger.seen), frozenset(), done.complete, 0, asked, why, trouble)
+
+
+_AHEAD = 20.0  # requests that are planned for at a time
+
+
+Step: TypeAlias = Choice | Probe | Check
+
+
+class Upkeep:
+    """Chooses between looking for new records and refreshing known ones.
+
+    Both are weighed in records times days. A record that came with rate r among those
+    that a query brings is missed for half of the time t since the last look, so E new
+    records are worth E t / 2: that is U(t) = t D(t) - integral of D for D(t) = r t.
+    A known record that goes stale by D is worth its own U(age), and one that may be
+    gone as much as a new one.
+
+    Args:
+        held: The copy.
+        interface: What the form can do.
+        wish: What the copy is kept for.
+        now: The time, in days.
+
+    """
+
+    def __init__(
+        self, held: Held, interface: Interface, wish: Wish, now: float
+    ) -> None:
+        self.now = now
+        self._taken: set[str] = set()
+        self.doubts = Doubts(interface, held.records)
+        self.local = held.local(interface)
+        self.gap = min(now - held.last, now)
+        self.fresh = Expected(since=held.last - self.gap)
+        self.copy = held.copy(wish, now)
+        self.wants_new = wish.purpose != "known"
+        self.known: Refresher | None = None
+        if wish.purpose != "new" and len(self.copy):
+            self.known = refresher(self.copy, interface, wish.rule)
+
+    def next(self, ledger: Ledger, rng: Generator) -> Step | None:
+        """Return what to ask next; None if nothing is worth a request."""
+        self.doubts.hear(ledger)
+        left = float(ledger.left) if ledger.left is not None else np.inf
+        steps: list[Step | None] = [self.doubts.check()]
+        if self.wants_new:
+            steps.append(self.fresh.next(self.local, ledger, rng))
+        if self.known is not None:
+            plan = self.known.next(self.copy, self.now, min(left, _AHEAD), rng)
+            steps += plan[:1]
+        some = [step for step in steps if step is not None]
+        return max(some, key=self.worth, default=None)
+
+    def worth(self, step: Step) -> float:
+        """Return what a step buys for each request."""
+        return self._gain(step) / max(step.pages or 1, 1)
+
+    def _gain(self, step: Step) -> float:
+        if isinstance(step, Probe):
+            return step.gain
+        if isinstance(step, Check):
+            return step.settles * self.gap / 2.0
+        return step.expected * self.gap / 2.0 if isfinite(step.expected) else 0.0
+
+    def told(self, step: Step) -> Asked:
+        """Return a step as people are told of it."""
+        lookup = isinstance(step, Probe) and step.query is None
+        what = step.key if isinstance(step, Probe) and lookup else str(step.query)
+        why = f"are {step.settles} gone?" if isinstance(step, Check) else step.why
+        return Asked(what, max(step.pages or 1, 1), self.worth(step), why)
+
+    def carry_out(self, step: Step, turn: Round, ledger: Ledger) -> int:
+        """Ask; return how many known records were shown."""
+        if isinstance(step, Probe) and self.known is not None:
+            refreshed = self.known.carry_out(step, self.copy, ledger, self.now)
+            turn.overhear(self._latest(ledger))
+            return refreshed
+        asked = Choice(step.query, pages=None) if isinstance(step, Check) else step
+        assert isinstance(asked, Choice)
+        try:
+            turn.carry_out(asked)
+        finally:
+            refreshed = self.copy.take(self._latest(ledger), self.now)
+        return refreshed
+
+    def _latest(self, ledger: Ledger) -> dict[str, Attributes]:
+        """Return the records that were shown and not yet taken in."""
+        fresh = {k: r for k, r in ledger.seen.items() if k not in self._taken}
+        self._taken.update(fresh)
+        return fresh
+
+
+def keep(
+    ledger: Ledger,
+    held: Held,
+    wish: Wish,
+    now: float,
+    rng: Generator,
+    told: Callable[[Asked], None] = lambda _: None,
+) -> Kept:
+    """Ask until the budget is spent or nothing is worth a request."""
+    if not held.records:
+        return first_crawl(ledger)
+    work = Upkeep(held, ledger.interface, wish, now)
+    turn = Round(work.fresh, work.local, ledger)
+    done = Kept(ledger.seen, stop="nothing more is worth a request")
+    try:
+        while (chosen := work.next(ledger, rng)) is not None:
+            done.asked.append(work.told(chosen))
+            told(done.asked[-1])
+            done.refreshed += work.carry_out(chosen, turn, ledger)
+    except BudgetSpent:
+        done.stop = "the budget is spent"
+    except SourceError as error:  # what was shown until then is true all the same
+        done.stop = done.trouble = str(error)
+    work.doubts.hear(ledger)
+    done.absent = work.doubts.absent()
+    return done
+
+
+def ahead(
+    held: Held, interface: Interface, wish: Wish, now: float, rng: Generator, most: int
+) -> list[Asked]:
+    """Return what would be asked next, best first; nothing is asked.
+
+    What an answer shows changes what is asked after it, so this is what is known now
+    and no promise.
+    """
+    if not held.records:
+        return []
+    work = Upkeep(held, interface, wish, now)
+    found: list[Step] = []
+    if work.wants_new:
+        found += work.fresh.ranked(work.local, most)
+    if work.known is not None:
+        found += work.known.next(work.copy, now, float(most), rng)
+    found.sort(key=lambda chosen: -work.worth(chosen))
+    return [work.told(chosen) for chosen in found[:most]]

@@ -1,0 +1,101 @@
+"""Keeping the copy of a database behind a form, with the verbs people use."""
+
+import pytest
+
+from form_worlds import behind, cars
+from halflife.config import Config
+from halflife.demo.forms import Hours, Office, serving, snippet
+from halflife.live import wiring
+
+HEAD = "[budget]\nrequests = 2000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    office = Office(behind(cars(10)))
+    with serving(office) as url:
+        yield url, office
+
+
+@pytest.fixture
+def office(server, here):
+    """A form with 200 cars behind it, and settings that say how to ask it."""
+    url, office = server
+    everything = cars(260)
+    first = {key: everything[key] for key in list(everything)[:200]}
+    office.form, office.hours, office.asked = behind(first), Hours(), 0
+    office.form = behind(first, everything=True, page_size=20)
+    text = HEAD + snippet(url, office.form.interface)
+    text = text.replace('kind = "form"', 'kind = "form"\npurpose = "both"')
+    (here / "halflife.toml").write_text(text)
+    return office
+
+
+def held(here):
+    config = Config.load(here / "halflife.toml")
+    with wiring.reading(config) as store:
+        spells = store.register("simulated").spells
+        return {s.key for s in spells if s.gone_by == float("inf")}
+
+
+def test_a_form_is_crawled_first_and_then_asked_for_what_is_new(office, asked, here):
+    code, answer = asked("sync")
+    assert code == 0
+    (row,) = answer["listings"]
+    assert row["arrived"] == 200
+    assert row["requests"] <= office.asked + 1
+    assert held(here) == set(office.form.records)
+    everything = cars(260)
+    now = {key: everything[key] for key in list(everything)[5:]}
+    office.form = behind(now, everything=True, page_size=20)
+    office.asked = 0
+    code, answer = asked("sync", "--max-requests", 60)
+    assert code == 0
+    (row,) = answer["listings"]
+    assert row["arrived"] >= 50
+    assert row["requests"] <= 60
+    assert row["asked"]
+    assert len(held(here)) >= 250  # nothing goes at the first miss
+
+
+def test_the_plan_shows_queries_and_sends_nothing(office, asked, told):
+    _, answer = asked("plan")
+    (first,) = answer["queries"]
+    assert first["why"] == "there is no copy yet"
+    asked("sync")
+    before = office.asked
+    _, answer = asked("plan", "--top", 4)
+    assert office.asked == before
+    assert 0 < len(answer["queries"]) <= 4
+    for row in answer["queries"]:
+        assert row["source"] == "simulated"
+        assert row["requests"] >= 1
+        assert row["why"]
+    _, out, _ = told("plan", "--top", 2)
+    assert "simulated" in out
+
+
+def test_a_form_that_empties_itself_loses_nothing(office, asked, here):
+    asked("sync")
+    office.form = behind({}, everything=True, page_size=20)
+    for _ in range(3):
+        asked("sync", "--max-requests", 80)
+    assert len(held(here)) == 200
+
+
+def test_a_form_that_does_not_answer_is_told_so(office, told, here):
+    asked_before = office.asked
+    office.hours = Hours(fails=1)
+    code, _, err = told("sync")
+    assert code == 4
+    assert "did not answer" in err
+    assert office.asked >= asked_before
+    assert not Config.load(here / "halflife.toml").source[0].urls
+
+
+def test_status_counts_a_form_among_the_sets(office, asked):
+    asked("sync")
+    _, answer = asked("status")
+    (row,) = answer["sets"]
+    assert row["source"] == "simulated"
+    assert row["held"] == 200

@@ -1,0 +1,197 @@
+"""One turn of keeping the copy of a database behind a form."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from form_worlds import behind, cars
+from halflife.forms import Interface
+from halflife.queries.known.content import measure
+from halflife.queries.ledger import Ledger
+from halflife.queries.upkeep import Asked, Held, Upkeep, Wish, ahead, keep
+from halflife.register import Attributes, Listing, Register
+from halflife.tracking import Tracker
+
+NOW = 30.0
+
+
+def register(*looks: dict[str, Attributes]) -> Register:
+    """Return what a tracker makes of whole looks, ten days apart."""
+    tracker = Tracker()
+    for n, records in enumerate(looks):
+        tracker.take(Listing(10.0 * n, records))
+    return tracker.register()
+
+
+def repriced(records: dict[str, Attributes], rows: range) -> dict[str, Attributes]:
+    keys = list(records)
+    new = {keys[i]: {**records[keys[i]], "price": 99.0} for i in rows}
+    return {**records, **new}
+
+
+@pytest.fixture
+def world() -> tuple[Register, dict[str, Attributes]]:
+    """A copy of 200 cars, and what there is now: 60 came, 20 went, 40 changed."""
+    everything = cars(260)
+    keys = list(everything)
+    old = {key: everything[key] for key in keys[:200]}
+    now = repriced({key: everything[key] for key in keys[20:]}, range(40))
+    return register(old, old), now
+
+
+def test_an_empty_copy_is_crawled_whole() -> None:
+    records = cars(120)
+    ledger = Ledger(behind(records, cap=20, everything=True))
+    done = keep(ledger, Held.of(Register()), Wish(), NOW, np.random.default_rng(0))
+    assert done.complete
+    assert dict(done.records) == records
+
+
+def test_what_a_register_holds_has_its_times_and_its_gaps() -> None:
+    old = {"a": {"price": 1}, "b": {"price": 5}}
+    known = register(old, {"a": {"price": 2}, "b": {"price": 5}, "c": {"price": 7}})
+    held = Held.of(known)
+    assert held.records == {"a": {"price": 2}, "b": {"price": 5}, "c": {"price": 7}}
+    assert held.came == {"a": 0.0, "b": 0.0, "c": 10.0}
+    assert held.last == 10.0
+    gaps = {(key, days, a["price"], b["price"]) for key, days, a, b in held.gaps}
+    assert gaps == {
+        ("a", 10.0, 1, 2), ("a", 0.0, 2, 2), ("b", 10.0, 5, 5), ("c", 0.0, 7, 7)
+    }  # fmt: skip
+
+
+def test_records_that_are_missing_or_gone_are_not_held() -> None:
+    known = register({"a": {}, "b": {}, "c": {}}, {"a": {}}, {"a": {}, "b": {}})
+    assert set(Held.of(known).records) == {"a", "b"}
+
+
+@pytest.mark.parametrize("purpose", ["new", "known", "both"])
+def test_a_turn_brings_what_it_is_kept_for(world, purpose) -> None:
+    known, now = world
+    held = Held.of(known)
+    ledger = Ledger(behind(now), most=200)
+    done = keep(ledger, held, Wish(purpose), NOW, np.random.default_rng(1))
+    came = [key for key in now if key not in held.records]
+    changed = [key for key in held.records if now.get(key, 0) != held.records[key]]
+    changed = [key for key in changed if key in now]
+    found = sum(key in done.records for key in came) / len(came)
+    righted = sum(key in done.records for key in changed) / len(changed)
+    if purpose != "known":
+        assert found > 0.9
+    if purpose != "new":
+        assert righted > 0.9
+    assert done.refreshed > 0
+    assert ledger.requests <= 200
+
+
+def test_what_went_is_told_absent_and_nothing_that_is_there(world) -> None:
+    known, now = world
+    held = Held.of(known)
+    done = keep(Ledger(behind(now)), held, Wish("both"), NOW, np.random.default_rng(1))
+    went = held.records.keys() - now.keys()
+    assert done.absent <= went
+    assert len(done.absent) > 0.7 * len(went)
+
+
+def test_a_turn_ends_with_the_budget_and_keeps_what_it_has(world) -> None:
+    known, now = world
+    ledger = Ledger(behind(now), most=7)
+    told: list[Asked] = []
+    rng = np.random.default_rng(0)
+    done = keep(ledger, Held.of(known), Wish(), NOW, rng, told.append)
+    assert done.stop == "the budget is spent"
+    assert ledger.requests == 7
+    assert dict(done.records) == ledger.seen
+    assert told == done.asked
+
+
+def test_without_a_look_between_nothing_is_worth_a_request(world) -> None:
+    known, _ = world
+    held = Held.of(known)
+    ledger = Ledger(behind(dict(held.records)))
+    done = keep(ledger, held, Wish("known"), held.last, np.random.default_rng(0))
+    assert (ledger.requests, done.asked) == (0, [])
+    assert done.stop == "nothing more is worth a request"
+
+
+def test_what_would_be_asked_is_told_without_asking(world) -> None:
+    known, now = world
+    interface = behind(now).interface
+    rng = np.random.default_rng(0)
+    plan = ahead(Held.of(known), interface, Wish(), NOW, rng, 10)
+    assert len(plan) == 10
+    gains = [step.gain for step in plan]
+    assert gains == sorted(gains, reverse=True)
+    assert all(step.why and step.requests >= 1 for step in plan)
+    assert ahead(Held.of(Register()), interface, Wish(), NOW, rng, 10) == []
+
+
+def test_look_ups_are_mixed_in_where_they_are_cheaper() -> None:
+    records = cars(400)
+    held = Held.of(register(records, records, repriced(records, range(3))))
+    form = behind(records, lookup=True, page_size=2)
+    wish = Wish("known", measure("absolute:price"))
+    work = Upkeep(held, form.interface, wish, NOW)
+    assert work.known is not None
+    plan = work.known.next(work.copy, NOW, 20.0, np.random.default_rng(0))
+    assert {step.query is None for step in plan} == {True, False} or all(
+        step.query is None for step in plan
+    )
+
+
+@settings(max_examples=15)
+@given(
+    n=st.integers(1, 60),
+    went=st.integers(0, 20),
+    most=st.integers(1, 60),
+    purpose=st.sampled_from(["new", "known", "both"]),
+    seed=st.integers(0, 99),
+)
+def test_whatever_happens_nothing_is_made_up(n, went, most, purpose, seed) -> None:
+    everything = cars(n + 20, seed)
+    keys = list(everything)
+    old = {key: everything[key] for key in keys[:n]}
+    now = {key: everything[key] for key in keys[min(went, n) :]}
+    held = Held.of(register(old, old))
+    ledger = Ledger(behind(now, seed=seed), most=most)
+    done = keep(ledger, held, Wish(purpose), NOW, np.random.default_rng(seed))
+    assert all(now[key] == record for key, record in done.records.items())
+    assert not done.absent & now.keys()
+    assert ledger.requests <= most
+    assert done.refreshed <= ledger.returned
+
+
+def test_an_interface_without_attributes_asks_nothing() -> None:
+    held = Held.of(register({"a": {}}, {"a": {}}))
+    plan = ahead(held, Interface(()), Wish("new"), NOW, np.random.default_rng(0), 5)
+    assert plan == []
+
+
+def test_a_record_that_only_changed_is_not_taken_for_gone() -> None:
+    records = cars(300)
+    held = Held.of(register(records, records))
+    moved = repriced(records, range(0, 300, 3))
+    ledger = Ledger(behind(moved))
+    done = keep(ledger, held, Wish("both"), NOW, np.random.default_rng(0))
+    assert done.absent == frozenset()
+    lacking = [key for key, r in moved.items() if r != records[key]]
+    assert sum(key in done.records for key in lacking) > 0.9 * len(lacking)
+
+
+def test_a_record_with_one_attribute_is_gone_if_its_query_lacks_it() -> None:
+    old = {f"k{i}": {"city": "Oslo"} for i in range(8)}
+    held = Held.of(register(old, old))
+    now = {key: old[key] for key in list(old)[2:]}
+    done = keep(Ledger(behind(now)), held, Wish(), NOW, np.random.default_rng(0))
+    assert done.absent == {"k0", "k1"}
+
+
+def test_a_cap_hides_records_and_does_not_remove_them() -> None:
+    records = cars(200)
+    held = Held.of(register(records, records))
+    form = behind(records, cap=10, counts="none")
+    done = keep(
+        Ledger(form, most=80), held, Wish("both"), NOW, np.random.default_rng(0)
+    )
+    assert done.absent == frozenset()
