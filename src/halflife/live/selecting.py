@@ -6,7 +6,7 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.errors import UsageError
-from halflife.models.drift import Drift, features, paper
+from halflife.models.drift import WeibullSurvival, features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.selection.choice import Belief, Ranking, select
 from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
@@ -78,16 +78,21 @@ def belief(kept: Sequence[Kept], sources: Sequence[SourceConfig], now: float) ->
     age = np.array([max(now - one.at, 0.0) for one in kept])
     where = {source.name: domain(source) for source in sources}
     alive = [
-        _alive(paper("QBS" if one.method == "qbs" else "FPS", SIZE), where, one, days)
+        _survival(one, where.get(one.source, "misc")).alive(np.array([days]))[0]
         for one, days in zip(kept, age.tolist(), strict=True)
     ]
     return Belief(age, np.array(alive))
 
 
-def _alive(model: Drift, where: dict[str, str], kept: Kept, days: float) -> float:
+def survival(kept: Kept, source: SourceConfig) -> WeibullSurvival:
+    """Return how long a summary holds, by the same model."""
+    return _survival(kept, domain(source))
+
+
+def _survival(kept: Kept, where: str) -> WeibullSurvival:
+    model = paper("QBS" if kept.method == "qbs" else "FPS", SIZE)
     x = features(max(kept.summary.size, 1.0), 0.0, CHANGED, SIZE)
-    survival = model.survival([where.get(kept.source, "misc")], x)
-    return float(survival.alive(np.array([days]))[0])
+    return model.survival([where], x)
 
 
 def domain(source: SourceConfig) -> str:

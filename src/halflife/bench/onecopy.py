@@ -1,0 +1,183 @@
+"""A copy of one source of the mixed world, with what its looks have shown."""
+
+from copy import deepcopy
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.bench.oneworld import TRAIN, Part
+from halflife.models.drift import WeibullSurvival
+from halflife.models.poisson import Exponential
+from halflife.models.rates.gamma import GammaPoisson
+from halflife.view import Survival
+
+LENT = 20.0  # days at the mean pace of the source that each unit is lent
+LATEST = 60  # pairs of summaries that count
+RIDGE, SPREAD = 2.0, 0.3  # how firmly p is 1, and scatter of ln(life) at least
+HALF = 45.0  # days after which what flowed counts half
+_FEW = 1e-6
+
+
+class Changes:
+    """Belief in things that stay what they are until they change."""
+
+    def __init__(self, part: Part) -> None:
+        self.model = GammaPoisson()
+        self.model.grow(len(part))
+
+    def learn(self, rows: Ints, gap: Floats, old: Floats, kept: Floats) -> None:
+        """Learn from units looked at again: how much they had, and how much is true."""
+        lost = old - kept
+        item, days = np.tile(rows, 2), np.tile(gap, 2)
+        changed = np.repeat([True, False], rows.size)
+        tally = np.concatenate([lost, kept])
+        some = tally > 0
+        self.model.add(item[some], days[some], changed[some], tally[some])
+
+    def curve(self, size: Floats) -> tuple[Floats, Survival]:
+        """Return the share of each unit in what there is to lose, and its survival."""
+        return size / max(float(size.sum()), _FEW), self.model.survival()
+
+
+class Flow:
+    """Belief in things that come and go: m come a day, each goes at a rate a.
+
+    Of a copy t days old m (1 - exp(-a t)) / a are missing: it is as if m / a things
+    changed at the rate a.
+    """
+
+    def __init__(self, part: Part) -> None:
+        n = len(part)
+        self.come, self.days = np.zeros(n), np.zeros(n)
+        self.gone, self.exposed = 0.0, 0.0
+
+    def learn(
+        self, rows: Ints, gap: Floats, old: Floats, kept: Floats, new: Floats
+    ) -> None:
+        """Learn from units looked at again."""
+        whole = 0.5 ** (float(gap.mean()) * rows.size / self.come.size / HALF)
+        ended = float((old * np.log((old + 0.5) / (kept + 0.5))).sum())
+        self.gone = self.gone * whole + ended
+        self.exposed = self.exposed * whole + float((old * gap).sum())
+        x = np.maximum(self.rate * gap, 1e-9)
+        fade = 0.5 ** (gap / HALF)
+        self.come[rows] = self.come[rows] * fade + new * x / -np.expm1(-x)
+        self.days[rows] = self.days[rows] * fade + gap
+
+    @property
+    def rate(self) -> float:
+        """The rate at which things go."""
+        return (max(self.gone, 0.0) + 0.5) / (self.exposed + 1.0)
+
+    def curve(self, size: Floats) -> tuple[Floats, Survival]:
+        """Return what each unit may miss, as a share of all, and at which rate."""
+        mean = (self.come.sum() + 0.5) / (self.days.sum() + 1.0)
+        pace = (self.come + mean * LENT) / (self.days + LENT)
+        share = pace / (self.rate * max(float(size.sum()), 1.0))
+        return share, Exponential(np.full(size.size, self.rate))
+
+
+class Drifting:
+    """Belief in a summary whose divergence grows like a power of its age.
+
+    Every two summaries that were made tell how far one had drifted from the other:
+    ln(divergence) = a + p ln(gap), by least squares, with p drawn towards 1. Where
+    that line reaches the divergence that counts is the median life. Lives are spread
+    like a Weibull whose shape goes by the scatter around the line.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[float, float]] = []
+
+    def learn(self, gap: Floats, far: Floats) -> None:
+        """Learn from a summary compared with all that were made before."""
+        self.pairs += zip(np.log(gap).tolist(), np.log(far).tolist(), strict=True)
+
+    def curve(self, size: Floats) -> tuple[Floats, Survival]:
+        """Return the share of the one unit, and its survival."""
+        x, y = np.array(self.pairs[-LATEST:]).T if self.pairs else np.zeros((2, 1))
+        centre = x - x.mean()
+        p = (centre @ y + RIDGE) / (centre @ centre + RIDGE)
+        p = min(max(float(p), 0.5), 3.0)
+        off = y - y.mean() - p * centre
+        spread = np.hypot(np.sqrt(np.mean(off**2)) / p, SPREAD)
+        life = np.exp(np.clip(x.mean() - y.mean() / p, 0.0, 7.0))
+        shape = np.full(size.size, np.clip(1.28 / spread, 1.0, 4.0))
+        return np.ones(size.size), WeibullSurvival(np.log(2.0) / life**shape, shape)
+
+
+class Copy:
+    """A copy of a source: when each unit was last looked at, and what is believed."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.made = np.zeros(len(part), dtype=np.intp)
+        self.belief: Flow | Changes | Drifting
+        if part.far.size:
+            self.belief = Drifting()
+        else:
+            self.belief = Flow(part) if part.flows else Changes(part)
+        self.versions = [0]
+        self.ratios: list[tuple[float, float]] = []
+        everyone = np.arange(len(part))
+        for day in [*range(part.every, TRAIN, part.every), TRAIN]:
+            self.sync(everyone, day)
+
+    def again(self) -> "Copy":
+        """Return another copy that was taught the same."""
+        part, self.part = self.part, None  # type: ignore[assignment]  # not copied
+        other = deepcopy(self)
+        self.part = other.part = part
+        return other
+
+    def _size(self) -> Floats:
+        rows = np.arange(len(self.part))
+        return self.part.kept[rows, self.made, self.made].astype(np.float64)
+
+    def losses(self, day: int) -> Floats:
+        """Return the quality that each unit is believed to lack on a day."""
+        share, survival = self.belief.curve(self._size())
+        age = (day - self.made).astype(np.float64)
+        return share * (1.0 - survival.alive(age))
+
+    def gains(self, day: int) -> Floats:
+        """Return what a look at each unit buys: share times U(age), quality-days."""
+        share, survival = self.belief.curve(self._size())
+        age = (day - self.made).astype(np.float64)
+        gain: Floats = share * (survival.lasting(age) - age * survival.alive(age))
+        return gain
+
+    def sync(self, rows: Ints, day: int) -> None:
+        """Look at units on a day, and learn from what they show."""
+        rows = rows[self.made[rows] < day]
+        if rows.size == 0:
+            return
+        made = self.made[rows]
+        believed = float(self.losses(day)[rows].sum()) if self.belief_ready else 0.0
+        old = self.part.kept[rows, made, made].astype(np.float64)
+        kept = self.part.kept[rows, made, day].astype(np.float64)
+        now = self.part.kept[rows, day, day].astype(np.float64)
+        gap = (day - made).astype(np.float64)
+        if isinstance(self.belief, Flow):
+            self.belief.learn(rows, gap, old, kept, now - kept)
+            lacked = float((now - kept).sum())
+        elif isinstance(self.belief, Drifting):
+            before = np.array(self.versions)
+            self.belief.learn(day - before, self.part.far[before, day])
+            lacked = float((old - kept).sum())
+        else:
+            self.belief.learn(rows, gap, old, kept)
+            lacked = float((old - kept).sum())
+        self.made[rows] = day
+        self.versions.append(day)
+        whole = max(float(self._size().sum()), 1.0)
+        self.ratios.append((lacked / whole, believed))
+
+    @property
+    def belief_ready(self) -> bool:
+        """Whether anything was ever learned."""
+        return bool(self.ratios)
+
+    def quality(self, day: int) -> float:
+        """Return how good the copy truly is on a day."""
+        return self.part.quality(self.made, day)

@@ -1,0 +1,225 @@
+"""A mixed world from recorded histories: sources of every kind on one grid of days.
+
+Every source is made of units that are renewed whole: a page, a listing, what a form
+answers for one company, a page of search results with known tuples, the summary of a
+database. ``kept[u, s, t]`` says how many of the things that unit ``u`` showed on day
+``s`` are still true on day ``t``; the quality of a copy on day t is the sum of these
+over the number of things that are there on day t. All of it is recorded truth. How
+many requests a unit takes is modelled: records a page are ``PER_PAGE``.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.lives import Collection
+from halflife.sources import histories, textdb
+from halflife.sources.objects import load_parquet
+from halflife.sources.recorded import Recording
+from halflife.sources.relations import load_relation
+from halflife.summary.drift import drift
+from halflife.summary.weekly import Weekly
+
+DAYS, TRAIN = 180, 60
+PER_PAGE = {"listing": 100, "dealer": 50, "form": 50, "tuples": 100}
+PAGES, SITES = 400, 3
+TEXTS, SUMMARY = 4, 40  # databases, and requests for a summary
+TAU = 0.05  # the divergence from which a summary of recent items has changed
+CLOSE = 0.005  # a count is true if it is off by no more than this share
+BUSY = (0.5, 20.0)  # changes a page in the whole time, of sites worth watching
+Counts = NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One source of the world.
+
+    Attributes:
+        name: Of the source.
+        measure: What its quality is.
+        weight: How much a point of it matters.
+        cost: Requests that each unit takes.
+        kept: Things still true (units x day made x day).
+        flows: Whether things come and go, so that what is new can be counted.
+        every: Days between the looks from which all rules learn at first.
+        far: How far a summary is from a later one, in units of the divergence from
+            which it has changed (day made x day); empty if this is no summary.
+
+    """
+
+    name: str
+    measure: str
+    weight: float
+    cost: Floats
+    kept: Counts
+    flows: bool
+    every: int
+    far: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __len__(self) -> int:
+        return self.cost.size
+
+    def quality(self, made: Ints, day: int) -> float:
+        """Return the quality on a day of copies made on other days."""
+        kept = self.kept[np.arange(len(self)), made, day]
+        return float(kept.sum(dtype=np.float64) / self.total_on(day))
+
+    def total_on(self, day: int) -> float:
+        """Return how many things there are on a day, at least 1."""
+        return max(float(self.kept[:, day, day].sum(dtype=np.float64)), 1.0)
+
+
+class Worlds:
+    """Worlds from one folder; which sites and databases are in one is left to chance.
+
+    Args:
+        folder: With ``objects`` and ``sites``.
+        quick: Whether sites are cut to a quarter.
+
+    """
+
+    def __init__(self, folder: Path, *, quick: bool = False) -> None:
+        objects = folder / "objects"
+        self.pages = PAGES // 4 if quick else PAGES
+        self.recording = histories.load(folder / "sites", days=float(DAYS)).recording
+        self.weekly = textdb.load(folder / "sites").recent()
+        self.fixed = [
+            _listing(objects, "crypto_jobs", PER_PAGE["listing"]),
+            _listing(objects, "toyota_inventory", PER_PAGE["dealer"]),
+            _form(objects, "ai_jobs", "company"),
+            _tuples(objects, "github_ranking"),
+        ]
+
+    def draw(self, rng: Generator) -> list[Part]:
+        """Return a world."""
+        sites = _sites(self.recording, rng, self.pages)
+        return [*sites, *self.fixed, *_texts(self.weekly, rng)]
+
+
+def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
+    """Return the pages of some sites, each a source, all together of weight 1."""
+    alive = recording.died > DAYS
+    group = np.array(recording.group)
+    changes = np.diff(recording.start)
+    names, place = np.unique(group, return_inverse=True)
+    pages = np.bincount(place, alive)
+    rate = np.bincount(place, changes * alive) / np.maximum(pages, 1)
+    worth = names[(pages >= 100) & (rate > BUSY[0]) & (rate < BUSY[1])]
+    found = []
+    for name in sorted(rng.choice(worth, SITES, replace=False).tolist()):
+        rows = np.flatnonzero((group == name) & alive)
+        rows = np.sort(rng.permutation(rows)[:most])
+        mine = recording.take(rows)
+        item = np.repeat(np.arange(rows.size), np.diff(mine.start))
+        day = np.clip(np.ceil(mine.at), 0, DAYS).astype(np.intp)
+        count = np.zeros((rows.size, DAYS + 1), dtype=np.intp)
+        np.add.at(count, (item, day), 1)
+        version = np.cumsum(count, axis=1)
+        kept = (version[:, :, None] == version[:, None, :]).astype(np.uint16)
+        cost = np.ones(rows.size)
+        title = f"pages of {name}"
+        found.append(
+            Part(title, "freshness", 1 / SITES, cost, kept, flows=False, every=6)
+        )
+    return found
+
+
+def _days(collection: Collection) -> Floats:
+    """Return the look that tells each of the last days: the last one until then."""
+    looks = collection.looks
+    days = looks[-1] - DAYS + np.arange(DAYS + 1)
+    at = np.searchsorted(looks, days, side="right") - 1
+    return np.asarray(looks[np.maximum(at, 0)])
+
+
+def _present(collection: Collection) -> Bools:
+    """Return which objects were there on each day (objects x days)."""
+    lives, days = collection.lives, _days(collection)
+    order = np.argsort(lives.object, kind="stable")
+    first, last = lives.first_seen[order, None], lives.last_seen[order, None]
+    begin = np.flatnonzero(np.diff(lives.object[order], prepend=-1))
+    return np.logical_or.reduceat((first <= days) & (days <= last), begin, axis=0)
+
+
+def _shared(present: Bools) -> Counts:
+    there = present.astype(np.float32)
+    return np.asarray((there.T @ there).astype(np.uint16))
+
+
+def _pages(size: Floats, per_page: int) -> Floats:
+    return np.maximum(np.ceil(size / per_page), 1.0)
+
+
+def _listing(objects: Path, name: str, per_page: int) -> Part:
+    collection = load_parquet(objects / name, name)
+    kept = _shared(_present(collection))[None]
+    cost = _pages(kept[:, TRAIN, TRAIN].astype(np.float64), per_page)
+    return Part(name, "recall", 1.0, cost, kept, flows=True, every=3)
+
+
+def _form(objects: Path, name: str, by: str) -> Part:
+    """Return what a form shows that is asked for the values of one attribute."""
+    collection = load_parquet(objects / name, name)
+    present = _present(collection)
+    number, first = np.unique(collection.lives.object, return_index=True)
+    value = np.empty(number.size, dtype=object)
+    value[number] = collection.lives.attributes[by][first].astype(str)
+    kept = np.stack([_shared(present[value == v]) for v in sorted(set(value))])
+    cost = _pages(kept[:, TRAIN, TRAIN].astype(np.float64), PER_PAGE["form"])
+    title = f"{name} by form"
+    return Part(title, "recall", 1.0, cost, kept, flows=True, every=3)
+
+
+def _tuples(objects: Path, name: str) -> Part:
+    """Return known tuples whose counts are read off pages of results by language."""
+    relation = load_relation(objects / name)
+    number: dict[str, int] = {}
+    row = np.array([number.setdefault(k, len(number)) for k in relation.keys])
+    stars = np.full((len(number), DAYS + 1), np.nan)
+    language = np.full(len(number), "", dtype=object)
+    for day in range(DAYS + 1):
+        at = max(relation.looks[-1] - DAYS + day, relation.looks[0])
+        rows = relation.rows(float(at))
+        mine = row[relation.spell[rows]]
+        stars[mine, day] = relation.columns["stars"][rows].astype(np.float64)
+        language[mine] = [str(v) for v in relation.columns["language"][rows]]
+    kept = np.stack(
+        [_close(stars[language == v]) for v in sorted(set(language) - {""})]
+    )
+    size = kept[:, TRAIN, TRAIN].astype(np.float64)
+    cost = _pages(size, PER_PAGE["tuples"])
+    return Part(name, "content", 1.0, cost, kept, flows=False, every=3)
+
+
+def _close(value: Floats) -> Counts:
+    """Return how many values of one day (row) are about the same on another."""
+    off = np.abs(value[:, :, None] - value[:, None, :])
+    with np.errstate(invalid="ignore"):
+        return np.asarray((off <= CLOSE * value[:, :, None]).sum(axis=0), np.uint16)
+
+
+def _texts(weekly: Weekly, rng: Generator) -> list[Part]:
+    """Return summaries of databases, recent items, all together of weight 1."""
+    found: list[Part] = []
+    for at in rng.permutation(len(weekly.sites)).tolist():
+        one = drift(weekly, weekly.sites[at])
+        weeks = one.week.size - 1 - (DAYS - np.arange(DAYS + 1)) // 7
+        far = one.change.kl[np.ix_(weeks, weeks)]
+        if np.isnan(np.triu(far)).any() or one.size.min() < 10:
+            continue
+        holds = np.nan_to_num(far, nan=np.inf) <= TAU
+        kept = (holds | np.eye(DAYS + 1, dtype=bool))[None].astype(np.uint16)
+        cost = np.full(1, float(SUMMARY))
+        name = f"summary of {one.name}"
+        apart = np.maximum(np.nan_to_num(far, nan=np.inf) / TAU, 1e-6)
+        weight = 1 / TEXTS
+        found.append(
+            Part(name, "summary", weight, cost, kept, flows=False, every=7, far=apart)
+        )
+        if len(found) == TEXTS:
+            break
+    return found

@@ -1,0 +1,260 @@
+"""What requests buy at each source, whatever its kind, from what the store knows.
+
+The quality of a source is the weighted mean over what it holds, so that it lies
+between 0 and 1, and a source counts by its own weight, however many pages it has.
+Bounds are such that at a random moment the quality lies above ``low`` with the chance
+``confidence``, and below ``high`` with the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from halflife.allocation import allocate, index
+from halflife.arrays import Ints
+from halflife.config import Config, SourceConfig
+from halflife.live import costs, selecting, wiring
+from halflife.lives import Collection
+from halflife.market.curves import Decay, decaying
+from halflife.market.limits import Limits
+from halflife.models.quality import beta_bounds
+from halflife.models.setquality import forecast
+from halflife.stores import Store, summaries
+from halflife.view import View
+from halflife.worth import Offers, Worth, joined
+
+POINTS = 24  # of a curve
+OFTEN = 24.0  # whole looks a day, at most
+RARE = 1000.0  # days between two, at most
+FARTHEST = 365.0  # days that anything is forecast
+HORIZONS = 16
+NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A source and what requests buy there.
+
+    Attributes:
+        source: Its settings.
+        whole: Requests that one look at all of it takes.
+        worth: What requests buy; None if that is not known.
+        why: Why it is not.
+
+    """
+
+    source: SourceConfig
+    whole: float
+    worth: Worth | None = None
+    why: str = ""
+
+
+class Appraiser:
+    """Says what requests buy at the sources of a store.
+
+    Args:
+        config: The settings.
+        store: What is known.
+        now: The time, in days.
+
+    """
+
+    def __init__(self, config: Config, store: Store, now: float) -> None:
+        self.config, self.store, self.now = config, store, now
+
+    def known(self, source: SourceConfig, confidence: float = 0.95) -> Known:
+        """Return what requests buy at a source."""
+        if source.has_pages:
+            return self._pages(source, confidence)
+        if source.kind == "listing":
+            return self._listing(source, confidence)
+        if source.kind == "search":
+            return self._search(source)
+        worth = worth_of_form(self.store, source)
+        why = "" if worth else "what a form buys is not known yet"
+        return Known(source, costs.noted(self.store, source), worth, why)
+
+    def offers(self, sources: Sequence[SourceConfig]) -> Offers:
+        """Return what could be done now, in weighted quality-days."""
+        found = []
+        for source in sources:
+            if source.has_pages:
+                found.append(self._page_offers(source))
+            elif source.kind == "listing":
+                found.append(self._listing_offer(source))
+            elif source.kind == "search":
+                found.append(self._search_offer(source))
+        return joined(found)
+
+    @cached_property
+    def _outlook(self) -> tuple[View, dict[str, Ints]]:
+        """What is believed of all pages, and the rows of each source."""
+        sources = [source for source in self.config.source if source.has_pages]
+        seen = wiring.outlook(self.config, self.store, sources)
+        owner = {item.key: item.source for item in self.store.items()}
+        unseen = {item.key: item.source for item in wiring.items(sources)}
+        rows: dict[str, list[int]] = {source.name: [] for source in sources}
+        for i, key in enumerate(seen.view.keys):
+            rows[owner.get(key) or unseen[key]].append(i)
+        return seen.view, {
+            name: np.array(mine, dtype=np.intp) for name, mine in rows.items()
+        }
+
+    def _pages(self, source: SourceConfig, confidence: float) -> Known:
+        view, of = self._outlook
+        rows = of[source.name]
+        whole = float(view.cost[rows].sum())
+        if rows.size == 0 or not view.held[rows].any():
+            return Known(source, max(whole, 1.0), None, "no page was looked at yet")
+        requests = np.concatenate(
+            [[0.0], np.geomspace(whole / RARE, whole * OFTEN, POINTS)]
+        )
+        mean, variance = np.array([fresh(view, rows, r) for r in requests]).T
+        mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
+        variance = np.minimum(variance, mean * (1.0 - mean))
+        low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
+        low = np.maximum.accumulate(low)
+        worth = Worth(
+            source.name, "freshness", source.weight, requests, mean, low, high
+        )
+        return Known(source, whole, worth)
+
+    def _page_offers(self, source: SourceConfig) -> Offers:
+        view, of = self._outlook
+        rows = of[source.name]
+        gain = index(view.survival, np.minimum(view.exposure, inf), "freshness")[rows]
+        share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
+        buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
+        buys = np.where(view.ready[rows], buys, 0.0)
+        none = np.zeros(rows.size, dtype=np.intp)
+        return Offers((source.name,), none, view.cost[rows], buys)
+
+    def _listing(self, source: SourceConfig, confidence: float) -> Known:
+        whole = float(costs.noted(self.store, source))
+        collection = self._collection(source)
+        if collection is None or collection.looks.size < 2:
+            seen = 0 if collection is None else collection.looks.size
+            why = "it was never looked at" if seen == 0 else "it was looked at once"
+            return Known(source, whole, None, why)
+        decay = recall_decay(collection, confidence)
+        every = np.geomspace(1.0 / OFTEN, FARTHEST, POINTS)
+        curve = decaying(decay, every, confidence)
+        requests = np.concatenate([[0.0], whole / every[::-1]])
+        ends = float(decay.mean[-1]), float(decay.low[-1]), 1.0
+        mean, low, high = (
+            np.maximum.accumulate(np.concatenate([[end], column[::-1]]))
+            if end < 1.0
+            else np.concatenate([[end], column[::-1]])
+            for end, column in zip(ends, curve, strict=True)
+        )
+        worth = Worth(source.name, "recall", source.weight, requests, mean, low, high)
+        return Known(source, whole, worth)
+
+    def _listing_offer(self, source: SourceConfig) -> Offers:
+        collection = self._collection(source)
+        cost = float(costs.noted(self.store, source))
+        if collection is None or collection.looks.size < 2:
+            return _one(source, cost, NEVER_SEEN)
+        age = max(self.now - float(collection.looks[-1]), 0.0)
+        return _one(source, cost, recall_decay(collection, 0.95).index(age))
+
+    def _collection(self, source: SourceConfig) -> Collection | None:
+        if source.name not in self.store.collections():
+            return None
+        return self.store.collection(source.name)
+
+    def _search(self, source: SourceConfig) -> Known:
+        """Return what refreshing a summary buys: the share of time that it holds.
+
+        One summary holds or does not; its lower bound is the chance that it still
+        holds at the end of an interval.
+        """
+        kept = summaries.current(self.store, source.name)
+        if kept is None:
+            return Known(source, 1.0, None, "there is no summary yet")
+        survival = selecting.survival(kept, source)
+        every = np.geomspace(1.0 / OFTEN, RARE, POINTS)[::-1]
+        mean = np.concatenate([[0.0], survival.lasting(every) / every])
+        low = np.concatenate([[0.0], survival.alive(every)])
+        requests = np.concatenate([[0.0], kept.requests / every])
+        high = np.ones(requests.size)
+        worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
+        return Known(source, float(kept.requests), worth)
+
+    def _search_offer(self, source: SourceConfig) -> Offers:
+        kept = summaries.current(self.store, source.name)
+        if kept is None:
+            return _one(source, 1.0, NEVER_SEEN)
+        survival = selecting.survival(kept, source)
+        age = np.array([max(self.now - kept.at, 0.0)])
+        gain = survival.lasting(age) - age * survival.alive(age)
+        return _one(source, float(kept.requests), float(gain[0]))
+
+
+def worth_of_form(store: Store, source: SourceConfig) -> Worth | None:
+    """Return what requests buy at a form; None as long as nobody can tell."""
+    del store, source
+    return None
+
+
+def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
+    """Return mean and variance of the share of fresh pages with so many requests.
+
+    Looks are spread over the pages as they are worth most (``allocation``); a page
+    looked at every T days is fresh with the chance F = (integral of S over 0..T) / T
+    at a random moment, uncertainty about its rate included. The variance is
+    sum(share^2 F (1 - F)): pages change independently.
+    """
+    weight = view.weight[rows]
+    share = weight / max(float(weight.sum()), 1e-12)
+    found = allocate(view.rate[rows], requests, weight=weight, cost=view.cost[rows])
+    looked = found.frequency > 0
+    every = np.full(len(view), 1.0)
+    every[rows[looked]] = 1.0 / found.frequency[looked]
+    each = (view.survival.lasting(every) / every)[rows]
+    each = np.where(looked, each, (view.rate[rows] == 0).astype(np.float64))
+    return float(share @ each), float(share**2 @ (each * (1.0 - each)))
+
+
+def recall_decay(collection: Collection, confidence: float) -> Decay:
+    """Return how the recall of a copy made at the last look is expected to fall."""
+    last = float(collection.looks[-1])
+    step = float(np.median(np.diff(collection.looks)))
+    ahead = np.geomspace(min(max(step / 4.0, 1.0 / OFTEN), 1.0), FARTHEST, HORIZONS)
+    cast = forecast(collection, last, ahead.tolist(), max(2.0 * confidence - 1.0, 0.01))
+    return Decay(ahead, cast.recall.mean, cast.recall.low)
+
+
+def limits(config: Config, known: Sequence[Known]) -> Limits:
+    """Return what sources get at least, and they and their hosts take at most, a day.
+
+    A longest interval asks for so many whole looks, a least one allows no more. A host
+    takes one request at a time, the delay apart.
+    """
+    days, delay = config.budget.days, config.fetch.delay
+    most, least, host = {}, {}, {}
+    for one in known:
+        source = one.source
+        own = inf if source.max_requests is None else source.max_requests / days
+        often = one.whole / source.soonest if source.soonest > 0 else inf
+        most[source.name] = min(own, often)
+        least[source.name] = one.whole / source.latest
+        host[source.name] = _host(source)
+    room = 86400.0 / delay if delay > 0 else inf
+    return Limits(least, most, host, dict.fromkeys(host.values(), room))
+
+
+def _host(source: SourceConfig) -> str:
+    addresses = source.addresses
+    return urlsplit(addresses[0]).netloc if addresses else source.name
+
+
+def _one(source: SourceConfig, cost: float, gain: float) -> Offers:
+    none = np.zeros(1, dtype=np.intp)
+    return Offers(
+        (source.name,), none, np.array([cost]), np.array([source.weight * gain])
+    )

@@ -1,0 +1,75 @@
+"""From how a copy decays to what it is worth to renew it every so often."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+
+MOMENTS = 64  # of an interval
+_HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The quality of a copy after so many days, with a lower bound.
+
+    At the moment it is made its quality is 1; between two moments it is a line, and
+    after the last one it stays.
+
+    Attributes:
+        ahead: Days, ascending, above 0.
+        mean: What is expected.
+        low: What it exceeds with some confidence.
+
+    """
+
+    ahead: Floats
+    mean: Floats
+    low: Floats
+
+    def at(self, days: Floats) -> tuple[Floats, Floats]:
+        """Return mean and lower bound after so many days."""
+        moments = np.concatenate([[0.0], self.ahead])
+        mean, low = (
+            np.interp(days, moments, np.concatenate([[1.0], column]))
+            for column in (self.mean, self.low)
+        )
+        return mean, low
+
+    def index(self, days: float) -> float:
+        """Return U(t) = t D(t) - integral of D over 0..t, with D = 1 - mean."""
+        moments = np.concatenate([[0.0], self.ahead[self.ahead < days], [days]])
+        loss = 1.0 - self.at(moments)[0]
+        whole = float(np.sum(np.diff(moments) * (loss[1:] + loss[:-1]) / 2.0))
+        return max(days * float(loss[-1]) - whole, 0.0)
+
+
+def decaying(
+    decay: Decay, every: Floats, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean, low and high quality of a copy renewed every so many days.
+
+    The mean is over an interval. Low and high are quantiles over a random moment of
+    it and over what the forecast leaves open, taken as normal with the spread that
+    its lower bound shows: the mean over moments of Phi((q - mean(t)) / spread(t)) is
+    1 - confidence at low, and confidence at high.
+    """
+    z = max(float(special.ndtri(confidence)), 1e-6)
+    share = (np.arange(MOMENTS) + 0.5) / MOMENTS
+    mean, low = decay.at(every[:, None] * share)
+    spread = np.maximum((mean - low) / z, 1e-9)
+    ends = [_quantile(mean, spread, p) for p in (1.0 - confidence, confidence)]
+    return mean.mean(axis=1), *(np.clip(end, 0.0, 1.0) for end in ends)
+
+
+def _quantile(mean: Floats, spread: Floats, chance: float) -> Floats:
+    """Return the quantile of the mixture of each row, by halving."""
+    below, above = np.full(len(mean), -1.0), np.full(len(mean), 2.0)
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2.0
+        less = special.ndtr((middle[:, None] - mean) / spread).mean(axis=1)
+        below = np.where(less < chance, middle, below)
+        above = np.where(less < chance, above, middle)
+    return above
