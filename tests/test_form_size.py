@@ -43,10 +43,10 @@ def test_sizes_are_right_in_the_mean_and_inside_their_intervals() -> None:
     form = behind(cars(300), **FORM)
     known = Local(form.interface, cars(100, seed=9).values())
     sizes = [
-        estimate(Ledger(form), 100, rng(seed), known=known) for seed in range(40)
+        estimate(Ledger(form), 100, rng(seed), known=known) for seed in range(25)
     ]  # fmt: skip
     means = np.array([size.mean for size in sizes])
-    assert abs(means.mean() - 300) < 3 * means.std() / 40**0.5
+    assert abs(means.mean() - 300) < 3 * means.std() / 25**0.5
     assert np.mean([size.low <= 300 <= size.high for size in sizes]) > 0.85
     assert all(size.method is Method.WALKS for size in sizes)
 

@@ -146,6 +146,7 @@ class Drill:
         if not self.levels and not ledger.interface.everything:
             raise UsageError("nothing can be asked: give values, or records, or words")
         self._counted = known.guide == "counts" and ledger.interface.counts == "exact"
+        self._chances: dict[tuple[Query, str], Level] = {}
         self._order = order
         lost = not self.local.rows.size  # known records lead to hits, mostly
         self._backtrack = lost if backtrack is None else backtrack
@@ -189,7 +190,10 @@ class Drill:
 
     def _step(self, query: Query, level: Level, rng: Generator) -> Step:
         if self._counted and level.parts:
-            level = self._weighted(query, level)
+            at = query, level.attribute.name
+            if at not in self._chances:
+                self._chances[at] = self._weighted(query, level)
+            level = self._chances[at]
         term, chance = level.draw(rng)
         if term is None or not self._backtrack or self._counted or not level.parts:
             return Step(level, term, chance)

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.random import Generator
 from halflife.arrays import Floats, Ints
 from halflife.forms import Attribute, Interface, Term
 from halflife.queries.incidence import Incidence
-from halflife.register import Attributes
+from halflife.register import Attributes, Scalar
 
 Guide: TypeAlias = Literal["even", "known", "counts"]
 CUTS = 7  # of a range of which no cuts are given: the eighths of the known numbers
@@ -29,6 +28,7 @@ class Level:
         chance: Of each condition.
         rest: Chance to add none, and go on with the records that meet none of them:
             those without a value, or with one that is not known.
+        place: The position of each condition; found once for all chances.
 
     """
 
@@ -36,21 +36,29 @@ class Level:
     terms: tuple[Term, ...]
     chance: Floats
     rest: float
+    place: dict[Term, int] = field(default_factory=dict, repr=False, compare=False)
+    _held: dict[Scalar, frozenset[Term]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    @cached_property
-    def place(self) -> dict[Term, int]:
-        """The position of each condition."""
-        return {term: i for i, term in enumerate(self.terms)}
+    def __post_init__(self) -> None:
+        if not self.place:
+            self.place.update((term, i) for i, term in enumerate(self.terms))
 
     @property
     def parts(self) -> bool:
         """Whether a record meets at most one of the conditions."""
         return self.attribute.kind != "keyword"
 
-    def held(self, record: Attributes) -> set[Term]:
+    def held(self, record: Attributes) -> frozenset[Term]:
         """Return the conditions that a record meets."""
-        terms = self.attribute.terms(record.get(self.attribute.name))
-        return {term for term in terms if term in self.place}
+        value = record.get(self.attribute.name)
+        known = self._held.get(value)
+        if known is None:
+            terms = self.attribute.terms(value)
+            known = frozenset(term for term in terms if term in self.place)
+            self._held[value] = known
+        return known
 
     def draw(self, rng: Generator) -> tuple[Term | None, float]:
         """Return a condition, or None for the rest, and its chance."""
