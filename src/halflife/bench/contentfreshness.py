@@ -33,6 +33,7 @@ from halflife.sources.relations import KEY, Relation, column, load_relation
 Row: TypeAlias = dict[str, Any]
 POLICIES = tuple(name for name in RULES if name != "method-1")  # that is ``greedy``
 PAPER = "greedy"  # what the other rules are held against
+PRICE = "relative:input_per_mtok"
 BLOCKS = 5  # stretches of time whose means are taken as independent
 FEWEST = 3  # days worth replaying
 
@@ -196,25 +197,11 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
 ) -> list[Row]:
     """Return what each rule makes of ``budget`` requests a day; a row a rule.
 
-    Args:
-        relation: The history.
-        keywords: The columns that can be searched; see ``column``.
-        budget: Requests a day.
-        policies: Names of rules.
-        page_size: Records on a page of results.
-        begin: The day at which the copy is true; the middle of the history if None.
-        end: The last day.
-        measure: How versions differ; see ``halflife.queries.known.content.measure``.
-        weight: A column or function; 1 for all if None.
-        share: The share of the tuples there at ``begin`` that is known.
-        seeds: Each draws what is known, the order of results and chance in rules.
-
+    ``policies`` are names of rules and ``keywords`` of columns (see ``column``);
+    the rest is as in ``Setting``. Each of the ``seeds`` draws what is known, the order
+    of results and the chance in rules.
     """
-    unknown = [name for name in policies if name not in RULES]
-    if unknown:
-        raise UsageError(
-            f"there is no rule {unknown[0]!r}; there is {', '.join(RULES)}"
-        )
+    _check(policies)
     setting = Setting(
         tuple(keywords), measure, weight, page_size, share, begin=begin, end=end
     )
@@ -226,6 +213,13 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
         for name in policies:
             runs[name].append(_played(world, name, budget, seed))
     return [_row(name, found, runs.get(PAPER), days) for name, found in runs.items()]
+
+
+def _check(policies: Sequence[str]) -> None:
+    for name in policies:
+        if name not in RULES:
+            there = ", ".join(RULES)
+            raise UsageError(f"there is no rule {name!r}; there is {there}")
 
 
 def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) -> Row:
@@ -274,21 +268,16 @@ def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
         "begin": float(prices.looks[-last]),
     }
     cases: list[tuple[str, Relation, dict[str, Any], Sequence[float]]] = [
-        ("github_ranking", github, {**stars, "measure": "stars"}, (5, 20, 60)),
+        ("github_ranking", github, {**stars, "measure": "stars"}, (20, 5)),
+        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (20,)),
+        ("llm_prices", prices, {**listed, "measure": "changed"}, (4,)),
+        ("llm_prices", prices, {**listed, "measure": PRICE}, (4,)),
         (
             "github_ranking",
             github,
             {**stars, "measure": "stars", "weight": "stars"},
             (20,),
         ),
-        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (5, 60)),
-        (
-            "llm_prices",
-            prices,
-            {**listed, "measure": "changed:input_per_mtok,output_per_mtok"},
-            (2, 10),
-        ),
-        ("llm_prices", prices, {**listed, "measure": "relative:input_per_mtok"}, (2,)),
     ]
     for source, relation, setting, budgets in cases:
         for budget in budgets[:1] if quick else budgets:
@@ -300,6 +289,10 @@ def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    told = experiments(Path(sys.argv[1]), quick="--quick" in sys.argv)
-    rows = [{k: v for k, v in row.items() if k != "curve"} for row in told]
-    sys.stdout.write(json.dumps(rows, indent=1))
+    rows = experiments(Path(sys.argv[1]), quick="--quick" in sys.argv)
+    sys.stdout.write("[")
+    for place, row in enumerate(rows):  # written as they come: it takes minutes
+        told = {name: value for name, value in row.items() if name != "curve"}
+        sys.stdout.write((",\n" if place else "\n") + json.dumps(told))
+        sys.stdout.flush()
+    sys.stdout.write("\n]\n")

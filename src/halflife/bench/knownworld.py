@@ -54,10 +54,13 @@ class Served:
         self._rank = rng.permutation(len(self.keys))
         self.version = np.full(len(self.keys), -1, dtype=np.intp)
         self._of_face = np.full(first.size, -1, dtype=np.intp)
+        self._days: dict[float, Ints] = {}
 
     def turn_to(self, day: float) -> None:
         """Serve what the last look until ``day`` showed."""
-        versions = self.relation.rows(day)
+        if day not in self._days:
+            self._days[day] = self.relation.rows(day)
+        versions = self._days[day]
         self.version[:] = -1
         self.version[self.key_row[self.relation.spell[versions]]] = versions
         self._of_face[:] = -1
