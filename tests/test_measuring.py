@@ -98,6 +98,20 @@ def test_a_cap_comes_down_and_never_up() -> None:
     assert Measured(paged=False).interface(Interface((), page_size=7)).cap == 7
 
 
+def test_counts_that_stop_at_a_cap_tell_where_it_is() -> None:
+    form = behind(cars(900), counts="capped", cap=100, **ALL)
+    claimed = replace(form.interface, cap=None, counts="exact")
+    found = measured(Troubled(form, Troubles(), claimed))
+    assert found.interface(claimed).cap == 100
+    assert (found.counts, found.cap) == ("capped", 100)
+
+
+def test_results_that_end_within_a_page_are_no_cap() -> None:
+    end = End(61, 3, 62)
+    assert end.sharp
+    assert not end.usual(10)
+
+
 def test_what_was_not_looked_into_stays_as_claimed() -> None:
     assert Measured().interface(CLAIM) == CLAIM
 

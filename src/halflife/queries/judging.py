@@ -11,6 +11,7 @@ from halflife.register import Scalar
 
 CHANCE = -3.0  # log10 of the chance at which honest numbers end in so many zeros
 MANY = 100  # hits from which on two queries hardly have as many by chance
+TEN = 10  # round numbers are multiples of it
 FEW = 3  # records that must be seen before they prove anything
 SEVERAL = 10  # records that must be seen if the proof is indirect
 BELIEVED = 0.02  # chance of agreeing by luck at which counts are believed
@@ -190,18 +191,18 @@ def _promises(notes: Notes) -> Iterator[str]:
 def _odd(notes: Notes) -> bool:
     """Say whether results end before they should, where no site would end them.
 
-    If small queries did not show that counts can be believed, it is the count that
-    is wrong then, and no cap.
+    In the middle of a page, at no round number, they simply end. At a full page it
+    is the count that is wrong, and no cap, if small queries did not show that counts
+    can be believed.
     """
-    short = [
-        end
-        for query, end in notes.ends.items()
-        if end.beyond is not None
-        and end.reach(notes.size) * SLACK < (notes.total(query) or 0)
-        and not end.usual(notes.size)
-    ]
     unsure = bool(notes.off()) or notes.luck() > BELIEVED
-    return bool(short) and not notes.shared and unsure
+    for query, end in notes.ends.items():
+        reach = end.reach(notes.size)
+        short = end.beyond is not None and reach * SLACK < (notes.total(query) or 0)
+        middle = end.sharp and end.shown < notes.size and reach % TEN
+        if short and not notes.shared and not end.usual(notes.size):
+            return bool(middle) or unsure
+    return False
 
 
 def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
@@ -245,7 +246,8 @@ def _cap(notes: Notes, counts: Worth) -> tuple[int | None, int, Opinion | None]:
         if end.beyond is None:
             continue
         short = told is not None and reach * SLACK < told
-        if notes.shared or (short and counts != "lying"):
+        stops = counts == "capped" and reach == told
+        if notes.shared or stops or (short and counts != "lying"):
             said = f"{query} has no page {end.beyond + 1}"
             said += f" of the {told} that it was told to have" if short else ""
             said += ", nor has another query" if notes.shared else ""

@@ -6,6 +6,7 @@ two queries share is a cap.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from numpy.random import Generator
 
@@ -75,6 +76,7 @@ class _Inquiry:
         self._newest(big)
         self._lookups()
         self._end(big)
+        self._rest()
 
     def _ask(
         self, query: Query, page: int = 0, *, newest: bool = False
@@ -195,6 +197,24 @@ class _Inquiry:
                 return query
         return None
 
+    def _rest(self) -> None:
+        """Ask for attributes, and for two terms at once, if nothing did yet."""
+        notes = self.notes
+        asked = {t.attribute for q, _ in notes.firsts() if len(q) == 1 for t in q}
+        shares = notes.shares()
+        for attribute in notes.claimed.attributes:
+            terms = [t for t in shares if t.attribute == attribute.name]
+            if attribute.name not in asked and terms:
+                self._ask(Query.of(max(terms, key=lambda t: (shares[t], t))))
+        joined = any(len(q) > 1 and f.records for q, f in notes.firsts())
+        if not joined and notes.claimed.together > 1:
+            common = sorted(shares, key=lambda t: (-shares[t], t))
+            pairs = (
+                (a, b) for a in common for b in common if a.attribute < b.attribute
+            )
+            for pair in islice(pairs, 1):
+                self._ask(Query.of(*pair))
+
     def _doubt(self, query: Query, found: Found) -> None:
         """Look at the last results of a query that found more than its terms do."""
         wider = [self.notes.total(Query.of(term)) for term in query]
@@ -262,9 +282,10 @@ class _Inquiry:
                 self._try(query, min(ahead, (cap - 1) // size) if cap else ahead)
 
     def _overshoot(self, query: Query, promised: int) -> None:
-        """Look further on if the last page has more records than it should."""
+        """Look further on unless the last page shows that it is the last."""
         end, size, cap = self.notes.ends[query], self.notes.size, self.notes.claimed.cap
-        if end.reach(size) > promised and (cap is None or promised < cap):
+        full = end.shown >= size or end.reach(size) > promised
+        if full and (cap is None or promised < cap):
             self._try(query, max(int(promised * SLACK) // size, end.last + 1))
 
     def _try(self, query: Query, page: int) -> bool:
@@ -278,7 +299,9 @@ class _Inquiry:
         if found is None:
             raise BudgetSpent("a page of results could not be read")
         if found.records and not self.notes.repeats(query, page):
-            self.notes.ends[query] = End(page, len(found.records), end.beyond)
+            part = len(found.records) < self.notes.size and not found.more
+            beyond = page + 1 if part else end.beyond
+            self.notes.ends[query] = End(page, len(found.records), beyond)
             return True
         self.notes.ends[query] = end._replace(beyond=page)
         return False
