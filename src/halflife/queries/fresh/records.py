@@ -23,7 +23,9 @@ class ByRecord:
     c <= h promises nothing. The probe is the query's first page, and it is kept.
 
     Args:
-        guided: Draw records by Eq. 4; evenly if false.
+        sharp: Draw records in proportion to this power of Eq. 4: 1 is the paper's
+            draw, 0 an even one. Sel is all but the same for all records, so only a
+            high power makes use of their order.
         patience: Issued queries in a row without new records that end it.
         renewed: Growth of the copy after which Eq. 4 is computed again.
 
@@ -32,9 +34,9 @@ class ByRecord:
     samples = True
 
     def __init__(
-        self, *, guided: bool = True, patience: int = PATIENCE, renewed: float = RENEWED
+        self, *, sharp: float = 1.0, patience: int = PATIENCE, renewed: float = RENEWED
     ) -> None:
-        self.guided = guided
+        self.sharp = sharp
         self.patience = patience
         self.renewed = renewed
         self._chance = np.zeros(0)
@@ -75,12 +77,12 @@ class ByRecord:
                 return
 
     def _row(self, local: Local, rng: Generator) -> int:
-        if not self.guided:
+        if not self.sharp:
             return int(rng.integers(len(local)))
         if len(local) > (1.0 + self.renewed) * self._chance.size:
             sampled = np.array([key in local.sampled for key in local.keys])
             past = ~local.are(Origin.SAMPLED)
-            sel = selection(local.incidence(), past, sampled).sel
+            sel = selection(local.incidence(), past, sampled).sel ** self.sharp
             self._chance = np.cumsum(sel / sel.sum())
         place = int(np.searchsorted(self._chance, rng.random(), side="right"))
         return min(place, self._chance.size - 1)

@@ -1,0 +1,223 @@
+"""Play one task of finding new records: a table behind a form, an old copy of it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.errors import UsageError
+from halflife.forms import Attribute, Counts, Interface, words_in
+from halflife.queries.fresh import Policy
+from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.harvest import Given, Harvest, Sampler, harvest
+from halflife.queries.fresh.metrics import requests_to, scores
+from halflife.queries.fresh.records import ByRecord
+from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local
+from halflife.queries.tabled import Faults, Tabled
+from halflife.register import Attributes
+from halflife.sources.relations import Relation
+
+SHARP = 100.0  # the power of Eq. 4 by which ``sharpened`` draws
+SHARE = 0.15  # of the records are in the sample
+POINTS = 40  # of a curve that are told
+OFTEN = 20.0  # records that share a value make it one to select
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A copy that has grown old, and what there is now.
+
+    Attributes:
+        before: The copy.
+        now: What there is.
+        came: When the records of the copy were first seen, in days.
+        dates: When the records that are there now were first seen.
+        since: What came after this day came lately.
+
+    """
+
+    before: Mapping[str, Attributes]
+    now: Mapping[str, Attributes]
+    came: Mapping[str, float]
+    dates: Mapping[str, float]
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """How a task is played.
+
+    Attributes:
+        page_size: Records on a page.
+        cap: Results of a query that can be reached; None if all can.
+        counts: What the form's counts are worth.
+        share: Of the records are in the sample of those that want one.
+        biased: Sample records by how many terms they meet, not evenly.
+        lies: The factor by which counts are off.
+        most: Requests at most.
+        seeds: Of the order of results, the sample and the policy's own chance.
+        insert_only: Leave out of the copy what is gone by now, as if nothing went.
+
+    """
+
+    page_size: int = 20
+    cap: int | None = None
+    counts: Counts = "exact"
+    share: float = SHARE
+    biased: bool = False
+    lies: float = 1.0
+    most: int | None = None
+    seeds: Sequence[int] = (0,)
+    insert_only: bool = False
+
+
+def task(
+    relation: Relation, begin: float, end: float, *, insert_only: bool = False
+) -> Task:
+    """Return the task to bring the copy of a day to a later one.
+
+    Args:
+        relation: What the table held when.
+        begin: The day of the copy.
+        end: The day of the form.
+        insert_only: Leave out of the copy what is gone by then, as if nothing ever
+            went.
+
+    """
+    before, now = relation.at(begin), relation.at(end)
+    if insert_only:
+        before = {key: now[key] for key in before if key in now}
+    came, since = relation.came(begin), 2.0 * begin - end
+    return Task(before, now, came, relation.came(end), since)
+
+
+def policy(name: str, work: Task) -> Policy:
+    """Return a policy for new records by its name; raise ``KeyError`` if none is."""
+    made: Mapping[str, Callable[[], Policy]] = {
+        "default": lambda: Expected(since=work.since),
+        "undated": Expected,
+        "paper": ByRecord,
+        "uniform": lambda: ByRecord(sharp=0.0),
+        "sharpened": lambda: ByRecord(sharp=SHARP),
+        "exhaustive": Exhaustive,
+        "gamma-poisson": GammaPoisson,
+        "newest": Newest,
+        "oracle": lambda: Oracle(work.now),
+    }
+    return made[name]()
+
+
+def replay(
+    relation: Relation,
+    begin: float,
+    end: float,
+    attributes: Sequence[Attribute],
+    policies: Sequence[str],
+    game: Game | None = None,
+) -> list[dict[str, Any]]:
+    """Return how policies find the records that came between two days.
+
+    Args:
+        relation: What the table held when.
+        begin: The day of the copy.
+        end: The day of the form.
+        attributes: What the form asks for.
+        policies: Names; see ``policy``.
+        game: How it is played.
+
+    """
+    game = game or Game()
+    work = task(relation, begin, end, insert_only=game.insert_only)
+    return play(work, attributes, policies, game)
+
+
+def play(
+    work: Task, attributes: Sequence[Attribute], policies: Sequence[str], game: Game
+) -> list[dict[str, Any]]:
+    """Return one row for each policy and seed: what it found, and for how much.
+
+    The curve is of requests and the share of the new records found for them.
+    """
+    can = {"everything": True, "newest": True} if "newest" in policies else {}
+    interface = Interface(
+        tuple(attributes), game.page_size, game.cap, game.counts, **can
+    )
+    return [
+        {"policy": name, "seed": seed, **_one(work, interface, name, game, seed)}
+        for seed in game.seeds
+        for name in policies
+    ]
+
+
+def _one(
+    work: Task, interface: Interface, name: str, game: Game, seed: int
+) -> dict[str, Any]:
+    form_rng, rng = np.random.default_rng(seed).spawn(2)
+    form = Tabled(
+        interface,
+        work.now,
+        rng=form_rng,
+        dates=work.dates,
+        faults=Faults(lies=game.lies),
+    )
+    sampler = sample_of(form, game, rng)
+    local = Local(interface, work.before, work.came)
+    ledger = Ledger(form, game.most)
+    return _told(harvest(policy(name, work), local, ledger, rng, sampler), work)
+
+
+def sample_of(form: Tabled, game: Game, rng: Generator) -> Sampler:
+    """Return a random sample of a table, at the price of its pages."""
+    keys = form.incidence.keys
+    degree = np.diff(form.incidence.start).astype(np.float64)
+    chance = degree / degree.sum() if game.biased else None
+    rows = rng.choice(len(keys), round(game.share * len(keys)), replace=False, p=chance)
+    return Given({keys[i]: form.records[keys[i]] for i in rows.tolist()})
+
+
+def _told(done: Harvest, work: Task) -> dict[str, Any]:
+    fresh = len(work.now.keys() - work.before.keys())
+    curve = np.array(done.curve, dtype=np.float64).reshape(-1, 2)
+    some = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(np.intp))
+    points = [[int(a), round(b / max(fresh, 1), 4)] for a, b in curve[some].tolist()]
+    needed = {str(x): requests_to(done.curve, x * fresh) for x in LEVELS}
+    return {
+        **asdict(scores(done, work.before.keys(), work.now.keys())),
+        "stop": done.stop,
+        "requests_to": needed,
+        "curve": points,
+    }
+
+
+def infer(records: Iterable[Attributes], names: Sequence[str]) -> list[Attribute]:
+    """Return the attributes of a form as the values of its records suggest.
+
+    A name may say its kind, as in ``title:keyword``. Else numbers are asked for by
+    range, cut into tenths; values that repeat or have no more than two words are
+    selected; texts are asked for by word.
+    """
+    rows = list(records)
+    return [_attribute(rows, *name.partition(":")[::2]) for name in names]
+
+
+def _attribute(rows: Sequence[Attributes], name: str, kind: str) -> Attribute:
+    values = [row.get(name) for row in rows]
+    values = [value for value in values if value not in (None, "")]
+    if not values:
+        raise UsageError(f"no record has a value of {name!r}; see the table's columns")
+    numbers = [v for v in values if isinstance(v, int | float)]
+    if kind == "range" or (not kind and len(numbers) == len(values)):
+        cuts = np.unique(np.quantile(numbers, np.arange(1, 10) / 10.0)).tolist()
+        return Attribute(name, "range", cuts=tuple(cuts))
+    if kind not in ("", "select", "keyword"):
+        raise UsageError(f"{name}:{kind}: a kind is select, keyword or range")
+    words = np.mean([len(words_in(str(value))) for value in values])
+    repeated = len(values) / len(set(values))
+    if kind == "select" or (not kind and (words <= 2.0 or repeated >= OFTEN)):
+        return Attribute(name, "select")
+    return Attribute(name, "keyword")
