@@ -28,11 +28,11 @@ from halflife.queries.tabled import Tabled
 from halflife.register import Attributes
 from halflife.sources.relations import load_relation
 
-RUNS, WALKS = 200, 40
-PANELS, SAMPLES, DRAWN = 60, 20, 100
+RUNS, WALKS = 100, 40
+PANELS, SAMPLES, DRAWN = 40, 10, 100
 KNOWN, WEEK = 30.0, 7.0  # days before the last look
 SHOWN = (20, 100, 1000)
-MOST = 3000  # requests that a crawl may take
+MOST = 2000  # requests that a crawl may take
 GUIDES: tuple[Guide, ...] = ("known", "even", "counts")
 METHODS: tuple[Sampling, ...] = ("weighted", "counts", "rejection", "naive")
 

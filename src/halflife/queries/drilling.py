@@ -171,14 +171,16 @@ class Drill:
         return ended(read, query, steps, self.reader.ledger.requests - before)
 
     def ordered(self, rng: Generator) -> list[Level]:
-        """Return the levels of a walk in order; words last, and more than once."""
-        names = self._order
-        if names is None:
+        """Return the levels of a walk in order; words last, and more than once.
+
+        If the order is random, attributes that no known record lacks come first.
+        """
+        named = {level.attribute.name: level for level in self.levels}
+        if self._order is None:
             found = [self.levels[i] for i in rng.permutation(len(self.levels))]
+            found.sort(key=lambda level: level.gaps)
         else:
-            found = [
-                lev for n in names for lev in self.levels if lev.attribute.name == n
-            ]
+            found = [named[name] for name in self._order if name in named]
         parts = [level for level in found if level.parts]
         return parts + [level for level in found if not level.parts] * WORDS
 

@@ -28,6 +28,7 @@ class Level:
         chance: Of each condition.
         rest: Chance to add none, and go on with the records that meet none of them:
             those without a value, or with one that is not known.
+        gaps: Whether some known record meets none of them.
         place: The position of each condition; found once for all chances.
 
     """
@@ -36,6 +37,7 @@ class Level:
     terms: tuple[Term, ...]
     chance: Floats
     rest: float
+    gaps: bool = False
     place: dict[Term, int] = field(default_factory=dict, repr=False, compare=False)
     _held: dict[Scalar, frozenset[Term]] = field(
         default_factory=dict, repr=False, compare=False
@@ -106,7 +108,8 @@ def _level(
     lacking = sum(not row for row in rows)
     rest = (lacking + 1) / (len(rows) + len(terms) + 1)
     share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
-    return Level(attribute, terms, (1.0 - rest) * share / share.sum(), rest)
+    chance = (1.0 - rest) * share / share.sum()
+    return Level(attribute, terms, chance, rest, gaps=lacking > 0)
 
 
 def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:
