@@ -1,0 +1,358 @@
+"""What a million items cost: bytes, memory, the next decision, a start after kill -9.
+
+A state file with so many pages of 250 hosts is made: all were looked at once, half
+of them twice, but for some that wait for their first look. Then, each in a process of
+its own: plans are made among them; ``halflife run`` is killed with kill -9 in the
+middle of a turn and started again, against a site on the loopback; and the real
+program keeps fewer pages for seven days of a clock that runs fast. Prints JSON.
+
+    .venv/bin/python benchmarks/load.py --items 1000000 --json
+    .venv/bin/python benchmarks/load.py --items 20000 --soak-items 500 --json
+
+``*_cpu_s`` are seconds of the processor; all others are of the clock, and the load of
+the machine is told beside them.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+
+HOSTS = 250
+WAITING = 5000  # items that nobody has looked at
+DAY = 86400.0
+PATIENCE = 240.0  # seconds
+TARGETS = {
+    "bytes_per_item": 300.0,
+    "decision_ms": 5.0,
+    "restart_s": 2.0,
+    "resident_mb": 400.0,
+}
+CONFIG = """\
+[budget]
+requests = 10000000
+per = "day"
+
+[fetch]
+delay = 0
+concurrency = 8
+
+[[source]]
+name = "site"
+keep = false
+allow = ["127.0.0.0/8"]
+pages = ["{first}"]
+"""
+
+
+def key(number: int, port: int) -> str:
+    """Return an item's name: 59 characters, 40 folders on each host."""
+    host, folder = number % HOSTS + 1, number // HOSTS % 40
+    return f"http://127.0.0.{host}:{port}/section{folder:02}/{number:08}-page.html"
+
+
+class Site(ThreadingHTTPServer):
+    """A site on the loopback that notes when it is asked."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("0.0.0.0", 0), _Answer)  # noqa: S104  (127.0.0.1 to .250)
+        self.asked: list[float] = []
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.server_address[1])
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: whoever asked was killed."""
+
+
+class _Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Site
+
+    def do_GET(self) -> None:
+        """Answer with a page that changes every few times, or that all is allowed."""
+        self.server.asked.append(time.time())
+        text = "User-agent: *\nAllow: /\n"
+        kind = "text/plain"
+        if not self.path.endswith("robots.txt"):
+            lot = hashlib.blake2b(self.path.encode(), digest_size=1).digest()[0]
+            version = self.server.counts[self.path] // (1 + lot % 8)
+            self.server.counts[self.path] += 1
+            text, kind = f"<html><p>{self.path} {version}</p></html>", "text/html"
+        body = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served() -> Iterator[Site]:
+    """Run the site in a thread."""
+    with Site() as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        yield site
+        site.shutdown()
+
+
+def memory() -> dict[str, float]:
+    """Return the megabytes of this process that are resident, now and at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found = dict(line.split(":") for line in lines if line.startswith("Vm"))
+    names = {"resident_mb": "VmRSS", "most_resident_mb": "VmHWM"}
+    return {k: round(int(found[v].split()[0]) / 1024, 1) for k, v in names.items()}
+
+
+def build(path: Path, items: int, port: int) -> None:
+    """Write a state file through the store itself."""
+    from halflife.item import Item  # noqa: PLC0415
+    from halflife.observation import Looks  # noqa: PLC0415
+    from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+    today, rng = time.time() / DAY, np.random.default_rng(0)
+    with SqliteStore.open(path, create=True) as store:
+        store.add(
+            Item(key(i, port), "site", group=f"127.0.0.{i % HOSTS + 1}:{port}")
+            for i in range(items)
+        )
+        run = store.begin(["site"], today, lease=1e3)
+        for turn, share in ((0, 1.0), (1, 0.5)):
+            rows = np.flatnonzero(rng.random(items - min(WAITING, items // 4)) < share)
+            at = today - 9.0 + 4 * turn + 3 * rng.random(rows.size)
+            for part in np.array_split(np.arange(rows.size), rows.size // 20_000 + 1):
+                names = tuple(key(int(i), port) for i in rows[part])
+                digest = tuple(_digest(int(i), turn) for i in rows[part])
+                seen = np.zeros(part.size, np.int8)
+                store.append(run, Looks(names, at[part], seen, digest))
+        store.finish(run, today)
+
+
+def _digest(number: int, turn: int) -> str:
+    version = turn * (number % 3 == 0)
+    return hashlib.blake2b(b"%d %d" % (number, version), digest_size=16).hexdigest()
+
+
+def sizes(path: Path, items: int) -> dict[str, float]:
+    """Return the bytes that an item takes beside its looks, and that a look takes."""
+    with closing(sqlite3.connect(path)) as db:
+        used = dict(
+            db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name").fetchall()
+        )
+        looks = db.execute("SELECT count(*) FROM observation").fetchone()[0]
+    log = used.pop("observation") + used.pop("observation_once")
+    return {
+        "bytes_per_item": round(sum(used.values()) / items, 1),
+        "of_which_columns": round(used.get("filed_column", 0) / items, 1),
+        "bytes_per_look": round(log / looks, 1),
+        "file_bytes_per_item": round(path.stat().st_size / items, 1),
+    }
+
+
+def decide(path: Path, decisions: int) -> dict[str, float]:
+    """Time decisions one after the other, each carried out and written down."""
+    from halflife.budget import Budget  # noqa: PLC0415
+    from halflife.observation import Looks  # noqa: PLC0415
+    from halflife.policies.champion import champion_of  # noqa: PLC0415
+    from halflife.policies.shortlist import Shortlist  # noqa: PLC0415
+    from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+    now, rng = time.time() / DAY, np.random.default_rng(0)
+    strategy = champion_of("harmonic")
+    began = time.process_time()
+    with SqliteStore.open(path) as store:
+        run = store.begin(["site"], now, lease=1e3)
+        evidence = store.evidence(run.sources)
+        loaded = time.process_time()
+        few = Shortlist(strategy.belief(), strategy.policy)
+        few.plan(evidence, now, now, Budget(1), rng)
+        planned, took, cpu = time.process_time(), [], []
+        for turn in range(decisions):
+            at, start, spent = now + 1e-6 * turn, time.time(), time.process_time()
+            plan = few.plan(evidence, at, at, Budget(1), rng)
+            took.append(time.time() - start)
+            cpu.append(time.process_time() - spent)
+            seen = np.zeros(len(plan), np.int8)
+            when = np.full(len(plan), at + 5e-7)
+            store.append(run, Looks(plan.keys, when, seen, ("f" * 32,) * len(plan)))
+        store.finish(run, now)
+    return {
+        "evidence_cpu_s": round(loaded - began, 3),
+        "first_plan_cpu_s": round(planned - loaded, 3),
+        "decision_ms": round(1e3 * float(np.median(took)), 3),
+        "decision_cpu_ms": round(1e3 * float(np.median(cpu)), 3),
+        "decision_worst_ms": round(1e3 * max(took), 3),
+        "passes": few.passes,
+        **memory(),
+    }
+
+
+def restart(folder: Path, site: Site, times: int) -> dict[str, object]:
+    """Kill ``halflife run`` in the middle of a turn; time the next one's first request.
+
+    From the start of the process, its imports included.
+    """
+    program = str(Path(sys.executable).parent / "halflife")
+    command = [program, "run", "--json", "--config", str(folder / "halflife.toml")]
+    rows = []
+    for _ in range(times + 1):
+        site.asked.clear()
+        began = time.time()
+        with (folder / "run.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        spent = _await(process, site, 1)
+        _await(process, site, 300)
+        peak = Path(f"/proc/{process.pid}/status").read_text().partition("VmHWM:")[2]
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=30)
+        if not site.asked:
+            sys.exit(f"no request came: {(folder / 'run.log').read_text()[-2000:]}")
+        rows.append((site.asked[0] - began, spent, int(peak.split()[0]) / 1024))
+        time.sleep(0.5)
+    took, cpu, most = np.array(rows[1:]).T.round(2).tolist()  # the first: no kill yet
+    return {
+        "restart_s": float(np.median(took)),
+        "restarts_s": took,
+        "restarts_cpu_s": cpu,
+        "run_most_resident_mb": max(most),
+    }
+
+
+def _await(process: subprocess.Popen[bytes], site: Site, requests: int) -> float:
+    """Wait until so many requests came; return the process's processor seconds."""
+    until = time.time() + PATIENCE
+    while len(site.asked) < requests and process.poll() is None and time.time() < until:
+        time.sleep(0.002)
+    ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def soak(folder: Path, items: int, days: float) -> dict[str, object]:
+    """Keep pages on the loopback for days of a fast clock; see what grows."""
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.live import wiring  # noqa: PLC0415
+    from halflife.live.keeping import keeping  # noqa: PLC0415
+
+    config = Config.load(folder / "halflife.toml")
+    clock = FastClock(time.time() / DAY)
+    rows: list[tuple[float, float, int]] = []
+
+    async def turns() -> None:
+        with wiring.writing(config) as store:
+            async with keeping(config, store, config.source, clock) as keeper:
+                await keeper.turn(items + HOSTS)
+                while clock.days < days:
+                    clock.on(1.0 / 72.0)
+                    await keeper.turn(max(items // 100, 8))
+                    handles = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+                    rows.append((clock.days, memory()["resident_mb"], handles))
+
+    asyncio.run(turns())
+    day, resident, handles = np.array(rows).T
+    late = day > days / 7.0
+    slope = float(np.polyfit(day[late], resident[late], 1)[0])
+    return {
+        "days": round(float(day[-1]), 2),
+        "turns": len(rows),
+        "resident_mb": [float(resident[late][0]), float(resident[-1])],
+        "resident_mb_per_hour": round(slope / 24.0, 4),
+        "handles": [int(handles[late].min()), int(handles[late].max())],
+    }
+
+
+class FastClock:
+    """A clock that is put forward."""
+
+    def __init__(self, began: float) -> None:
+        self.began, self.days = began, 0.0
+
+    def __call__(self) -> float:
+        """Return the time, in days; a little later each time it is asked."""
+        self.days += 1e-9
+        return self.began + self.days
+
+    def on(self, days: float) -> None:
+        """Let time pass."""
+        self.days += days
+
+
+def part(name: str, *words: object) -> dict[str, object]:
+    """Run a part of this in a process of its own; return what it printed."""
+    command = [sys.executable, __file__, "--part", name, *map(str, words)]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=3600)
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def measure(
+    folder: Path, items: int, soak_items: int, days: float
+) -> dict[str, object]:
+    """Return all figures."""
+    found: dict[str, object] = {"items": items, "load": os.getloadavg()[0]}
+    with served() as site:
+        path = folder / "halflife.db"
+        (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, site.port)))
+        build(path, items, site.port)
+        found |= sizes(path, items)
+        found |= part("decide", path)
+        found |= restart(folder, site, 3)
+        small = folder / "soak"
+        small.mkdir()
+        (small / "halflife.toml").write_text(CONFIG.format(first=key(0, site.port)))
+        build(small / "halflife.db", soak_items, site.port)
+        found["soak"] = part("soak", small, soak_items, days)
+    shutil.rmtree(folder, ignore_errors=True)
+    found["met"] = {name: found[name] <= most for name, most in TARGETS.items()}
+    return found
+
+
+def main() -> None:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--soak-items", type=int, default=2_000)
+    parser.add_argument("--days", type=float, default=7.0)
+    parser.add_argument("--folder", type=Path, help="where the state file is made")
+    parser.add_argument("--json", action="store_true", help="on one line")
+    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.part:
+        name, *words = chosen.part
+        if name == "decide":
+            print(json.dumps(decide(Path(words[0]), 200)))
+        else:
+            where, items, days = words
+            print(json.dumps(soak(Path(where), int(items), float(days))))
+        return
+    folder = Path(tempfile.mkdtemp(dir=chosen.folder))
+    figures = measure(folder, chosen.items, chosen.soak_items, chosen.days)
+    print(json.dumps(figures, indent=None if chosen.json else 2))
+
+
+if __name__ == "__main__":
+    main()
