@@ -201,6 +201,7 @@ def test_a_form_without_pages_shows_the_first_only(office: Office, url: str) -> 
     how = replace(how, addresses=replace(how.addresses, url=f"{url}/api/records"))
     (page,) = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)))
     assert (len(page.records), page.more) == (5, False)
+    assert at_desk(how, lambda desk: desk.interface.cap) == 5
     assert at_desk(how, lambda desk: desk.ask(OSLO, 1)) == Found(requests=0)
 
 

@@ -50,12 +50,20 @@ class FormEngine:
 
     def __init__(self, gate: Gate, settings: FormSettings, purse: Purse) -> None:
         self.settings = settings
-        self.interface = settings.interface
         self.requests = 0
+        self._claimed = settings.interface
         self._gate = gate
         self._purse = purse
         self._walk: tuple[Query, bool] | None = None  # the query asked last
         self._pages: set[tuple[str, ...]] = set()  # the pages it showed
+
+    @property
+    def interface(self) -> Interface:
+        """What the form can do; without pages only its first results can be reached."""
+        known = self._claimed
+        if self.settings.addresses.paged:
+            return known
+        return replace(known, cap=min(known.cap or known.page_size, known.page_size))
 
     @property
     def left(self) -> int:
@@ -143,7 +151,7 @@ class FormEngine:
         shown, expected = len(page.records), self.interface.page_size
         short = 0 < shown < min(expected, total or 0) and not page.refused
         if shown > expected or (short and not page.duplicates):
-            self.interface = replace(self.interface, page_size=shown)
+            self._claimed = replace(self._claimed, page_size=shown)
 
     def _goes_on(
         self, walk: tuple[Query, bool], page: int, found: Page, total: int | None
