@@ -300,7 +300,7 @@ def test_differences_over_many_are_those_of_one_by_one(relation, said):
             assert found[i] == (0.0 if b < 0 else how.differ(one, two))
 
 
-@pytest.mark.parametrize("options", [{}, {"measure": "price", "weight": "price"}])
+@pytest.mark.parametrize("options", [{}, {"measure": "prices", "weight": "price"}])
 def test_any_recorded_folder_can_be_replayed(relation, options):
     rows = replay(relation, ["makers"], budget=1, page_size=1, seeds=(0, 1), **options)
     assert [row["policy"] for row in rows][:3] == ["naive1", "naive2", "greedy"]

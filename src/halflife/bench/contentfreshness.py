@@ -102,7 +102,8 @@ def _world(relation: Relation, setting: Setting, rng: Generator) -> _World:
     keywords = [column(relation, name) for name in setting.keywords]
     served = Served(relation, keywords, page_size=setting.page_size, rng=rng)
     columns = tuple(relation.columns)
-    said = measure(setting.measure, columns)
+    said = measure(_named(relation, setting.measure), columns)
+    weight = setting.weight and _named(relation, setting.weight)
     days = days_of(relation, setting.begin, setting.end)
     served.turn_to(float(days[0]))
     there = served.version[served.version >= 0]
@@ -121,8 +122,14 @@ def _world(relation: Relation, setting: Setting, rng: Generator) -> _World:
         places=places,
         days=days,
         measure=said,
-        weigh=weigher(setting.weight, columns),
+        weigh=weigher(weight, columns),
     )
+
+
+def _named(relation: Relation, said: str) -> str:
+    """Return a measure or weight with the name of its column put right."""
+    plain = ":" not in said and said != "changed"
+    return column(relation, said) if plain else said
 
 
 @dataclass(frozen=True)
