@@ -113,7 +113,10 @@ def _runs(db: sqlite3.Connection) -> Iterator[str]:
     )
     for (run,) in db.execute(query):
         yield f"run {run} is under way and holds nothing, or the other way round"
-    query = "SELECT id FROM run WHERE NOT json_valid(sources) OR NOT json_valid(owner)"
+    query = (
+        "SELECT id FROM run WHERE NOT json_valid(sources)"
+        " OR (state = 'running' AND NOT json_valid(owner))"
+    )
     for (run,) in db.execute(query):
         yield f"run {run} cannot be read"
 
