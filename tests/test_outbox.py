@@ -216,6 +216,17 @@ def test_who_asks_us_to_stay_away_is_left_alone(store, hook):
     assert len(Outbox(store).due(1.0 + 2.1 / 24)) == 1
 
 
+def test_of_two_processes_one_tries_a_message(store, hook, tmp_path):
+    outbox = Outbox(store)
+    outbox.post([letter()])
+    with SqliteStore.open(tmp_path / "state.db") as other:
+        (mine,), (theirs,) = outbox.due(1.0), Outbox(other).due(1.0)
+        assert outbox.claim(mine, 1.1)
+        assert not Outbox(other).claim(theirs, 1.1)
+    assert outbox.due(1.05) == []
+    assert len(outbox.due(1.1)) == 1  # the other has died meanwhile
+
+
 def test_a_redirect_is_not_followed(store, hook):
     hook.mode = "away"
     Outbox(store).post([letter()])

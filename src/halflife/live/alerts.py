@@ -47,6 +47,7 @@ GRACE = 2.0  # seconds that the end of a sync leaves for what is still due
 AT_ONCE = 20  # messages to one target in a round
 JSON = "application/cloudevents+json"
 SIGNATURE, SIGNED_AT = "X-Halflife-Signature", "X-Halflife-Time"
+_CLAIM = 2.0 * DEADLINE / 86400.0  # days that a try is ours alone
 _REQUESTS = 4  # that one try may send
 
 
@@ -162,6 +163,8 @@ async def _to_target(
     """Send messages one after the other; the first failure ends the round."""
     done: list[Tried] = []
     for message in messages[:AT_ONCE]:
+        if not outbox.claim(message, clock() + _CLAIM):
+            continue  # another process is at it
         tried = await _try(gate, alert, message, clock())
         done.append(tried)
         if not tried.trouble:

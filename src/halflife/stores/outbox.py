@@ -161,6 +161,14 @@ class Outbox:
         with self._store.looking() as db:
             return {"waiting": 0, "sent": 0, "dead": 0, **dict(db.execute(query))}
 
+    def claim(self, message: Message, until: float) -> bool:
+        """Keep others from trying a message for a while; False if one already does."""
+        query = (
+            "UPDATE message SET due = ? WHERE id = ? AND due = ? AND state = 'waiting'"
+        )
+        with self._store.together() as db:
+            return db.execute(query, (until, message.id, message.due)).rowcount == 1
+
     def sent(self, message: Message, now: float) -> None:
         """Write down that a message was delivered."""
         with self._store.together() as db:
