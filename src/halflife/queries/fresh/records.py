@@ -67,7 +67,7 @@ class ByRecord:
 
     def _draw(self, local: Local, rng: Generator) -> None:
         """Draw a record that has queries left."""
-        for _ in range(TRIES):
+        for _ in range(TRIES if len(local) else 0):
             row = self._row(local, rng)
             terms = [local.terms[i] for i in sorted(local.of(local.keys[row]))]
             left = [Query.of(term) for term in terms]
