@@ -11,6 +11,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.evidence import FOLDED, Evidence
-from halflife.fingerprints import KIND
 from halflife.grouping.places import folder_codes
 from halflife.keys import Folders, Keys
 from halflife.stores import tables
@@ -49,9 +49,10 @@ CREATE TABLE filed_column (
     filed INTEGER NOT NULL REFERENCES filed,
     name TEXT NOT NULL,
     part INTEGER NOT NULL,  -- keys come in parts, as they became known
-    kind TEXT NOT NULL,  -- of numbers, as numpy writes it; bytes are in planes
+    kind TEXT NOT NULL,  -- of its values, as numpy writes it
     size INTEGER NOT NULL,
-    data BLOB NOT NULL,  -- zlib
+    form TEXT NOT NULL CHECK (form IN ('same', 'plain', 'planes', 'text')),
+    data BLOB NOT NULL,
     PRIMARY KEY (filed, name, part)
 ) STRICT""",
     """
@@ -78,7 +79,7 @@ CREATE TABLE touched (  -- items whose rows were written, in order
     ),
 )
 _BEHIND = "SELECT id FROM filed WHERE ? - upto > items"
-_PUT = "REPLACE INTO filed_column VALUES (?, ?, ?, ?, ?, ?)"
+_PUT = "REPLACE INTO filed_column VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PRUNE = (
     f"DELETE FROM filed_column WHERE filed IN ({_BEHIND})",  # noqa: S608  (constants)
     f"DELETE FROM filed WHERE id IN ({_BEHIND})",  # noqa: S608
@@ -150,14 +151,19 @@ def _same_gaps(one: Evidence, other: Evidence) -> bool:
 def _load(
     db: sqlite3.Connection, sources: Sequence[str], filed: Filed
 ) -> Evidence | None:
-    found = Evidence(_keys(db, filed))
+    with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
+        packed = list(_parts(db, filed, "key"))
+        text = aside.submit(_unpacked, packed)
+        columns = {name: _column(db, filed, name) for name in _PLAIN}
+        gaps = {n: _column(db, filed, f"gap_{n}") for n in _GAP_KINDS}
+        hinted = {n: _column(db, filed, f"hinted_{n}") for n in _HINTED_KINDS}
+        columns["tried_at"] = _crossed(columns["tried_at"], columns["last_at"])
+        keys = Keys.of_bytes(text.result(), _joined(db, filed, "key_length"))
+    keys.folders = Folders(_folders(db, filed), _joined(db, filed, "folder"))
+    found = Evidence(keys)
     found.restore_groups(json.loads(filed.groups))
-    columns = {name: _column(db, filed, name) for name in _PLAIN}
-    columns["tried_at"] = _crossed(columns["tried_at"], columns["last_at"])
     found.digest.pack(json.loads(filed.texts))
     found.restore(**columns)
-    gaps = {n: _column(db, filed, f"gap_{n}") for n in _GAP_KINDS}
-    hinted = {n: _column(db, filed, f"hinted_{n}") for n in _HINTED_KINDS}
     fresh = tables.Later(db, sources, filed.upto)
     if not fresh.bring(found):
         return None
@@ -274,13 +280,11 @@ def _restore_gaps(
     )
 
 
-def _keys(db: sqlite3.Connection, filed: Filed) -> Keys:
+def _unpacked(parts: Iterable[bytes]) -> bytearray:
     text = bytearray()
-    for data in _parts(db, filed, "key"):
+    for data in parts:
         text += zlib.decompress(data)
-    keys = Keys.of_bytes(text, _joined(db, filed, "key_length"))
-    keys.folders = Folders(_folders(db, filed), _joined(db, filed, "folder"))
-    return keys
+    return text
 
 
 def _folders(db: sqlite3.Connection, filed: Filed) -> tuple[str, ...]:
@@ -315,28 +319,43 @@ def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     _put(db, filed, "key_length", lengths.astype(np.int32), part=filed.items)
     _put(db, filed, "folder", place, part=filed.items)
     for name, data in (("key", text), ("folder_name", more)):
-        row = (filed.id, name, filed.items, "", len(data), zlib.compress(data, 1))
+        packed = zlib.compress(data, 1)
+        row = (filed.id, name, filed.items, "", len(data), "text", packed)
         db.execute(_PUT, row)
 
 
 def _put(
     db: sqlite3.Connection, filed: Filed, name: str, column: Array, part: int = 0
 ) -> None:
-    """Write a column down: first all first bytes, then all second ones, packed."""
-    wide = column.dtype.itemsize
-    planes = np.ascontiguousarray(column).view(np.uint8).reshape(-1, wide).T
-    level = 0 if column.dtype == KIND else 1  # fingerprints cannot be made smaller
-    data = zlib.compress(planes.tobytes(), level)
-    row = (filed.id, name, part, column.dtype.str, column.size, data)
-    db.execute(_PUT, row)
+    """Write a column down in the form that suits it.
+
+    One value, if all are the same; as it is, if it hardly gets smaller: times and
+    fingerprints; else all first bytes, all second ones and so on, packed.
+    """
+    form, data = "plain", column[:1].tobytes()
+    if column.size and (column == column[0]).all():
+        form = "same"
+    elif column.dtype.kind in "fS":
+        data = column.tobytes()
+    else:
+        wide = column.dtype.itemsize
+        planes = np.ascontiguousarray(column).view(np.uint8).reshape(-1, wide).T
+        form, data = "planes", zlib.compress(planes.tobytes(), 1)
+    kind = column.dtype.str
+    db.execute(_PUT, (filed.id, name, part, kind, column.size, form, data))
 
 
 def _column(db: sqlite3.Connection, filed: Filed, name: str, part: int = 0) -> Array:
-    query = "SELECT kind, size, data FROM filed_column"
+    query = "SELECT kind, size, form, data FROM filed_column"
     where = "WHERE filed = ? AND name = ? AND part = ?"
-    kind, size, data = db.execute(f"{query} {where}", (filed.id, name, part)).fetchone()
-    wide = np.dtype(kind).itemsize
-    planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(wide, size)
+    found = db.execute(f"{query} {where}", (filed.id, name, part)).fetchone()
+    kind, size, form, data = found
+    if form == "same":
+        return np.full(size, np.frombuffer(data, kind)[0], kind)
+    if form == "plain":
+        return np.frombuffer(bytearray(data), kind, size)
+    planes = np.frombuffer(zlib.decompress(data), np.uint8)
+    planes = planes.reshape(np.dtype(kind).itemsize, size)
     return np.ascontiguousarray(planes.T).reshape(-1).view(kind)
 
 
