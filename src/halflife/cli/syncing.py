@@ -285,7 +285,7 @@ async def _run(
 ) -> int:
     import asyncio
 
-    from halflife.live import schedule, wiring
+    from halflife.live import wiring
     from halflife.live.signals import Stop
 
     stop = Stop()
@@ -296,6 +296,8 @@ async def _run(
             [_run_pages(config, store, pages, stop, told)] if pages or not sets else []
         )
         if sets:
+            from halflife.live import schedule  # slow, and pages need none of it
+
             work.append(schedule.keep(config, store, sets, stop, told))
         await asyncio.gather(*work)
     return stop.code
