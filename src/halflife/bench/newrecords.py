@@ -68,6 +68,8 @@ SETTINGS: Mapping[str, tuple[tuple[str, ...], Game]] = {
         for share in SHARES
     },
     "biased sample": (("paper",), Game(most=MOST, biased=True)),
+    "drilled sample": (("paper",), Game(most=MOST, drilled="weighted")),
+    "naive drilled sample": (("paper",), Game(most=MOST, drilled="naive")),
     "no counts": (RIVALS, Game(most=MOST, counts="none")),
     "counts off by up to 2": (RIVALS, Game(most=MOST, lies=2.0)),
     "100 results at most": (RIVALS, Game(most=MOST, cap=100)),

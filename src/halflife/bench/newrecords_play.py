@@ -9,9 +9,10 @@ from numpy.random import Generator
 
 from halflife.errors import UsageError
 from halflife.forms import Attribute, Counts, Interface, words_in
+from halflife.queries.drilling import Sampling
 from halflife.queries.fresh import Policy
 from halflife.queries.fresh.expected import Expected
-from halflife.queries.fresh.harvest import Given, Harvest, Sampler, harvest
+from halflife.queries.fresh.harvest import Drilled, Given, Harvest, Sampler, harvest
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
@@ -58,6 +59,8 @@ class Game:
         counts: What the form's counts are worth.
         share: Of the records are in the sample of those that want one.
         biased: Sample records by how many terms they meet, not evenly.
+        drilled: Draw the sample through the form, by this method; else it is simply
+            there, at the price of its pages.
         lies: The factor by which counts are off.
         most: Requests at most.
         seeds: Of the order of results, the sample and the policy's own chance.
@@ -70,6 +73,7 @@ class Game:
     counts: Counts = "exact"
     share: float = SHARE
     biased: bool = False
+    drilled: Sampling | None = None
     lies: float = 1.0
     most: int | None = None
     seeds: Sequence[int] = (0,)
@@ -165,7 +169,9 @@ def _one(
         dates=work.dates,
         faults=Faults(lies=game.lies),
     )
-    sampler = sample_of(form, game, rng)
+    sampler: Sampler = sample_of(form, game, rng)
+    if game.drilled is not None:
+        sampler = Drilled(work.before, game.share, game.drilled)
     local = Local(interface, work.before, work.came)
     ledger = Ledger(form, game.most)
     return _told(harvest(policy(name, work), local, ledger, rng, sampler), work)

@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from halflife.errors import BudgetSpent
 from halflife.forms import Found
+from halflife.queries.drilling import Sampling, sample
 from halflife.queries.fresh import Choice, Policy
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
@@ -43,6 +44,27 @@ class Given:
         ledger.returned += len(self.records)
         ledger.seen.update(self.records)
         return self.records
+
+
+@dataclass(frozen=True, slots=True)
+class Drilled:
+    """A sample drawn through the form, by random drill-downs that are charged.
+
+    Attributes:
+        known: The copy; its values are asked for.
+        share: Of the database is to be drawn.
+        method: See ``halflife.queries.drilling.sample``.
+
+    """
+
+    known: Mapping[str, Attributes]
+    share: float = 0.15
+    method: Sampling = "weighted"
+
+    def __call__(self, ledger: Ledger, rng: Generator) -> Mapping[str, Attributes]:
+        """Return the records that the walks ended with."""
+        known = self.known.values()
+        return sample(ledger, self.share, rng, known=known, method=self.method).records
 
 
 @dataclass(slots=True)
@@ -92,6 +114,9 @@ class Round:
         for key, record in sampler(self._ledger, rng).items():
             self._note(key, record, Origin.SAMPLED)
             self.local.sampled.add(key)
+        # What else was shown on the way is kept as well.
+        for key, record in self._ledger.seen.items():
+            self._note(key, record, Origin.HARVESTED)
         self._count()
 
     def step(self, rng: Generator) -> Choice | None:
