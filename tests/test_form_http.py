@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from form_desk import HTML, JSON, NAMES, PLACES, at_desk, settings
 from form_worlds import ATTRIBUTES, CITIES, behind, cars
 from halflife.config import Config
-from halflife.demo.form_tables import shaped
 from halflife.demo.forms import Hours, Office, arguments, office_of, serving, snippet
 from halflife.errors import (
     BudgetSpent,
@@ -32,6 +31,7 @@ from halflife.queries.troubled import Troubled, Troubles
 from halflife.sources.form_addresses import Addresses, Place
 from halflife.sources.form_answers import FormReader
 from halflife.sources.form_described import described
+from halflife.sources.form_tables import shaped
 from halflife.sources.forms import Desk
 from halflife.sources.records import Reader
 from halflife.sources.relations import load_relation

@@ -1,14 +1,17 @@
 """What probing finds out about forms that do not do what they say.
 
-``python -m halflife.bench.probeforms [SEEDS]`` measures forms over made-up tables of
-several sizes, honest ones and ones with one fault each, and prints how often the fault
-was found, how many requests that took, and how often an honest form was accused.
+``python -m halflife.bench.probeforms [SEEDS] [FOLDER]...`` measures forms over made-up
+tables of several sizes, honest ones and ones with one fault each, and prints how often
+the fault was found, how many requests that took, and how often an honest form was
+accused. If folders with recorded histories are named, it is forms over what they held
+last instead.
 """
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,8 @@ from halflife.queries.measuring import REQUESTS, measure
 from halflife.queries.tabled import Faults, Tabled
 from halflife.queries.troubled import Troubled, Troubles
 from halflife.register import Attributes
+from halflife.sources.form_tables import shaped
+from halflife.sources.relations import load_relation
 
 SEEDS = 10
 SIZES = (67, 613, 6_143)
@@ -79,8 +84,18 @@ class Case:
         """Return a form with the fault over a table of so many records."""
         rng = np.random.default_rng([seed, n])
         records = table(n, rng)
-        claimed = replace(CLAIM, **self.claim)
         dates = {key: float(i) for i, key in enumerate(records)}
+        return self.over(CLAIM, records, dates, rng)
+
+    def over(
+        self,
+        usual: Interface,
+        records: Mapping[str, Attributes],
+        dates: Mapping[str, float],
+        rng: Generator,
+    ) -> Form:
+        """Return a form with the fault over these records."""
+        claimed = replace(usual, **self.claim)
         true = replace(claimed, everything=True, **self.truth)
         inner = Tabled(true, records, rng=rng, dates=dates, faults=self.faults)
         return Troubled(inner, self.troubles, claimed)
@@ -151,6 +166,13 @@ FAULTS: dict[str, Case] = {
 }  # fmt: skip
 
 
+REAL = (  # faults that need nothing of the records
+    "counts off by up to 1.2", "counts off by up to 1.5", "counts off by up to 2",
+    "counts stop at the cap", "no counts", "a cap nobody told of", "smaller pages",
+    "unstable order", "pages overlap", "look-up finds nothing", "terms joined by or",
+)  # fmt: skip
+
+
 def probed(form: Form, seed: int) -> Measured:
     """Return what some requests find out about a form."""
     seeds = [Term("make", make) for make in MAKES]
@@ -192,7 +214,36 @@ def _cost(tried: list[Measured]) -> dict[str, Any]:
     return {"requests": float(np.mean(requests)), "most_requests": max(requests)}
 
 
-if __name__ == "__main__":
-    rows = list(run(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS))
+def recorded(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
+    """Return a row for each fault of a form over what a history held last."""
+    relation = load_relation(folder)
+    at = float(relation.looks[-1])
+    records, came = relation.at(at), relation.came(at)
+    usual = replace(CLAIM, attributes=shaped(records), page_size=2 * PAGE)
+    cases = {
+        "none": Case(lambda m: not accused(m, usual)),
+        **{name: FAULTS[name] for name in REAL},
+    }
+    for name, case in cases.items():
+        tried = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            ledger = Ledger(case.over(usual, records, came, rng))
+            tried.append(measure(ledger, (), rng))
+        found = float(np.mean([case.found(measured) for measured in tried]))
+        head = {"history": folder.name, "records": len(records), "fault": name}
+        yield {**head, "tried": len(tried), "found": found, **_cost(tried)}
+
+
+def main() -> None:
+    """Print the table that the arguments ask for."""
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
+    folders = [Path(word) for word in sys.argv[2:]]
+    real = [row for folder in folders for row in recorded(folder, seeds)]
+    rows = real or list(run(seeds))
     told = {"limit": REQUESTS, "sizes": SIZES, "results": rows}
     sys.stdout.write(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,10 +18,10 @@ import numpy as np
 from aiohttp import web
 
 from halflife.demo.form_pages import KEY, form_page, results, snippet
-from halflife.demo.form_tables import day, shaped
 from halflife.errors import SourceError, UsageError
 from halflife.forms import Form, Found, Interface, Query, Term, within
 from halflife.queries.tabled import Faults, Tabled
+from halflife.sources.form_tables import day, shaped
 from halflife.sources.relations import load_relation
 
 
