@@ -27,10 +27,10 @@ from halflife.metrics.intervals import Interval, series_interval
 from halflife.worth import Offers, Worth
 
 BUDGETS = (30.0, 60.0, 120.0)
-SEEDS = 3
+SEEDS = (10, 11, 12)  # worlds 0 to 2 were looked at while the rules were written
 PHASES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # shares of the dearest unit in hand at first
-GRID = 12  # points of a true curve
-ROUNDS = 2  # times that the search for the best split looks closer
+GRID = 16  # points of a true curve
+ROUNDS = 3  # times that the search for the best split looks closer
 BLOCKS = 8
 REPLAYED = DAYS - TRAIN
 
@@ -224,7 +224,7 @@ def run(folder: Path, *, quick: bool = False) -> dict[str, Any]:
     worlds = Worlds(folder, quick=quick)
     rows: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
-    for seed in range(1 if quick else SEEDS):
+    for seed in SEEDS[:1] if quick else SEEDS:
         parts = worlds.draw(default_rng(seed))
         rows += world_rows(parts, seed)
         kept += onetargets.rows(parts, seed)

@@ -18,12 +18,13 @@ from halflife.bench.oneworld import DAYS, TRAIN, Part
 LEVELS = {"freshness": 0.95, "recall": 0.9, "content": 0.95, "summary": 0.5}
 KEPT = 0.95
 INTERVALS = np.unique(np.round(np.geomspace(1.0, 120.0, 80), 1))
-QUANTILE, LATEST = 0.9, 40  # of how far past beliefs were off
+QUANTILE, LATEST = 0.75, 40  # of how far past beliefs were off
 FEWEST, MOST = 0.25, 3.0  # times that beliefs are usually off
 LENT = 0.002  # loss that is lent to the ratio of a day
-LOTS, PROBES = 12, 0.05  # lots that a source is cut into, and share looked at daily
-SPARE = 0.7  # of the loss that a target allows, what is used up knowingly
-FAILING = 0.08  # chance that a summary has failed at which it is renewed
+LOTS, PROBES = 12, 0.08  # lots that a source is cut into, and share looked at daily
+START = 0.8  # of the loss that a target allows, what is used up knowingly at first
+STEP, MISSES = 0.6, 0.02  # how fast it becomes bolder, and days that may miss
+FAILING = 0.06  # chance that a summary has failed at which it is renewed
 LEAST = 1e-4
 
 
@@ -76,13 +77,22 @@ class Keeper:
 
     def __init__(self, copy: Copy, level: float) -> None:
         self.copy = copy
-        single = copy.part.measure == "summary"
-        self.allowed = FAILING if single else SPARE * (1.0 - level)
+        self.level = level
+        self.mixed = np.random.default_rng(0).permutation(len(copy.part))
+        self.spare = START
+
+    @property
+    def allowed(self) -> float:
+        """The loss that is knowingly used up."""
+        if self.copy.part.measure == "summary":
+            return FAILING
+        return self.spare * (1.0 - self.level)
 
     def renew(self, day: int) -> float:
         """Look at as many units as it takes to believe in the level until tomorrow."""
         copy, spent = self.copy, 0.0
         before = len(copy.ratios)
+        age, lost = float(day - copy.made.min()), float(copy.losses(day).sum())
         n = len(copy.part)
         probes = max(round(PROBES * n), 1) if n > 1 else 0
         lot = max(n // LOTS, 1)
@@ -91,14 +101,36 @@ class Keeper:
             over = float(losses.sum()) - self.allowed
             there = np.flatnonzero(copy.made < day)
             if there.size == 0 or (over <= 0 and probes <= 0):
+                self._learn(copy.ratios[before:], lost, age)
                 return spent
-            density = copy.gains(day)[there] / copy.part.cost[there]
-            order = there[np.argsort(-density, kind="stable")]
-            enough = int(np.searchsorted(np.cumsum(losses[order]), over)) + 1
-            some = order[: min(max(enough, probes), lot) if over > 0 else probes]
+            if probes > 0:
+                mixed = np.lexsort((self.mixed[there], copy.made[there]))
+                some = there[mixed[:probes]]
+            else:
+                density = copy.gains(day)[there] / copy.part.cost[there]
+                order = there[np.argsort(-density, kind="stable")]
+                enough = int(np.searchsorted(np.cumsum(losses[order]), over)) + 1
+                some = order[: min(enough, lot)]
             copy.sync(some, day)
             spent += float(copy.part.cost[some].sum())
             probes -= some.size
+
+    def _learn(self, looks: list[tuple[float, float]], lost: float, age: float) -> None:
+        """Be bolder after looks that found the target kept, and warier after others.
+
+        Gibbs and Candes, "Adaptive conformal inference under distribution shift",
+        NeurIPS 2021. A miss of a whole that is looked at once in several days lasts
+        for a few of them only.
+        """
+        if not looks:
+            return
+        shown, believed = np.sum([(LENT, LENT), *looks], axis=0)
+        whole = len(self.copy.part) == 1
+        found = shown - LENT if whole else lost * shown / believed
+        missed = found > 1.0 - self.level
+        may = min(MISSES * age, 0.3) if whole else MISSES
+        self.spare *= float(np.exp(STEP * (may - missed)))
+        self.spare = min(max(self.spare, 0.3), 1.5)
 
     def _factor(self, before: int) -> float:
         """Return by how much more than believed may be lost now."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from halflife.allocation import allocate, index
-from halflife.arrays import Ints
+from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
 from halflife.live import costs, selecting, wiring
 from halflife.lives import Collection
@@ -104,6 +104,12 @@ class Appraiser:
             name: np.array(mine, dtype=np.intp) for name, mine in rows.items()
         }
 
+    @cached_property
+    def _gain(self) -> Floats:
+        """What a look at each page buys now, in days of freshness."""
+        view, _ = self._outlook
+        return index(view.survival, view.exposure, "freshness")
+
     def _pages(self, source: SourceConfig, confidence: float) -> Known:
         view, of = self._outlook
         rows = of[source.name]
@@ -126,7 +132,7 @@ class Appraiser:
     def _page_offers(self, source: SourceConfig) -> Offers:
         view, of = self._outlook
         rows = of[source.name]
-        gain = index(view.survival, np.minimum(view.exposure, inf), "freshness")[rows]
+        gain = self._gain[rows]
         share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
         buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
         buys = np.where(view.ready[rows], buys, 0.0)
