@@ -173,12 +173,12 @@ class Drill:
     def ordered(self, rng: Generator) -> list[Level]:
         """Return the levels of a walk in order; words last, and more than once.
 
-        If the order is random, attributes that no known record lacks come first.
+        If the order is random, attributes that fewer known records lack come first.
         """
         named = {level.attribute.name: level for level in self.levels}
         if self._order is None:
             found = [self.levels[i] for i in rng.permutation(len(self.levels))]
-            found.sort(key=lambda level: level.gaps)
+            found.sort(key=lambda level: round(level.gaps, 2))
         else:
             found = [named[name] for name in self._order if name in named]
         parts = [level for level in found if level.parts]

@@ -28,7 +28,7 @@ class Level:
         chance: Of each condition.
         rest: Chance to add none, and go on with the records that meet none of them:
             those without a value, or with one that is not known.
-        gaps: Whether some known record meets none of them.
+        gaps: Share of the known records that meet none of them.
         place: The position of each condition; found once for all chances.
 
     """
@@ -37,7 +37,7 @@ class Level:
     terms: tuple[Term, ...]
     chance: Floats
     rest: float
-    gaps: bool = False
+    gaps: float = 0.0
     place: dict[Term, int] = field(default_factory=dict, repr=False, compare=False)
     _held: dict[Scalar, frozenset[Term]] = field(
         default_factory=dict, repr=False, compare=False
@@ -109,7 +109,7 @@ def _level(
     rest = (lacking + 1) / (len(rows) + len(terms) + 1)
     share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
     chance = (1.0 - rest) * share / share.sum()
-    return Level(attribute, terms, chance, rest, gaps=lacking > 0)
+    return Level(attribute, terms, chance, rest, gaps=lacking / max(len(rows), 1))
 
 
 def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:

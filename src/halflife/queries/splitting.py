@@ -49,6 +49,11 @@ class Part:
     failed: int = 0
 
     @property
+    def lacks(self) -> int:
+        """Records that are counted and were not found."""
+        return 0 if self.total is None else max(self.total - len(self.keys), 0)
+
+    @property
     def full(self) -> bool:
         """Whether as many records were found as are counted."""
         return self.total is not None and len(self.keys) >= self.total
@@ -65,6 +70,8 @@ class Crawl:
         unproven: Queries that were divided by an attribute which some records may lack.
         requests: Requests that it took.
         left: What is still to be asked when it was cut short; see ``crawl``.
+        stuck: What cannot be divided except by words, or at all.
+        words: Whether words are asked for already.
         why: What cut it short, if anything did.
 
     """
@@ -75,6 +82,8 @@ class Crawl:
     unproven: tuple[Query, ...]
     requests: int
     left: tuple[Part, ...] = ()
+    stuck: tuple[Part, ...] = ()
+    words: bool = False
     why: str = ""
 
     @property
@@ -116,10 +125,12 @@ def crawl(
     return Crawl(
         work.records,
         complete,
-        tuple(work.unresolved),
+        tuple(part.query for part in work.unresolved),
         tuple(work.unproven),
         ledger.requests - before,
         tuple(work.stack),
+        tuple(work.unresolved),
+        work.words,
         why,
     )
 
@@ -140,7 +151,8 @@ class _Work:
         self._kind = {a.name: a.kind for a in ledger.interface.attributes}
         self.records = dict(resume.records) if resume else {}
         self.stack = list(resume.left) if resume else [Part(Query())]
-        self.unresolved = list(resume.unresolved) if resume else []
+        self.unresolved = list(resume.stuck) if resume else []
+        self.words = resume is not None and resume.words
         self.unproven = list(resume.unproven) if resume else []
         self._learned = 0
         self._without: Counter[str] = Counter()
@@ -163,7 +175,7 @@ class _Work:
                 a.kind == "keyword",
                 gaps.get(a.name, False),
                 rank[a.kind],
-                len(a.values),
+                len(self._values[a.name]),
             ),
         )
 
@@ -176,7 +188,19 @@ class _Work:
                 self._values[attribute.name].update(dict.fromkeys(terms))
 
     def finish(self) -> None:
-        """Take part after part until none is left."""
+        """Take part after part until none is left; words come when nothing else is."""
+        self._empty()
+        if self.unresolved and not self.words:
+            self.words = True
+            self.stack = [Part(part.query) for part in reversed(self.unresolved)]
+            self.unresolved = []
+            self._empty()
+        everything = self.reader.known(Query())
+        total = None if everything is None else everything.total
+        if total is not None and len(self.records) >= total:
+            self.unresolved, self.unproven = [], []
+
+    def _empty(self) -> None:
         while self.stack:
             part = self.stack[-1]  # it stays there if asking is cut short
             if part.tried:
@@ -236,6 +260,10 @@ class _Work:
             self._close(part)
         elif self._proven(part):
             self._close(part)
+        elif 0 < part.lacks <= sum(p.lacks for p in self.unresolved[part.failed :]):
+            # What it lacks is in its parts; but these overlap if there are several sets.
+            self.unproven += [part.query] * (len(part.tried) > 1)
+            self._close(part)
         elif self._grown(part):
             self._push(part, self._grown(part))
         elif part.total is None and not self._lacking(part):
@@ -277,14 +305,15 @@ class _Work:
     def _divide(self, part: Part, read: Read) -> None:
         """Divide a part by the first attribute that can, or give it up."""
         for attribute in self._attributes():
-            if attribute.name in part.tried:
+            late = attribute.kind == "keyword" and not self.words
+            if late or attribute.name in part.tried:
                 continue
             terms = self._terms(attribute, part, read)
             if terms:
                 part.tried = (*part.tried, attribute.name)
                 self._push(part, terms)
                 return
-        self.unresolved.append(part.query)
+        self.unresolved.append(part)
         self._close(part)
 
     def _push(self, part: Part, terms: list[Term]) -> None:
