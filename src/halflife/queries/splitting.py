@@ -261,7 +261,7 @@ class _Work:
         elif self._proven(part):
             self._close(part)
         elif 0 < part.lacks <= sum(p.lacks for p in self.unresolved[part.failed :]):
-            # What it lacks is in its parts; but these overlap if there are several sets.
+            # What it lacks is in its parts; several sets of these overlap.
             self.unproven += [part.query] * (len(part.tried) > 1)
             self._close(part)
         elif self._grown(part):
