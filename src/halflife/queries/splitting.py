@@ -342,7 +342,7 @@ class _Work:
         """Return words, those of most records that were found for a part first."""
         rows = (self.records[key].get(attribute.name) for key in part.keys)
         count = Counter(term for value in rows for term in attribute.terms(value))
-        known = [term for term, _ in count.most_common()]
+        known = sorted(count, key=lambda term: (-count[term], term))
         words = known or self._values[attribute.name]
         return [term for term in words if term not in part.query.terms]
 
