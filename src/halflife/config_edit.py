@@ -36,6 +36,15 @@ concurrency = 16
 timeout = 30            # seconds for one request, all in all
 max_bytes = 8388608     # larger answers are refused
 
+# [keep]
+# observations_days = 90  # `halflife gc` removes single looks that are older
+
+# Who is told when something is wrong; try it with `halflife alerts --test`.
+#
+# [[alert]]
+# url = {env = "WEBHOOK"} # an address that holds a token is a secret
+# every = "1d"            # how often what is still wrong is told again
+
 # What to keep. `halflife add URL` writes such tables for you.
 #
 # [[source]]

@@ -107,7 +107,7 @@ def _message(message: "Message") -> dict[str, object]:
         "news": message.news,
         "text": words(message)[0],
         "tries": message.tries,
-        "ended": None if message.ended is None else show.date(message.ended),
+        "ended": "" if message.ended is None else show.date(message.ended),
         "trouble": message.trouble,
     }
 

@@ -191,7 +191,7 @@ async def _try(
     except UsageError:  # its words would show the address
         return Tried(message, "its address cannot be used")
     except (SourceError, ConfigError) as error:
-        return Tried(message, str(error))
+        return Tried(message, str(error).replace("the source's allow", "its allow"))
     except TimeoutError:
         return Tried(message, f"no answer within {DEADLINE:.0f} s")
 
