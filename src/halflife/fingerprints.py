@@ -93,7 +93,10 @@ class Fingerprints:
         if isinstance(other, Fingerprints):
             self.long |= other.long
             return other.data
-        return self.pack(np.asarray(other).tolist())
+        if isinstance(other, np.ndarray) and other.dtype == KIND:
+            return other
+        # numpy's own texts would lose zeros at their ends.
+        return self.pack(other if isinstance(other, list) else [*np.asarray(other)])
 
     def _one(self, text: str) -> bytes:
         if not text:
