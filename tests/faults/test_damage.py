@@ -17,7 +17,7 @@ ONCE = {
     "alarm", "content", "host", "item", "item_group", "life", "linked", "memo",
     "message", "observation", "run", "snapshot", "source", "sqlite_sequence", "staged",
     "version",
-    "rolled",  # where a later look has overruled it
+    "rolled", "rolled_until",  # where a later look has overruled it
 }  # fmt: skip
 
 
