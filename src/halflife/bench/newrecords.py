@@ -58,10 +58,10 @@ EVERYBODY = (
 )
 RIVALS = ("paper", "default")
 SHARES = (0.05, 0.1, 0.2, 0.3)
-MOST = 4000  # requests in a game
+MOST = 2000  # requests in a game
 WIDEST = 1000.0  # requests on the picture
 SETTINGS: Mapping[str, tuple[tuple[str, ...], Game]] = {
-    "as it is": (EVERYBODY, Game(most=MOST, seeds=(0, 1))),
+    "as it is": (EVERYBODY, Game(most=MOST)),
     "nothing goes": (("paper", "default"), Game(most=MOST, insert_only=True)),
     **{
         f"sample of {share:.0%}": (("paper",), Game(most=MOST, share=share))
