@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format experiments experiments-objects experiments-pages experiments-text lock clean
+.PHONY: help setup demo test check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -69,6 +69,17 @@ experiments-pages: setup  ## every policy on the page histories in DATA=DIR, wit
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
 	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
 	$(BIN)/python -m halflife.bench.texts "$(DATA)" out
+
+experiments-queries: setup  ## every way to ask query-only sources, on the object histories in DATA=DIR
+	@test -d "$(DATA)" || { echo "give a folder of object histories: make $@ DATA=DIR"; exit 2; }
+	@mkdir -p out
+	$(BIN)/python -m halflife.bench.querygraph "$(DATA)" > out/querygraph.json
+	$(BIN)/python -m halflife.bench.formsize "$(DATA)" > out/formsize.json
+	$(BIN)/python -m halflife.bench.newrecords "$(DATA)" out > out/newrecords.json
+	$(BIN)/python -m halflife.bench.probes "$(DATA)" > out/probes.json
+	$(BIN)/python -m halflife.bench.citations out > out/citations.json
+	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
+	$(BIN)/python -m halflife.bench.probeforms 40 > out/probeforms.json
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)

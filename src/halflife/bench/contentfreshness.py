@@ -19,7 +19,7 @@ from numpy.random import Generator, default_rng
 from halflife.arrays import Floats, Ints
 from halflife.bench.knownworld import Differences, Served, topical
 from halflife.errors import UsageError
-from halflife.metrics.intervals import mean_interval
+from halflife.metrics.intervals import Interval, mean_interval
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
@@ -236,7 +236,7 @@ def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) ->
         "policy": name,
         "coverage": float(np.mean([run.coverage for run in runs])),
         "tuples_per_request": sum(run.refreshed for run in runs) / max(requests, 1),
-        "staleness": mean_interval(means)._asdict(),
+        "staleness": _not_below_nothing(mean_interval(means)),
         "requests": requests / len(runs),
         "curve": [
             [float(day), float(value)]
@@ -252,6 +252,11 @@ def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) ->
         if some.any():
             row["over_" + PAPER] = mean_interval(means[some] / rival[some])._asdict()
     return row
+
+
+def _not_below_nothing(found: Interval) -> Row:
+    """Return an interval of something that cannot be negative."""
+    return {**found._asdict(), "low": max(found.low, 0.0)}
 
 
 def _blocks(curve: Floats) -> Floats:

@@ -100,20 +100,22 @@ def task(
     return Task(before, now, came, relation.came(end), since)
 
 
+POLICIES: Mapping[str, Callable[[Task], Policy]] = {
+    "default": lambda work: Expected(since=work.since),
+    "undated": lambda _: Expected(),
+    "paper": lambda _: ByRecord(),
+    "uniform": lambda _: ByRecord(sharp=0.0),
+    "sharpened": lambda _: ByRecord(sharp=SHARP),
+    "exhaustive": lambda _: Exhaustive(),
+    "gamma-poisson": lambda _: GammaPoisson(),
+    "newest": lambda _: Newest(),
+    "oracle": lambda work: Oracle(work.now),
+}
+
+
 def policy(name: str, work: Task) -> Policy:
     """Return a policy for new records by its name; raise ``KeyError`` if none is."""
-    made: Mapping[str, Callable[[], Policy]] = {
-        "default": lambda: Expected(since=work.since),
-        "undated": Expected,
-        "paper": ByRecord,
-        "uniform": lambda: ByRecord(sharp=0.0),
-        "sharpened": lambda: ByRecord(sharp=SHARP),
-        "exhaustive": Exhaustive,
-        "gamma-poisson": GammaPoisson,
-        "newest": Newest,
-        "oracle": lambda: Oracle(work.now),
-    }
-    return made[name]()
+    return POLICIES[name](work)
 
 
 def replay(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from halflife.bench.league import Rules
+    from halflife.cli.queries import Asked
     from halflife.lives import Collection
 
 SHOWN = (
@@ -47,6 +48,41 @@ TextPath = Annotated[
         help="Text databases, week by week: rules for renewing their summaries.",
     ),
 ]
+NewPath = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="A history of objects behind a form: find what came from --from to --to.",
+    ),
+]
+KnownPath = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="A history of objects behind keyword search: keep known ones fresh.",
+    ),
+]
+Columns = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B:KIND,...",
+        help="What the form asks for (of --query-new); KIND is select, keyword, range.",
+    ),
+]
+Keywords = Annotated[
+    str,
+    typer.Option(metavar="A,B,...", help="What can be searched (of --query-known)."),
+]
+Begin = Annotated[
+    str | None,
+    typer.Option("--from", metavar="DATE", help="The day of the copy (of --query-*)."),
+]
+End = Annotated[
+    str | None, typer.Option("--to", metavar="DATE", help="The last day (--query-*).")
+]
+PageSize = Annotated[
+    int, typer.Option(min=1, max=1000, help="Records on a page (of --query-*).")
+]
 Everies = Annotated[
     str,
     typer.Option(
@@ -74,6 +110,13 @@ def replay(  # noqa: PLR0913  (each is an option)
     *,
     pages: PagesPath = None,
     text: TextPath = None,
+    query_new: NewPath = None,
+    query_known: KnownPath = None,
+    attributes: Columns = "",
+    keywords: Keywords = "",
+    begin: Begin = None,
+    end: End = None,
+    page_size: PageSize = 20,
     every: Everies = "10,20,40",
     policies: Policies = RIVALS,
     budgets: Budgets = "0.1,0.2",
@@ -85,14 +128,31 @@ def replay(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
     from halflife.bench import league
-    from halflife.cli import sets
+    from halflife.cli import queries, sets
     from halflife.cli.words import listed, positive
     from halflife.errors import UsageError
 
-    if sum(given is not None for given in (history, pages, text)) != 1:
-        raise UsageError("name one history: HISTORY, --pages DIR or --text DIR")
+    given = (history, pages, text, query_new, query_known)
+    if sum(one is not None for one in given) != 1:
+        raise UsageError(
+            "name one history: HISTORY, or --pages, --text, --query-new or "
+            "--query-known with a folder"
+        )
     if text is not None:
         _replay_texts(text, policies, every, json=json)
+        return
+    folder = query_new or query_known
+    if folder is not None:
+        asked = queries.Asked(
+            folder,
+            listed(attributes if query_new else keywords),
+            [] if policies == RIVALS else listed(policies),
+            begin,
+            end,
+            page_size,
+            seeds,
+        )
+        _replay_queries(asked, budgets, new=query_new is not None, json=json)
         return
     path = pages or history
     assert path is not None
@@ -106,6 +166,18 @@ def replay(  # noqa: PLR0913  (each is an option)
     if pages:
         rules, days = replace(rules, ticks=ticks or league.TICKS), days or league.DAYS
     _replay_pages(path, names, rules, days=days, quarter=not pages, json=json)
+
+
+def _replay_queries(asked: "Asked", budgets: str, *, new: bool, json: bool) -> None:
+    """Score ways to ask a source that only answers queries."""
+    from halflife.cli import queries
+    from halflife.cli.words import listed, positive
+
+    if new:
+        queries.replay_new(asked, json=json)
+        return
+    shares = [positive("--budgets", word) for word in listed(budgets)]
+    queries.replay_known(asked, shares, json=json)
 
 
 def _replay_pages(

@@ -1,0 +1,151 @@
+"""Replays of sources that only answer queries."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from halflife.cli import show, words
+from halflife.errors import UsageError
+
+if TYPE_CHECKING:
+    from halflife.forms import Attribute
+    from halflife.sources.relations import Relation
+
+NEW = ("paper", "uniform", "default", "exhaustive", "oracle")
+MONTH = 30.0  # days between the copy and now, unless somebody says otherwise
+DAYS = 60.0  # days of known tuples that are replayed, unless somebody says otherwise
+_SHOWN_NEW = ("policy", "seed", "icr", "pnr", "ccr", "requests", "stop")
+_SHOWN_KNOWN = (
+    "policy", "budget", "coverage", "tuples_per_request", "content_freshness",
+    "requests",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be replayed.
+
+    Attributes:
+        folder: The history of objects.
+        columns: The columns that the form asks for.
+        policies: Their names; empty for the usual ones.
+        begin: The day of the copy, or the first one, as written.
+        end: The last day, as written.
+        page_size: Records on a page.
+        seeds: Repetitions.
+
+    """
+
+    folder: Path
+    columns: Sequence[str]
+    policies: Sequence[str] = ()
+    begin: str | None = None
+    end: str | None = None
+    page_size: int = 20
+    seeds: int = 1
+
+    def relation(self) -> "Relation":
+        """Return the history."""
+        from halflife.sources.relations import load_relation
+
+        if not self.columns:
+            raise UsageError("say which columns can be asked for, separated by commas")
+        return load_relation(self.folder)
+
+    def window(self, relation: "Relation", length: float) -> tuple[float, float]:
+        """Return the first and the last day; raise ``UsageError`` if they are odd."""
+        end = float(relation.looks[-1])
+        end = words.moment("--to", self.end) if self.end else end
+        begin = words.moment("--from", self.begin) if self.begin else end - length
+        begin = begin if self.begin else max(begin, float(relation.looks[0]))
+        if not begin < end:
+            raise UsageError(
+                f"--from: {show.date(begin)} must be before {show.date(end)}"
+            )
+        return begin, end
+
+
+def replay_new(asked: Asked, *, json: bool) -> None:
+    """Score ways to find the records that came between two days."""
+    from halflife.bench import newrecords_play as play
+
+    relation = asked.relation()
+    begin, end = asked.window(relation, MONTH)
+    attributes = _attributes(relation, asked.columns, begin)
+    policies = asked.policies or NEW
+    unknown = [name for name in policies if name not in play.POLICIES]
+    if unknown:
+        there = ", ".join(play.POLICIES)
+        raise UsageError(f"--policies: no policy is named {unknown[0]!r}; {there} are")
+    game = play.Game(page_size=asked.page_size, seeds=range(asked.seeds))
+    rows = play.replay(relation, begin, end, attributes, policies, game)
+    head = {
+        "history": str(asked.folder),
+        "from": show.date(relation.look(begin)),
+        "to": show.date(relation.look(end)),
+        "attributes": {one.name: one.kind for one in attributes},
+    }
+    _tell(head, rows, _SHOWN_NEW, json=json)
+
+
+def _attributes(
+    relation: "Relation", names: Sequence[str], at: float
+) -> "list[Attribute]":
+    from halflife.bench.newrecords_play import infer
+    from halflife.sources.relations import column
+
+    parts = [name.partition(":") for name in names]
+    meant = [column(relation, name) + colon + kind for name, colon, kind in parts]
+    return infer(relation.at(at).values(), meant)
+
+
+def replay_known(asked: Asked, shares: Sequence[float], *, json: bool) -> None:
+    """Score ways to keep known tuples fresh through keyword search."""
+    from halflife.bench import contentfreshness as known
+
+    relation = asked.relation()
+    begin, end = asked.window(relation, DAYS)
+    there = relation.rows(begin).size
+    rows = []
+    for share in shares:
+        found = known.replay(
+            relation,
+            asked.columns,
+            budget=share * there,
+            policies=asked.policies or known.POLICIES,
+            page_size=asked.page_size,
+            begin=begin,
+            end=end,
+            seeds=range(asked.seeds),
+        )
+        rows += [{**_renamed(row), "budget": share} for row in found]
+    head = {
+        "history": str(asked.folder),
+        "from": show.date(relation.look(begin)),
+        "to": show.date(relation.look(end)),
+        "tuples": int(there),
+        "keywords": list(asked.columns),
+    }
+    _tell(head, rows, _SHOWN_KNOWN, json=json)
+
+
+def _renamed(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row in which content staleness has the name that its paper gives it."""
+    return {
+        "content_freshness" if name == "staleness" else name: value
+        for name, value in row.items()
+    }
+
+
+def _tell(
+    head: Mapping[str, object],
+    rows: Sequence[Mapping[str, object]],
+    shown: Sequence[str],
+    *,
+    json: bool,
+) -> None:
+    if json:
+        show.emit({**head, "results": rows})
+    else:
+        show.table([show.flat({n: row[n] for n in shown if n in row}) for row in rows])
