@@ -17,12 +17,13 @@ import numpy as np
 from halflife.allocation import allocate, index
 from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
-from halflife.live import costs, selecting, wiring
+from halflife.live import costs, form_worths, selecting, upkeeping, wiring
 from halflife.lives import Collection
 from halflife.market.curves import Decay, decaying
 from halflife.market.limits import Limits
 from halflife.models.quality import beta_bounds
 from halflife.models.setquality import forecast
+from halflife.policies.champion import PATIENCE
 from halflife.stores import Store, summaries
 from halflife.view import View
 from halflife.worth import Offers, Worth, joined
@@ -74,9 +75,7 @@ class Appraiser:
             return self._listing(source, confidence)
         if source.kind == "search":
             return self._search(source)
-        worth = worth_of_form(self.store, source)
-        why = "" if worth else "what a form buys is not known yet"
-        return Known(source, costs.noted(self.store, source), worth, why)
+        return self._form(source, confidence)
 
     def offers(self, sources: Sequence[SourceConfig]) -> Offers:
         """Return what could be done now, in weighted quality-days."""
@@ -88,6 +87,8 @@ class Appraiser:
                 found.append(self._listing_offer(source))
             elif source.kind == "search":
                 found.append(self._search_offer(source))
+            elif source.kind == "form":
+                found.append(self._form_offers(source))
         return joined(found)
 
     @cached_property
@@ -106,9 +107,13 @@ class Appraiser:
 
     @cached_property
     def _gain(self) -> Floats:
-        """What a look at each page buys now, in days of freshness."""
+        """What a look at each page buys now, in days of freshness.
+
+        With a little patience, as the champion has it: no page is left for ever.
+        """
         view, _ = self._outlook
-        return index(view.survival, view.exposure, "freshness")
+        late = index(view.survival, view.exposure, "harmonic")
+        return index(view.survival, view.exposure, "freshness") + PATIENCE * late
 
     def _pages(self, source: SourceConfig, confidence: float) -> Known:
         view, of = self._outlook
@@ -147,18 +152,9 @@ class Appraiser:
             why = "it was never looked at" if seen == 0 else "it was looked at once"
             return Known(source, whole, None, why)
         decay = recall_decay(collection, confidence)
-        every = np.geomspace(1.0 / OFTEN, FARTHEST, POINTS)
-        curve = decaying(decay, every, confidence)
-        requests = np.concatenate([[0.0], whole / every[::-1]])
-        ends = float(decay.mean[-1]), float(decay.low[-1]), 1.0
-        mean, low, high = (
-            np.maximum.accumulate(np.concatenate([[end], column[::-1]]))
-            if end < 1.0
-            else np.concatenate([[end], column[::-1]])
-            for end, column in zip(ends, curve, strict=True)
+        return Known(
+            source, whole, _renewed(source, "recall", decay, whole, confidence)
         )
-        worth = Worth(source.name, "recall", source.weight, requests, mean, low, high)
-        return Known(source, whole, worth)
 
     def _listing_offer(self, source: SourceConfig) -> Offers:
         collection = self._collection(source)
@@ -167,6 +163,24 @@ class Appraiser:
             return _one(source, cost, NEVER_SEEN)
         age = max(self.now - float(collection.looks[-1]), 0.0)
         return _one(source, cost, recall_decay(collection, 0.95).index(age))
+
+    def _form(self, source: SourceConfig, confidence: float) -> Known:
+        copy = form_worths.held(self.store, source)
+        if copy is None:
+            return Known(source, 1.0, None, "nothing of it was read yet")
+        whole = form_worths.whole(copy, source)
+        decay = form_worths.decay(copy, upkeeping.wish(source), confidence)
+        measure = form_worths.measure_of(source)
+        return Known(source, whole, _renewed(source, measure, decay, whole, confidence))
+
+    def _form_offers(self, source: SourceConfig) -> Offers:
+        copy = form_worths.held(self.store, source)
+        if copy is None:
+            return _one(source, 1.0, NEVER_SEEN)
+        steps = form_worths.steps(self.store, source, self.now)
+        cost, gain = form_worths.gains(copy, steps)
+        none = np.zeros(cost.size, dtype=np.intp)
+        return Offers((source.name,), none, cost, source.weight * gain)
 
     def _collection(self, source: SourceConfig) -> Collection | None:
         if source.name not in self.store.collections():
@@ -201,10 +215,21 @@ class Appraiser:
         return _one(source, float(kept.requests), float(gain[0]))
 
 
-def worth_of_form(store: Store, source: SourceConfig) -> Worth | None:
-    """Return what requests buy at a form; None as long as nobody can tell."""
-    del store, source
-    return None
+def _renewed(
+    source: SourceConfig, measure: str, decay: Decay, whole: float, confidence: float
+) -> Worth:
+    """Return what it buys to renew a copy every so often, ``whole`` requests each."""
+    every = np.geomspace(1.0 / OFTEN, FARTHEST, POINTS)
+    curve = decaying(decay, every, confidence)
+    requests = np.concatenate([[0.0], whole / every[::-1]])
+    ends = float(decay.mean[-1]), float(decay.low[-1]), 1.0
+    mean, low, high = (
+        np.maximum.accumulate(np.concatenate([[end], column[::-1]]))
+        if end < 1.0
+        else np.concatenate([[end], column[::-1]])
+        for end, column in zip(ends, curve, strict=True)
+    )
+    return Worth(source.name, measure, source.weight, requests, mean, low, high)
 
 
 def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:

@@ -1,0 +1,79 @@
+"""What requests buy at a database behind a form."""
+
+import numpy as np
+import pytest
+
+from form_worlds import cars
+from halflife.live import form_worths
+from halflife.queries.known.content import measure
+from halflife.queries.upkeep import Asked, Held, Wish
+from halflife.register import Listing
+from halflife.tracking import Tracker
+
+
+def watched(days: int = 20, born: int = 5, changed: int = 0) -> Held:
+    """Return a copy of 100 cars, looked at daily; some come, some change each day."""
+    everything = cars(100 + born * days)
+    tracker = Tracker()
+    for day in range(days + 1):
+        shown = {
+            key: dict(everything[key]) for key in list(everything)[: 100 + born * day]
+        }
+        for i in range(changed):
+            shown[f"car{i}"]["price"] = float(day)
+        tracker.take(Listing(float(day), shown))
+    return Held.of(tracker.register())
+
+
+def test_what_came_tells_what_comes():
+    rate, days = form_worths.arrival(watched())
+    assert days == 20.0
+    assert rate == pytest.approx(100.5 / 20.0)
+
+
+def test_a_copy_that_nothing_came_to_is_not_said_to_last_for_ever():
+    rate, _ = form_worths.arrival(watched(born=0))
+    assert 0 < rate == pytest.approx(0.5 / 20.0)
+
+
+def test_recall_falls_as_records_come():
+    copy = watched()
+    falls = form_worths.decay(copy, Wish("new"), 0.95)
+    n, rate = len(copy.records), 100.5 / 20.0
+    assert falls.mean == pytest.approx(n / (n + rate * falls.ahead))
+    assert (falls.low <= falls.mean).all()
+    assert (np.diff(falls.mean) < 0).all()
+
+
+def test_content_falls_as_records_change():
+    still = form_worths.decay(watched(born=0), Wish("known"), 0.95)
+    moving = form_worths.decay(watched(born=0, changed=50), Wish("known"), 0.95)
+    assert (moving.mean < still.mean).all()
+    week = np.searchsorted(moving.ahead, 7.0)
+    assert moving.mean[week] == pytest.approx(0.5, abs=0.1)
+    assert (moving.low >= 0).all()
+
+
+def test_both_fall_faster_than_either():
+    copy = watched(changed=30)
+    both, new, known = (
+        form_worths.decay(copy, Wish(purpose), 0.9).mean
+        for purpose in ("both", "new", "known")
+    )
+    assert (both <= np.minimum(new, known) + 1e-12).all()
+
+
+def test_a_record_put_right_for_a_day_is_its_share_of_the_copy():
+    copy = watched(born=0)
+    steps = [Asked("a", 4, 2.5, ""), Asked("b", 1, 0.5, "")]
+    requests, gain = form_worths.gains(copy, steps)
+    assert requests.tolist() == [4.0, 1.0]
+    assert gain.tolist() == [0.1, 0.005]
+
+
+def test_however_much_a_record_differs_it_is_true_or_not():
+    copy = watched(changed=50)
+    by_price = form_worths.decay(copy, Wish("known", measure("price")), 0.95)
+    by_change = form_worths.decay(copy, Wish("known"), 0.95)
+    assert by_price.mean == pytest.approx(by_change.mean)
+    assert ((by_price.mean >= 0) & (by_price.mean <= 1)).all()
