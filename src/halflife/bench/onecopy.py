@@ -4,12 +4,18 @@ from copy import deepcopy
 
 import numpy as np
 
+from halflife.allocation import index
 from halflife.arrays import Floats, Ints
+from halflife.belief.neighbours import Neighbours
 from halflife.bench.oneworld import TRAIN, Part
+from halflife.evidence import Evidence
+from halflife.item import Item
 from halflife.models.drift import WeibullSurvival
 from halflife.models.poisson import Exponential
 from halflife.models.rates.gamma import GammaPoisson
-from halflife.view import Survival
+from halflife.observation import Looks, Seen
+from halflife.policies.champion import PATIENCE
+from halflife.view import Survival, View
 
 LENT = 20.0  # days at the mean pace of the source that each unit is lent
 LATEST = 60  # pairs of summaries that count
@@ -37,6 +43,34 @@ class Changes:
     def curve(self, size: Floats) -> tuple[Floats, Survival]:
         """Return the share of each unit in what there is to lose, and its survival."""
         return size / max(float(size.sum()), _FEW), self.model.survival()
+
+
+class Pages:
+    """Belief in pages that change together: the one that the program itself goes by."""
+
+    def __init__(self, part: Part) -> None:
+        self.evidence = Evidence.of(Item(key, group=part.name) for key in part.keys)
+        self.belief = Neighbours()
+        self.views: dict[int, tuple[int, View]] = {}
+
+    def learn(self, rows: Ints, day: int, part: Part) -> None:
+        """Learn from looks; a version is named by the first day that shows it."""
+        version = part.kept[rows, : day + 1, day].argmax(axis=1)
+        looks = Looks(
+            tuple(part.keys[i] for i in rows.tolist()),
+            np.full(rows.size, float(day)),
+            np.full(rows.size, int(Seen.PRESENT), dtype=np.int8),
+            tuple(map(str, version.tolist())),
+        )
+        self.evidence.take(self.evidence.weigh(looks))
+
+    def view(self, day: int) -> View:
+        """Return what is believed on a day, with what was seen so far."""
+        made, view = self.views.get(day, (-1, None))
+        if view is None or made != self.evidence.batches:
+            view = self.belief(self.evidence, float(day), float(day))
+            self.views = {day: (self.evidence.batches, view)}
+        return view
 
 
 class Flow:
@@ -112,14 +146,19 @@ class Copy:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.made = np.zeros(len(part), dtype=np.intp)
-        self.belief: Flow | Changes | Drifting
+        self.belief: Flow | Changes | Drifting | Pages
+        self.today = 0
         if part.far.size:
             self.belief = Drifting()
+        elif part.keys:
+            self.belief = Pages(part)
         else:
             self.belief = Flow(part) if part.flows else Changes(part)
         self.versions = [0]
         self.ratios: list[tuple[float, float]] = []
         everyone = np.arange(len(part))
+        if isinstance(self.belief, Pages):
+            self.belief.learn(everyone, 0, part)
         for day in [*range(part.every, TRAIN, part.every), TRAIN]:
             self.sync(everyone, day)
 
@@ -136,12 +175,24 @@ class Copy:
 
     def losses(self, day: int) -> Floats:
         """Return the quality that each unit is believed to lack on a day."""
+        if isinstance(self.belief, Pages):
+            view = self.belief.view(self.today)
+            later = view.exposure + (day - self.today)
+            return (1.0 - view.survival.alive(later)) / len(self.part)
         share, survival = self.belief.curve(self._size())
         age = (day - self.made).astype(np.float64)
         return share * (1.0 - survival.alive(age))
 
     def gains(self, day: int) -> Floats:
-        """Return what a look at each unit buys: share times U(age), quality-days."""
+        """Return what a look at each unit buys: share times U(age), quality-days.
+
+        Of pages that change too fast none is left alone for ever (``champion``).
+        """
+        if isinstance(self.belief, Pages):
+            view = self.belief.view(day)
+            bought = index(view.survival, view.exposure, "freshness")
+            late = index(view.survival, view.exposure, "harmonic")
+            return (bought + PATIENCE * late) / len(self.part)
         share, survival = self.belief.curve(self._size())
         age = (day - self.made).astype(np.float64)
         gain: Floats = share * (survival.lasting(age) - age * survival.alive(age))
@@ -149,6 +200,7 @@ class Copy:
 
     def sync(self, rows: Ints, day: int) -> None:
         """Look at units on a day, and learn from what they show."""
+        self.today = day
         rows = rows[self.made[rows] < day]
         if rows.size == 0:
             return
@@ -161,6 +213,9 @@ class Copy:
         if isinstance(self.belief, Flow):
             self.belief.learn(rows, gap, old, kept, now - kept)
             lacked = float((now - kept).sum())
+        elif isinstance(self.belief, Pages):
+            self.belief.learn(rows, day, self.part)
+            lacked = float((old - kept).sum())
         elif isinstance(self.belief, Drifting):
             before = np.array(self.versions)
             self.belief.learn(day - before, self.part.far[before, day])

@@ -48,6 +48,7 @@ class Part:
         every: Days between the looks from which all rules learn at first.
         far: How far a summary is from a later one, in units of the divergence from
             which it has changed (day made x day); empty if this is no summary.
+        keys: The names of pages; empty if these are none.
 
     """
 
@@ -59,6 +60,7 @@ class Part:
     flows: bool
     every: int
     far: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    keys: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.cost.size
@@ -121,10 +123,13 @@ def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
         version = np.cumsum(count, axis=1)
         kept = (version[:, :, None] == version[:, None, :]).astype(np.uint16)
         cost = np.ones(rows.size)
-        title = f"pages of {name}"
+        title, weight = f"pages of {name}", 1 / SITES
         found.append(
-            Part(title, "freshness", 1 / SITES, cost, kept, flows=False, every=6)
-        )
+            Part(
+                title, "freshness", weight, cost, kept, flows=False, every=6,
+                keys=tuple(f"https://{key}" for key in mine.keys),
+            )
+        )  # fmt: skip
     return found
 
 
