@@ -23,6 +23,7 @@ from halflife.queries.measuring import REQUESTS, measure
 from halflife.sources.form_addresses import Addresses, Place
 from halflife.sources.form_answers import FormReader
 from halflife.sources.forms import Desk, FormEngine, FormSettings
+from halflife.sources.gate import Gate
 from halflife.sources.records import Reader
 from halflife.stores import Run, Store
 
@@ -187,13 +188,18 @@ class Former:
         config: The settings.
         store: Where spending is written down.
         clock: The time in days.
+        gate: The way out, if it is shared with others.
 
     """
 
     def __init__(
-        self, config: Config, store: Store, clock: Clock = wiring.clock
+        self,
+        config: Config,
+        store: Store,
+        clock: Clock = wiring.clock,
+        gate: Gate | None = None,
     ) -> None:
-        self.config, self.store, self.clock = config, store, clock
+        self.config, self.store, self.clock, self._gate = config, store, clock, gate
         self.spent = 0  # requests paid for by what was asked last
         self._desk: Desk | None = None
 
@@ -228,7 +234,9 @@ class Former:
         try:
             async with (
                 lease_kept(self.store, run, self.clock),
-                network.gate(self.config, self.store, self.clock) as gate,
+                network.way_out(
+                    self.config, self.store, self.clock, self._gate
+                ) as gate,
             ):
                 loop = asyncio.get_running_loop()
                 desk = Desk(FormEngine(gate, how, purse), loop, told=told)

@@ -17,6 +17,7 @@ from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
 from halflife.policies.shortlist import Shortlist
+from halflife.sources.gate import Gate
 from halflife.stores import Run, Store
 
 MANY = 100_000  # items from which on plans are made among few of them
@@ -181,13 +182,14 @@ async def keeping(
     store: Store,
     chosen: Sequence[SourceConfig],
     clock: Clock = wiring.clock,
+    shared: Gate | None = None,
 ) -> AsyncIterator[Keeper]:
     """Hold the lease on sources, and all it takes to keep them, during the block."""
     strategy = parts.strategy(config.policy.name, config.policy.objective)
     run = store.begin(wiring.names(chosen), clock(), lease=LEASE)
     belief = wiring.belief(config, store)
     try:
-        async with network.gate(config, store, clock) as gate:
+        async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
             pages = network.pages(gate, config, chosen, owner, follow=True)
             source = crawling.crawl(pages, store, chosen, owner)

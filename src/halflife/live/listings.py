@@ -13,6 +13,7 @@ from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.register import Listing, Register
+from halflife.sources.gate import Gate
 from halflife.sources.listing import ListingSettings, look
 from halflife.sources.records import Reader
 from halflife.stores import Run, Store
@@ -125,6 +126,7 @@ async def sync(
     *,
     most: int | None = None,
     clock: Clock = wiring.clock,
+    gate: Gate | None = None,
 ) -> Looked:
     """Look at a set source once, as far as the budget goes.
 
@@ -142,9 +144,9 @@ async def sync(
         try:
             async with (
                 lease_kept(store, run, clock),
-                network.gate(config, store, clock) as gate,
+                network.way_out(config, store, clock, gate) as way,
             ):
-                listing, trouble = await look(gate, how, purse)
+                listing, trouble = await look(way, how, purse)
         finally:
             purse.close()
         if listing is None:

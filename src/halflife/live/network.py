@@ -1,6 +1,7 @@
 """From settings to the network."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
@@ -26,6 +27,17 @@ def gate(config: Config, store: Store, clock: Clock) -> Gate:
         largest=fetch.max_bytes,
     )
     return Gate(settings, hosts=store, clock=clock)
+
+
+def way_out(
+    config: Config, store: Store, clock: Clock, shared: Gate | None
+) -> AbstractAsyncContextManager[Gate]:
+    """Return a gate to be entered: the one that is shared, or one of its own.
+
+    Whatever runs side by side has to share one, or a host is asked twice as often
+    as it should be.
+    """
+    return gate(config, store, clock) if shared is None else nullcontext(shared)
 
 
 def access(source: SourceConfig) -> Access:

@@ -59,6 +59,11 @@ class Wallet:
         self.store.save_memo(SPENT_UNTIL, repr(until))
         return income
 
+    def use(self, requests: float, now: float) -> None:
+        """Write down that so much of the income is used; less than 0 gives back."""
+        until = self._until(now) + requests / self.budget.pace
+        self.store.save_memo(SPENT_UNTIL, repr(until))
+
     def offer(self, now: float, evidence: Evidence, *, everything: bool = False) -> int:
         """Return the requests that a sync may spend now.
 

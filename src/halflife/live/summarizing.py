@@ -26,6 +26,7 @@ from halflife.probing.sample import Ending, Sample
 from halflife.probing.size import Size, estimate_size
 from halflife.probing.telling import Told
 from halflife.searching import Answer
+from halflife.sources.gate import Gate
 from halflife.sources.search import Engine, Line, SearchSettings
 from halflife.sources.search_answers import AnswerReader
 from halflife.stores import Run, Store, summaries
@@ -192,13 +193,20 @@ class Summarizer:
         store: Where summaries are kept, and what is spent.
         wish: How it is to be done.
         clock: The time in days.
+        gate: The way out, if it is shared with others.
 
     """
 
     def __init__(
-        self, config: Config, store: Store, wish: Wish, clock: Clock = wiring.clock
+        self,
+        config: Config,
+        store: Store,
+        wish: Wish,
+        clock: Clock = wiring.clock,
+        gate: Gate | None = None,
     ) -> None:
         self.config, self.store, self.wish, self.clock = config, store, wish, clock
+        self._gate = gate
         self._words = dictionary(store, wish.dictionary)
         self._probes = probes(wish.probes)
         self._line: Line | None = None
@@ -230,7 +238,9 @@ class Summarizer:
         try:
             async with (
                 lease_kept(self.store, run, self.clock),
-                network.gate(self.config, self.store, self.clock) as gate,
+                network.way_out(
+                    self.config, self.store, self.clock, self._gate
+                ) as gate,
             ):
                 engine = Engine(gate, how, purse)
                 loop = asyncio.get_running_loop()

@@ -119,9 +119,14 @@ def belief(config: Config, store: Store) -> Belief:
     return made
 
 
-def outlook(config: Config, store: Store, sources: Sequence[SourceConfig]) -> Outlook:
+def outlook(
+    config: Config,
+    store: Store,
+    sources: Sequence[SourceConfig],
+    now: float | None = None,
+) -> Outlook:
     """Return what is believed of the sources now; nothing is written."""
-    now = clock()
+    now = clock() if now is None else now
     evidence = store.evidence(names(sources))
     # What was written into the settings since the last sync is not in the store yet.
     evidence.add(items(sources, known=Known(evidence)))

@@ -91,11 +91,36 @@ class Appraiser:
                 found.append(self._form_offers(source))
         return joined(found)
 
+    def ages(self, sources: Sequence[SourceConfig]) -> Floats:
+        """Return the days since each thing offered was last done; ``inf`` if never."""
+        found = [np.zeros(0)]
+        for source in sources:
+            if source.has_pages:
+                view, of = self._outlook
+                found.append(view.age[of[source.name]])
+            elif source.kind in {"listing", "search"}:
+                found.append(np.array([self._age(source)]))
+        return np.concatenate(found)
+
+    def _age(self, source: SourceConfig) -> float:
+        if source.kind == "search":
+            kept = summaries.current(self.store, source.name)
+            return inf if kept is None else max(self.now - kept.at, 0.0)
+        collection = self._collection(source)
+        if collection is None or collection.looks.size == 0:
+            return inf
+        return max(self.now - float(collection.looks[-1]), 0.0)
+
+    @property
+    def pages(self) -> tuple[View, dict[str, Ints]]:
+        """What is believed of all pages, and the rows of each source."""
+        return self._outlook
+
     @cached_property
     def _outlook(self) -> tuple[View, dict[str, Ints]]:
         """What is believed of all pages, and the rows of each source."""
         sources = [source for source in self.config.source if source.has_pages]
-        seen = wiring.outlook(self.config, self.store, sources)
+        seen = wiring.outlook(self.config, self.store, sources, self.now)
         owner = {item.key: item.source for item in self.store.items()}
         unseen = {item.key: item.source for item in wiring.items(sources)}
         rows: dict[str, list[int]] = {source.name: [] for source in sources}

@@ -24,6 +24,7 @@ _IDLE = 4.0  # seconds; below the 5 after which many servers hang up
 _LINE = 1 << 14  # bytes of a header line
 _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
+NO_NETWORK = "there seems to be no network"  # how every such complaint ends
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
@@ -286,6 +287,6 @@ def _trouble(url: URL, error: Exception) -> SourceError:
         text = "its address is not public; name its network in the source's allow"
         return Refused(f"{url.raw_host}: {text}")
     if getattr(cause, "errno", None) in _OURS:
-        return Offline(f"{url.raw_host}: there seems to be no network")
+        return Offline(f"{url.raw_host}: {NO_NETWORK}")
     kind, text = next((k, t) for base, k, t in _TROUBLES if isinstance(error, base))
     return kind(f"{url.raw_host}: {text}")
