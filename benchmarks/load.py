@@ -7,7 +7,9 @@ middle of a turn and started again, against a site on the loopback; and the real
 program keeps fewer pages for seven days of a clock that runs fast. Prints JSON.
 
     .venv/bin/python benchmarks/load.py --items 1000000 --json
-    .venv/bin/python benchmarks/load.py --items 20000 --soak-items 500 --json
+    .venv/bin/python benchmarks/load.py --items 1000000 --folder /var/tmp/million --json
+
+With ``--folder`` the state file is kept there, and used again if there is one.
 
 ``*_cpu_s`` are seconds of the processor; all others are of the clock, and the load of
 the machine is told beside them.
@@ -18,7 +20,6 @@ import asyncio
 import hashlib
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -73,8 +74,8 @@ class Site(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self) -> None:
-        super().__init__(("0.0.0.0", 0), _Answer)  # noqa: S104  (127.0.0.1 to .250)
+    def __init__(self, port: int) -> None:
+        super().__init__(("0.0.0.0", port), _Answer)  # noqa: S104  (127.0.0.1 to .250)
         self.asked: list[float] = []
         self.counts: Counter[str] = Counter()
 
@@ -113,9 +114,10 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served() -> Iterator[Site]:
-    """Run the site in a thread."""
-    with Site() as site:
+def served(folder: Path) -> Iterator[Site]:
+    """Run the site in a thread, on the port that the state in the folder knows."""
+    known = folder / "port"
+    with Site(int(known.read_text()) if known.exists() else 0) as site:
         threading.Thread(target=site.serve_forever, daemon=True).start()
         yield site
         site.shutdown()
@@ -314,21 +316,25 @@ def measure(
 ) -> dict[str, object]:
     """Return all figures."""
     found: dict[str, object] = {"items": items, "load": os.getloadavg()[0]}
-    with served() as site:
+    with served(folder) as site:
         path = folder / "halflife.db"
-        (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, site.port)))
-        build(path, items, site.port)
+        if not (folder / "port").exists():
+            prepare(folder, items, site.port)
         found |= sizes(path, items)
         found |= part("decide", path)
         found |= restart(folder, site, 3)
-        small = folder / "soak"
-        small.mkdir()
-        (small / "halflife.toml").write_text(CONFIG.format(first=key(0, site.port)))
-        build(small / "halflife.db", soak_items, site.port)
-        found["soak"] = part("soak", small, soak_items, days)
-    shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folder) as small:
+            prepare(Path(small), soak_items, site.port)
+            found["soak"] = part("soak", small, soak_items, days)
     found["met"] = {name: found[name] <= most for name, most in TARGETS.items()}
     return found
+
+
+def prepare(folder: Path, items: int, port: int) -> None:
+    """Make settings and state; the port is written down when all is there."""
+    (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, port)))
+    build(folder / "halflife.db", items, port)
+    (folder / "port").write_text(str(port))
 
 
 def main() -> None:
@@ -337,7 +343,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--soak-items", type=int, default=2_000)
     parser.add_argument("--days", type=float, default=7.0)
-    parser.add_argument("--folder", type=Path, help="where the state file is made")
+    parser.add_argument("--folder", type=Path, help="keep the state here, or use it")
     parser.add_argument("--json", action="store_true", help="on one line")
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -349,8 +355,10 @@ def main() -> None:
             where, items, days = words
             print(json.dumps(soak(Path(where), int(items), float(days))))
         return
-    folder = Path(tempfile.mkdtemp(dir=chosen.folder))
-    figures = measure(folder, chosen.items, chosen.soak_items, chosen.days)
+    with tempfile.TemporaryDirectory() as made:
+        folder = chosen.folder or Path(made)
+        folder.mkdir(exist_ok=True)
+        figures = measure(folder, chosen.items, chosen.soak_items, chosen.days)
     print(json.dumps(figures, indent=None if chosen.json else 2))
 
 

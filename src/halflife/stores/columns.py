@@ -27,6 +27,7 @@ Array: TypeAlias = NDArray[Any]
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
 
 FEWEST = 20_000  # items below which rows are quick enough
+FEW_TO_A_FOLDER = 4  # pages; where there are fewer, folders are found anew
 _NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
 _PLAIN = ("number", "weight", "cost", "group", *FOLDED)
 _GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
@@ -159,7 +160,8 @@ def _load(
         hinted = {n: _column(db, filed, f"hinted_{n}") for n in _HINTED_KINDS}
         columns["tried_at"] = _crossed(columns["tried_at"], columns["last_at"])
         keys = Keys.of_bytes(text.result(), _joined(db, filed, "key_length"))
-    keys.folders = Folders(_folders(db, filed), _joined(db, filed, "folder"))
+    places = _joined(db, filed, "folder")
+    keys.folders = Folders(_folders(db, filed), places) if places.size else None
     found = Evidence(keys)
     found.restore_groups(json.loads(filed.groups))
     found.digest.pack(json.loads(filed.texts))
@@ -312,16 +314,27 @@ def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     if len(keys) == filed.items:
         return
     text, lengths = keys.encoded(filed.items)
+    _put(db, filed, "key_length", lengths.astype(np.int32), part=filed.items)
+    _put_text(db, filed, "key", text)
+    if _joined(db, filed, "folder").size == filed.items:
+        _save_folders(db, filed, keys)
+
+
+def _save_folders(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
+    """Write down where new keys lie, unless there are few keys to a folder."""
     names = _folders(db, filed)
     code = {name: i for i, name in enumerate(names)}
     place = folder_codes(keys, filed.items, code)
-    more = _text(list(code)[len(names) :]).encode()
-    _put(db, filed, "key_length", lengths.astype(np.int32), part=filed.items)
-    _put(db, filed, "folder", place, part=filed.items)
-    for name, data in (("key", text), ("folder_name", more)):
-        packed = zlib.compress(data, 1)
-        row = (filed.id, name, filed.items, "", len(data), "text", packed)
-        db.execute(_PUT, row)
+    if FEW_TO_A_FOLDER * len(code) <= len(keys):
+        more = list(code)[len(names) :]
+        _put(db, filed, "folder", place, part=filed.items)
+        _put_text(db, filed, "folder_name", _text(more).encode())
+
+
+def _put_text(db: sqlite3.Connection, filed: Filed, name: str, text: bytes) -> None:
+    packed = zlib.compress(text, 1)
+    row = (filed.id, name, filed.items, "", len(text), "text", packed)
+    db.execute(_PUT, row)
 
 
 def _put(
