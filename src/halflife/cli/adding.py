@@ -173,11 +173,12 @@ def _add_form(
     """Add a database behind a form; tell what its search page asks for."""
     from halflife.cli import show
     from halflife.errors import UsageError
-    from halflife.live import form_adding
+    from halflife.live import describing, form_adding
 
     if not write:
         raise UsageError("what a form asks for cannot be told without fetching it")
-    row = form_adding.row(form_adding.add(path, form_adding.Wanted(url, name, allow)))
+    wanted = describing.Wanted(url, name, allow, kind="form")
+    row = form_adding.row(form_adding.add(path, wanted))
     if json:
         show.emit({"config": str(path), "results": [row]})
     else:

@@ -57,31 +57,22 @@ async def _probe(
 ) -> "tuple[list[Probed], Stop]":
     """Probe one form after the other, as far as the budget goes."""
     from halflife.cli import show
-    from halflife.errors import BudgetSpent
+    from halflife.cli.in_turn import in_turn
     from halflife.live import wiring
     from halflife.live.forming import Former
-    from halflife.live.signals import Stop, until_stopped
+    from halflife.live.signals import Stop
 
     stop = Stop()
-    done: list[Probed] = []
     with wiring.writing(config) as store, stop.heard():
         former = Former(config, store)
-        for source in chosen:
-            if stop.asked.is_set():
-                break
+
+        async def probed(source: "SourceConfig") -> "Probed":
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 
                 def told(found: "Found") -> None:
                     advance(found.requests, "")
 
-                work = former.probe(source, requests=requests, told=told)
-                try:
-                    found = await until_stopped(work, stop, former.ease)
-                except BudgetSpent as error:
-                    if not done:
-                        raise
-                    show.note(f"halflife: {source.name} was not reached: {error}")
-                    break
-            done += [found] if found is not None else []
-    return done, stop
+                return await former.probe(source, requests=requests, told=told)
+
+        return await in_turn(chosen, stop, probed, former.ease), stop

@@ -1,6 +1,6 @@
 """Verbs that fetch: sync, run."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -8,7 +8,7 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json, Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from halflife.config import Config, SourceConfig
     from halflife.live.forming import Former
@@ -106,28 +106,29 @@ async def _look(
     config: "Config", sets: "Sequence[SourceConfig]", most: int | None
 ) -> "tuple[list[Looked | Turned], Stop]":
     """Look at set sources, one after the other, as far as the budget goes."""
-    from halflife.errors import BudgetSpent
+    from halflife.cli.in_turn import in_turn
     from halflife.live import wiring
     from halflife.live.forming import Former
-    from halflife.live.signals import Stop, until_stopped
+    from halflife.live.signals import Stop
 
     stop = Stop()
-    looked: list[Looked | Turned] = []
+    spent = 0
     with wiring.writing(config) as store, stop.heard():
         former = Former(config, store)
-        for source in sets:
-            left = None if most is None else most - sum(x.requests for x in looked)
-            if stop.asked.is_set() or left == 0:
-                break
-            work = _at(former, source, left)
-            try:
-                found = await until_stopped(work, stop, former.ease)
-            except BudgetSpent:
-                if not looked:
-                    raise
-                break
-            looked += [found] if found is not None else []
-    return looked, stop
+
+        async def looked(source: "SourceConfig", left: int | None) -> "Looked | Turned":
+            nonlocal spent
+            found = await _at(former, source, left)
+            spent += found.requests
+            return found
+
+        def work(
+            source: "SourceConfig",
+        ) -> "Coroutine[Any, Any, Looked | Turned] | None":
+            left = None if most is None else most - spent
+            return None if left == 0 else looked(source, left)
+
+        return await in_turn(sets, stop, work, former.ease), stop
 
 
 async def _at(

@@ -2,7 +2,7 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -10,7 +10,7 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Coroutine, Mapping, Sequence
 
     from halflife.cli.show import Row
     from halflife.config import Config, SourceConfig
@@ -90,35 +90,33 @@ async def _summarize(
 ) -> "tuple[list[Summarized], Stop]":
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
-    from halflife.errors import BudgetSpent
+    from halflife.cli.in_turn import in_turn
     from halflife.live import wiring
-    from halflife.live.signals import Stop, until_stopped
+    from halflife.live.signals import Stop
     from halflife.live.summarizing import Summarizer
 
     stop = Stop()
     done: list[Summarized] = []
     with wiring.writing(config) as store, stop.heard():
         summarizer = Summarizer(config, store, wish)
-        for source in chosen:
-            left = None if most is None else most - sum(one.requests for one in done)
-            if stop.asked.is_set() or left == 0:
-                break
+
+        async def summarized(source: "SourceConfig", left: int | None) -> "Summarized":
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
                 def told(answer: "Answer") -> None:
                     advance(answer.requests, "")
 
-                work = summarizer.summarize(source, most=left, told=told)
-                try:
-                    found = await until_stopped(work, stop, summarizer.ease)
-                except BudgetSpent as error:
-                    if not done:
-                        raise
-                    show.note(f"halflife: {source.name} was not reached: {error}")
-                    break
-            done += [found] if found is not None else []
-    return done, stop
+                done.append(await summarizer.summarize(source, most=left, told=told))
+                return done[-1]
+
+        def work(
+            source: "SourceConfig",
+        ) -> "Coroutine[Any, Any, Summarized] | None":
+            left = None if most is None else most - sum(one.requests for one in done)
+            return None if left == 0 else summarized(source, left)
+
+        return await in_turn(chosen, stop, work, summarizer.ease), stop
 
 
 @app.command()

@@ -35,19 +35,21 @@ _FEEDS = frozenset({"application/atom+xml", "application/rss+xml"})
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A database that somebody wants to search.
+    """A database that somebody wants to ask.
 
     Attributes:
-        url: An address with ``{query}`` in it, an OpenSearch description, or a page
-            that names one.
+        url: An address with ``{query}`` in it, an OpenSearch description, a page that
+            names one, or a page with a form.
         name: What to call it; its host if None.
         allow: Networks that it may lie in although they are not public.
+        kind: What kind of source it will be.
 
     """
 
     url: str
     name: str | None = None
     allow: tuple[str, ...] = ()
+    kind: str = "search"
 
     @property
     def home(self) -> str:
@@ -55,8 +57,8 @@ class Wanted:
         return self.name or urlsplit(self.url).netloc or self.url
 
     def source(self, found: dict[str, object]) -> SourceConfig:
-        """Return the settings to add; ``found`` says how it is searched."""
-        given = {"name": self.home, "kind": "search", "allow": self.allow, **found}
+        """Return the settings to add; ``found`` says how it is asked."""
+        given = {"name": self.home, "kind": self.kind, "allow": self.allow, **found}
         try:
             kept = {key: value for key, value in given.items() if value != ()}
             return SourceConfig.model_validate(kept)

@@ -1,17 +1,14 @@
 """Adding databases behind forms: what a search page asks for, as settings."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-
-from pydantic import ValidationError
 
 from halflife.budget import Purse
-from halflife.config import Config, SourceConfig, problem
+from halflife.config import Config, SourceConfig
 from halflife.config_edit import add_sources, with_sources
-from halflife.errors import SourceError, Unreachable, UsageError
+from halflife.errors import SourceError, Unreachable
 from halflife.live import network, wiring
+from halflife.live.describing import Wanted
 from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.loop import LEASE
 from halflife.sources.addresses import parse_url, shown
@@ -21,36 +18,6 @@ from halflife.sources.text import is_html, to_text
 from halflife.stores import Store
 
 MISSING = "records, key, total, {page} in form_url"  # what no search page tells
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A form that somebody wants to ask.
-
-    Attributes:
-        url: The page with the form.
-        name: What to call it; its host if None.
-        allow: Networks that it may lie in although they are not public.
-
-    """
-
-    url: str
-    name: str | None = None
-    allow: tuple[str, ...] = ()
-
-    @property
-    def home(self) -> str:
-        """The name of the source."""
-        return self.name or urlsplit(self.url).netloc or self.url
-
-    def source(self, found: dict[str, object]) -> SourceConfig:
-        """Return the settings to add; ``found`` says what the form asks for."""
-        given = {"name": self.home, "kind": "form", **found}
-        given |= {"allow": self.allow} if self.allow else {}
-        try:
-            return SourceConfig.model_validate(given)
-        except ValidationError as error:
-            raise UsageError(problem(error)) from None
 
 
 def add(path: Path, wanted: Wanted) -> SourceConfig:
