@@ -1,0 +1,236 @@
+"""Whether forecasts came true as often as they said, and what to make of it if not."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Bools, Floats, Ints
+from halflife.forecast import Forecast
+from halflife.metrics.intervals import Interval
+from halflife.models.auditing import share_bounds
+from halflife.models.conformal import FREEDOM, mixed_quantiles
+
+BINS = 10
+FARTHEST = 8.0  # standard deviations that a score can be off
+LENT = 20.0  # scores lent to a trust factor by a belief that is right
+RECENT = 60  # scores that a trust factor goes by
+_MOST_LOOKS = 10_000
+
+
+class Reliability(NamedTuple):
+    """Forecast chances in bins, beside what came true; a row a bin that is not empty.
+
+    Attributes:
+        size: Forecasts in the bin.
+        forecast: Their mean.
+        found: The share that came true.
+        low: Lower bound of that share at 95 %.
+        high: Upper bound.
+
+    """
+
+    size: Floats
+    forecast: Floats
+    found: Floats
+    low: Floats
+    high: Floats
+
+
+class Brier(NamedTuple):
+    """The Brier score and its parts: score = reliability - resolution + uncertainty.
+
+    Attributes:
+        score: Mean of (p - y)^2.
+        reliability: How far forecasts were from what came true; 0 is perfect.
+        resolution: How far what came true differs between forecasts; more is better.
+        uncertainty: What the same share for everything would score.
+        within: What is lost as forecasts within a bin differ; part of ``score`` too.
+
+    """
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+
+
+def reliability(chance: Floats, came: Bools, *, bins: int = BINS) -> Reliability:
+    """Return how often what was forecast with about the same chance came true."""
+    code = _bins(chance, bins)
+    count = np.bincount(code, minlength=bins).astype(np.float64)
+    some = count > 0
+    count = count[some]
+    forecast = np.bincount(code, chance, minlength=bins)[some] / count
+    hits = np.bincount(code, came, minlength=bins)[some]
+    bounds = [share_bounds(h, n, 0.95) for h, n in zip(hits, count, strict=True)]
+    low, high = np.array(bounds).reshape(-1, 2).T
+    return Reliability(count, forecast, hits / count, low, high)
+
+
+def brier(chance: Floats, came: Bools, *, bins: int = BINS) -> Brier:
+    """Return the Brier score and its parts, exactly.
+
+    With bins k of n_k forecasts, mean forecast f_k and share o_k that came true, and
+    o of all n: reliability = sum(n_k (f_k - o_k)^2) / n, resolution =
+    sum(n_k (o_k - o)^2) / n, uncertainty = o (1 - o); Murphy, "A new vector partition
+    of the probability score", J. Applied Meteorology 1973. Forecasts within a bin
+    that differ add sum((p - f_k)^2 - 2 (p - f_k)(y - o_k)) / n (Stephenson, Coelho and
+    Jolliffe, Weather and Forecasting 2008).
+
+    >>> [round(x, 2) for x in brier(np.array([0.8, 0.8]), np.array([True, False]))]
+    [0.34, 0.09, 0.0, 0.25, 0.0]
+    """
+    if chance.size == 0:
+        return Brier(0.0, 0.0, 0.0, 0.0, 0.0)
+    code = _bins(chance, bins)
+    count = np.maximum(np.bincount(code, minlength=bins), 1)
+    mean = (np.bincount(code, chance, minlength=bins) / count)[code]
+    found = (np.bincount(code, came, minlength=bins) / count)[code]
+    base = float(came.mean())
+    off, rest = chance - mean, came - found
+    return Brier(
+        score=float(np.mean((chance - came) ** 2)),
+        reliability=float(np.mean((mean - found) ** 2)),
+        resolution=float(np.mean((found - base) ** 2)),
+        uncertainty=base * (1.0 - base),
+        within=float(np.mean(off**2 - 2.0 * off * rest)),
+    )
+
+
+def _bins(chance: Floats, bins: int) -> Ints:
+    return np.clip((chance * bins).astype(np.intp), 0, bins - 1)
+
+
+class Outcome(NamedTuple):
+    """What came true of a forecast of quality.
+
+    Attributes:
+        found: The quality found.
+        looks: How many parts were looked at to find it; ``inf`` if all were.
+
+    """
+
+    found: float
+    looks: float
+
+
+def effective(weight: Floats, held: float) -> float:
+    """Return how many equal parts of many would tell as much as those drawn.
+
+    (sum(w))^2 / sum(w^2) (Kish, "Survey sampling", 1965), over 1 - n / held as there
+    are only so many: all of them tell everything.
+
+    >>> effective(np.ones(5), 10.0), effective(np.ones(5), 5.0)
+    (10.0, inf)
+    """
+    if weight.size >= held:
+        return float("inf")
+    kish = float(weight.sum() ** 2 / np.sum(weight**2)) if weight.any() else 0.0
+    return kish / (1.0 - weight.size / held)
+
+
+def standing(bounds: Interval, outcome: Outcome, u: float, confidence: float) -> float:
+    """Return how far off a forecast was, in standard deviations: its normal score.
+
+    If all was seen the score is z (x - mean) / (mean - low) below the mean, and the
+    same with the upper bound above it, z the normal quantile of the confidence: it
+    lies within -z..z just when the truth lay within the bounds. If n parts were looked
+    at, the number of right ones has the Beta-binomial distribution with the mean of
+    the forecast and the variance that its bounds tell, and the score is the normal
+    quantile of P(K < k) + u P(K = k); with ``u`` drawn evenly from 0..1 it is a
+    standard normal one if the forecast is right (the randomised PIT: Czado, Gneiting
+    and Held, Biometrics 2009). No score is farther off than ``FARTHEST``.
+    """
+    mean, low, high = bounds
+    z = float(special.ndtri(0.5 + confidence / 2.0))
+    if outcome.looks > _MOST_LOOKS:
+        side = mean - low if outcome.found < mean else high - mean
+        off = outcome.found - mean
+        if abs(off) < 1e-12:
+            return 0.0
+        score = z * off / side if side > 0 else np.copysign(FARTHEST, off)
+        return float(np.clip(score, -FARTHEST, FARTHEST))
+    n = round(outcome.looks)
+    pmf = right_ones(mean, ((high - low) / (2.0 * z)) ** 2, n)
+    k = min(max(round(outcome.found * n), 0), n)
+    below = float(pmf[:k].sum() + u * pmf[k])
+    above = float(pmf[k + 1 :].sum() + (1.0 - u) * pmf[k])
+    tail = max(min(below, above), 1e-300)
+    score = float(special.ndtri(tail))
+    return max(score, -FARTHEST) if below <= above else min(-score, FARTHEST)
+
+
+def right_ones(mean: float, variance: float, n: int) -> Floats:
+    """Return the chances of 0..n right parts of n drawn, given the forecast.
+
+    >>> right_ones(0.5, 1 / 12, 2).round(6)  # an even prior
+    array([0.333333, 0.333333, 0.333333])
+    """
+    m = float(np.clip(mean, 1e-9, 1.0 - 1e-9))
+    k = np.arange(n + 1.0)
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    most = m * (1.0 - m)
+    if variance <= 1e-9 * most:
+        logs = ways + k * np.log(m) + (n - k) * np.log1p(-m)
+    else:
+        both = max(most / variance - 1.0, 1e-6)
+        a, b = m * both, (1.0 - m) * both
+        logs = ways + special.betaln(a + k, b + n - k) - special.betaln(a, b)
+    chances: Floats = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    return chances
+
+
+def coverage(scores: Floats, *, confidence: float = 0.95) -> Interval:
+    """Return the share of forecasts within their bounds, with its 95 % interval."""
+    if scores.size == 0:
+        return Interval(confidence, 0.0, 1.0)
+    z = float(special.ndtri(0.5 + confidence / 2.0))
+    hits = float(np.count_nonzero(np.abs(scores) <= z + 1e-9))
+    low, high = share_bounds(hits, float(scores.size), 0.95)
+    return Interval(hits / scores.size, low, high)
+
+
+def trust(scores: Floats, *, confidence: float = 0.95) -> float:
+    """Return by how much bounds are to be widened, given recent scores; at least 1.
+
+    f = q / z, z the normal quantile of the confidence, q that of the sizes of the
+    last ``RECENT`` scores and of ``LENT`` lent by the normal distribution, as in
+    ``conformal``. A miss more widens it, never beyond ``FARTHEST`` / z; misses that
+    have passed out of the window no longer count.
+
+    >>> trust(np.zeros(0)), round(trust(np.full(40, 4.0)), 2)
+    (1.0, 2.0)
+    """
+    tail = (1.0 - confidence) / 2.0
+    size = np.clip(np.abs(scores[-RECENT:]), 0.0, FARTHEST)
+    both = np.concatenate([size, -size])
+    # On the scale on which the lent scores of ``mixed_quantiles`` are normal ones.
+    past = special.stdtrit(FREEDOM, special.ndtr(both))
+    _, stated = mixed_quantiles(np.zeros(0), 2.0 * LENT, tail)
+    _, needed = mixed_quantiles(past, 2.0 * LENT, tail)
+    z, q = (_normal(x) for x in (stated, needed))
+    return max(1.0, q / z)
+
+
+def _normal(score: float) -> float:
+    above = float(special.stdtr(FREEDOM, -score))
+    return float(-special.ndtri(max(above, 1e-300)))
+
+
+def widened(cast: Forecast, factor: float) -> Forecast:
+    """Return a forecast with its bounds so many times as far from the mean.
+
+    >>> one = np.array([0.8])
+    >>> wide = widened(Forecast("recall", one, one, one - 0.1, one + 0.1), 3.0)
+    >>> wide.low.round(3), wide.high
+    (array([0.5]), array([1.]))
+    """
+    if factor <= 1.0:
+        return cast
+    low = np.clip(cast.mean - factor * (cast.mean - cast.low), 0.0, 1.0)
+    high = np.clip(cast.mean + factor * (cast.high - cast.mean), 0.0, 1.0)
+    return replace(cast, low=low, high=high)
