@@ -91,16 +91,15 @@ class Appraiser:
                 found.append(self._form_offers(source))
         return joined(found)
 
-    def ages(self, sources: Sequence[SourceConfig]) -> Floats:
-        """Return the days since each thing offered was last done; ``inf`` if never."""
-        found = [np.zeros(0)]
-        for source in sources:
-            if source.has_pages:
-                view, of = self._outlook
-                found.append(view.age[of[source.name]])
-            elif source.kind in {"listing", "search"}:
-                found.append(np.array([self._age(source)]))
-        return np.concatenate(found)
+    def age(self, source: SourceConfig) -> Floats:
+        """Return the days since the last look, page by page where there are pages.
+
+        ``inf`` where nobody has looked yet.
+        """
+        if source.has_pages:
+            view, of = self._outlook
+            return view.age[of[source.name]]
+        return np.array([self._age(source)])
 
     def _age(self, source: SourceConfig) -> float:
         if source.kind == "search":
