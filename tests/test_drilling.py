@@ -323,3 +323,29 @@ def test_a_count_saves_reading_what_overflows() -> None:
         assert not Reader(ledger).read(oslo).whole
         spent[counts] = ledger.requests
     assert spent == {"exact": 1, "rounded": 1, "capped": 1, "none": 20}
+
+
+def test_a_range_that_still_overflows_is_cut_where_its_records_lie():
+    records = {f"k{i}": {"price": float(i % 40)} for i in range(400)}
+    price = Attribute("price", "range", cuts=(1000.0,))
+    form = behind(
+        records, attributes=(price,), page_size=20, cap=20, counts="none",
+        everything=True,
+    )  # fmt: skip
+    drill = Drill(Ledger(form), records.values())
+    rng = np.random.default_rng(0)
+    walks = [drill.walk(rng) for _ in range(400)]
+    assert all(walk.whole for walk in walks)
+    sizes = np.array([walk.size for walk in walks])
+    assert abs(sizes.mean() - 400) < 3 * sizes.std() / 20
+
+
+def test_records_alike_in_everything_cannot_be_told_apart():
+    records = {f"k{i}": {"price": 5.0} for i in range(50)}
+    price = Attribute("price", "range", cuts=(10.0,))
+    form = behind(
+        records, attributes=(price,), page_size=20, cap=20, counts="none",
+        everything=True,
+    )  # fmt: skip
+    walk = Drill(Ledger(form), records.values()).walk(np.random.default_rng(0))
+    assert not walk.whole

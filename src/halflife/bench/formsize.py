@@ -28,7 +28,7 @@ from halflife.queries.tabled import Tabled
 from halflife.register import Attributes
 from halflife.sources.relations import load_relation
 
-RUNS, WALKS = 100, 40
+RUNS, WALKS = 200, 40
 PANELS, SAMPLES, DRAWN = 40, 10, 100
 KNOWN, WEEK = 30.0, 7.0  # days before the last look
 SHOWN = (20, 100, 1000)

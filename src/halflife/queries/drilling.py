@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 from halflife.arrays import Floats, Ints
 from halflife.errors import BudgetSpent, UsageError
-from halflife.forms import Query, Term
+from halflife.forms import Query, Term, within
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Level, Local
 from halflife.queries.reading import Read, Reader
@@ -168,6 +168,13 @@ class Drill:
             if step.term is not None:
                 query &= step.term
                 read = self.reader.read(query)
+        while not read.whole and read.total is None:  # counts make up for the rest
+            halves = _halves(query, read, self.levels)
+            if halves is None:
+                break
+            steps = (*steps, step := Step(halves, *halves.draw(rng)))
+            query = _narrowed(query, step.term)
+            read = self.reader.read(query)
         return ended(read, query, steps, self.reader.ledger.requests - before)
 
     def ordered(self, rng: Generator) -> list[Level]:
@@ -242,6 +249,34 @@ class Drill:
             if any(attribute.meets(value, term) for value in held):
                 return False
         return not self.reader.ledger.first(query & term).records
+
+
+def _halves(query: Query, read: Read, levels: Iterable[Level]) -> Level | None:
+    """Return a range of a query cut at the median of what it showed, if one can be.
+
+    Both halves have the same chance, wherever the cut is: it may come from the answer.
+    """
+    ranges = {level.attribute.name: level.attribute for level in levels}
+    for term in query:
+        attribute = ranges[term.attribute]
+        if attribute.kind != "range":
+            continue
+        shown = [record.get(term.attribute) for record in read.records.values()]
+        numbers = np.unique([float(value) for value in shown if value is not None])
+        if numbers.size > 1:
+            low, high = term.bounds
+            cut = float(numbers[numbers.size // 2])
+            sides = within(term.attribute, low, cut), within(term.attribute, cut, high)
+            halved = replace(attribute, cuts=(low, cut, high))
+            return Level(halved, sides, np.full(2, 0.5), rest=0.0)
+    return None
+
+
+def _narrowed(query: Query, term: Term | None) -> Query:
+    """Return a query with a range in place of the one that it is a part of."""
+    assert term is not None  # there is no rest
+    others = (kept for kept in query if kept.attribute != term.attribute)
+    return Query.of(*others, term)
 
 
 @dataclass(frozen=True, slots=True)
