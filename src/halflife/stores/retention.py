@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halflife.stores import files, rolled
+from halflife.stores import files, forecasts, rolled
 
 if TYPE_CHECKING:
     from halflife.stores.sqlite import SqliteStore
@@ -48,7 +48,7 @@ class Keep:
     """How long things are kept, in days; ``summaries`` is a number of versions.
 
     Attributes:
-        observations: Single looks; their sum is kept for ever.
+        observations: Single looks; their sum is kept for ever. Forecasts and checks.
         ledger: Single charges; their sum by day is kept for ever.
         runs: Runs of which nothing else is kept.
         messages: Messages that were delivered or given up.
@@ -72,6 +72,7 @@ class Cleared:
     runs: int = 0
     messages: int = 0
     summaries: int = 0
+    forecasts: int = 0
 
 
 def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
@@ -86,7 +87,9 @@ def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
             messages += db.execute(_OLD_ALARMS, (now - keep.messages,)).rowcount
         with store.together() as db:
             summaries = _summaries(db, keep.summaries)
-    return Cleared(looks, charges, runs, messages, summaries)
+        with store.together() as db:
+            told = forecasts.remove(db, now - keep.observations)
+    return Cleared(looks, charges, runs, messages, summaries, told)
 
 
 def _looks(store: "SqliteStore", cutoff: float, now: float) -> int:

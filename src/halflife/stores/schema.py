@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from halflife.stores import columns, links, outbox, rolled
+from halflife.stores import columns, forecasts, links, outbox, rolled
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -212,6 +212,7 @@ STEPS: tuple[Step, ...] = (
     links.create,
     _care,
     columns.create,
+    forecasts.create,
 )  # step n makes version n + 1 out of version n
 
 

@@ -1,0 +1,258 @@
+"""Forecasts as they were made, what came of them, and parts that were drawn to check.
+
+A forecast is written down before anybody knows its outcome, and is never altered but
+for the outcome. Scores, coverage and trust are computed from these facts.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halflife.arrays import Bools, Floats, Ints
+from halflife.stores import tables
+
+if TYPE_CHECKING:
+    from halflife.stores.sqlite import SqliteStore
+
+STATEMENTS = (
+    """
+CREATE TABLE forecast (
+    id INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    measure TEXT NOT NULL,
+    made REAL NOT NULL,
+    ahead REAL NOT NULL,  -- days; it is of made + ahead
+    mean REAL NOT NULL,
+    low REAL NOT NULL,
+    high REAL NOT NULL,
+    confidence REAL NOT NULL,
+    told REAL,  -- when its outcome was seen; NULL while it waits
+    found REAL,  -- the outcome
+    looks REAL,  -- parts that it rests on; NULL if all
+    draw REAL  -- chance that parts ties, from 0 to 1
+) STRICT""",
+    "CREATE INDEX forecast_made ON forecast (source, made)",
+    "CREATE INDEX forecast_waiting ON forecast (source) WHERE told IS NULL",
+    """
+CREATE TABLE checked (  -- a part drawn at random, and whether our copy was right
+    id INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    item INTEGER NOT NULL REFERENCES item,
+    at REAL NOT NULL,  -- when it was drawn; the same for all of a turn
+    chance REAL NOT NULL,  -- of being drawn
+    weight REAL NOT NULL,
+    believed REAL NOT NULL,  -- the chance that the copy is right, before the look
+    fresh INTEGER CHECK (fresh IN (0, 1))  -- NULL if there was no answer
+) STRICT""",
+    "CREATE INDEX checked_at ON checked (source, at)",
+)
+_ISSUE = """
+INSERT INTO forecast (source, measure, made, ahead, mean, low, high, confidence)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_COLUMNS = """
+SELECT source, measure, made, ahead, mean, low, high, confidence,
+    id, told, found, looks, draw FROM forecast
+"""
+_THEN = """
+SELECT seen, digest FROM observation WHERE item = ? AND at <= ? AND seen <= 1
+ORDER BY at DESC, id DESC LIMIT 1
+"""
+_CHECKS = """
+SELECT checked.at, chance, checked.weight, believed, fresh, grp
+FROM checked JOIN item ON item.id = item
+WHERE checked.source = ? AND checked.at >= ? ORDER BY checked.at, checked.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A forecast of the quality of what is held of a source.
+
+    Attributes:
+        source: The source.
+        measure: ``freshness``, ``recall`` or ``summary``.
+        made: When it was made, in days.
+        ahead: Of how many days later it is.
+        mean: The expected value.
+        low: Its lower bound.
+        high: Its upper bound.
+        confidence: How often the truth is meant to lie within the bounds.
+        id: Its number in the store; 0 before it is kept.
+        told: When its outcome was seen; None while it waits.
+        found: The outcome.
+        looks: Parts that the outcome rests on; None if all were seen.
+        draw: A number from 0 to 1, drawn with the outcome, that parts ties.
+
+    """
+
+    source: str
+    measure: str
+    made: float
+    ahead: float
+    mean: float
+    low: float
+    high: float
+    confidence: float = 0.95
+    id: int = 0
+    told: float | None = None
+    found: float | None = None
+    looks: float | None = None
+    draw: float | None = None
+
+    @property
+    def due(self) -> float:
+        """The moment that it is of."""
+        return self.made + self.ahead
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A part of a copy that was drawn, and what a look at it found.
+
+    Attributes:
+        key: The item.
+        at: When it was drawn, in days.
+        chance: The chance with which it was.
+        weight: How much it matters.
+        believed: The chance that the copy was right, as believed before.
+        fresh: Whether it was; None if there was no answer.
+
+    """
+
+    key: str
+    at: float
+    chance: float
+    weight: float
+    believed: float
+    fresh: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What was drawn of a source and answered, as columns in the order of time.
+
+    ``group`` is the item's group, a number; ``silent`` how many did not answer.
+    """
+
+    at: Floats
+    chance: Floats
+    weight: Floats
+    believed: Floats
+    fresh: Bools
+    group: Ints
+    silent: int
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of forecasts and checks."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+
+
+def remove(db: sqlite3.Connection, before: float) -> int:
+    """Remove forecasts and checks made before a moment; return how many."""
+    old = db.execute("DELETE FROM forecast WHERE made < ?", (before,)).rowcount
+    return old + db.execute("DELETE FROM checked WHERE at < ?", (before,)).rowcount
+
+
+class Forecasts:
+    """The forecasts and checks of a store."""
+
+    def __init__(self, store: "SqliteStore") -> None:
+        self._store = store
+
+    def issue(self, forecasts: Iterable[Issued]) -> None:
+        """Write forecasts down."""
+        rows = [
+            (f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high, f.confidence)
+            for f in forecasts
+        ]
+        with self._store.together() as db:
+            db.executemany(_ISSUE, rows)
+
+    def waiting(self, source: str) -> list[Issued]:
+        """Return the forecasts whose outcome was not seen yet, oldest first."""
+        query = f"{_COLUMNS} WHERE source = ? AND told IS NULL ORDER BY made, ahead"
+        return self._read(query, (source,))
+
+    def settled(self, source: str, since: float = 0.0) -> list[Issued]:
+        """Return the forecasts whose outcome was seen, in the order of that."""
+        query = f"{_COLUMNS} WHERE source = ? AND told >= ? ORDER BY told, made, ahead"
+        return self._read(query, (source, since))
+
+    def made(self, source: str, since: float) -> list[Issued]:
+        """Return all forecasts made since then, oldest first."""
+        query = f"{_COLUMNS} WHERE source = ? AND made >= ? ORDER BY made, ahead"
+        return self._read(query, (source, since))
+
+    def settle(self, forecasts: Iterable[Issued]) -> None:
+        """Write down what came true; an outcome that is known stays as it is."""
+        rows = [(f.told, f.found, f.looks, f.draw, f.id) for f in forecasts]
+        query = (
+            "UPDATE forecast SET told = ?, found = ?, looks = ?, draw = ?"
+            " WHERE id = ? AND told IS NULL"
+        )
+        with self._store.together() as db:
+            db.executemany(query, rows)
+
+    def drop(self, forecasts: Iterable[Issued]) -> None:
+        """Remove forecasts whose outcome nobody saw."""
+        rows = [(f.id,) for f in forecasts]
+        with self._store.together() as db:
+            db.executemany("DELETE FROM forecast WHERE id = ? AND told IS NULL", rows)
+
+    def note(self, source: str, checks: Iterable[Check]) -> None:
+        """Write down what was drawn of a source, and what a look at it found."""
+        query = (
+            "INSERT INTO checked (source, item, at, chance, weight, believed, fresh)"
+            " SELECT ?, id, ?, ?, ?, ?, ? FROM item WHERE key = ?"
+        )
+        rows = [
+            (source, c.at, c.chance, c.weight, c.believed, c.fresh, c.key)
+            for c in checks
+        ]
+        with self._store.together() as db:
+            db.executemany(query, rows)
+
+    def checks(self, source: str, since: float = 0.0) -> Checks:
+        """Return what was drawn of a source since then."""
+        with self._store.looking() as db:
+            rows = db.execute(_CHECKS, (source, since)).fetchall()
+        answered = [row for row in rows if row[4] is not None]
+        at, chance, weight, believed, fresh, group = (
+            zip(*answered, strict=True) if answered else ((),) * 6
+        )
+        return Checks(
+            at=np.array(at, dtype=np.float64),
+            chance=np.array(chance, dtype=np.float64),
+            weight=np.array(weight, dtype=np.float64),
+            believed=np.array(believed, dtype=np.float64),
+            fresh=np.array(fresh, dtype=np.bool_),
+            group=np.array(group, dtype=np.intp),
+            silent=len(rows) - len(answered),
+        )
+
+    def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
+        """Return whether what was held of each item then is what was seen last.
+
+        None if nothing was held of it then.
+        """
+        with self._store.looking() as db:
+            return [_still(db, key, then) for key in keys]
+
+    def _read(self, query: str, values: tuple[object, ...]) -> list[Issued]:
+        with self._store.looking() as db:
+            rows = db.execute(query, values).fetchall()
+        return [Issued(*row) for row in rows]
+
+
+def _still(db: sqlite3.Connection, key: str, then: float) -> bool | None:
+    item = tables.item_id(db, key)
+    held = db.execute(_THEN, (item, then)).fetchone()
+    if held is None:
+        return None
+    return bool(held == db.execute(_THEN, (item, 9e999)).fetchone())
