@@ -17,7 +17,7 @@ any moment of it. A hint without columns of its own (``Looks.details`` empty) cl
 the moment at which it was made; one whose source names no moment claims nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -136,6 +136,8 @@ class Fold:
 class Evidence:
     """The fold of all looks at a set of items; row ``i`` of each column is item ``i``.
 
+    With ``columns`` it begins as it was saved: all of them, each of its own kind.
+
     Attributes:
         number: The items' numbers in the store that keeps them; -1 if it has none.
         weight: How much each item matters.
@@ -171,13 +173,17 @@ class Evidence:
     claimed: Floats
     digest: Fingerprints
 
-    def __init__(self, keys: Keys | None = None) -> None:
+    def __init__(
+        self,
+        keys: Keys | None = None,
+        columns: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
         self.groups: tuple[str, ...] = ()
         self._places = Places(keys or Keys())
         self._code: dict[str, int] = {}
         self._gaps: GapLog[Gaps] = GapLog(Gaps._make, _PLAIN)
         self._hinted: GapLog[HintedGaps] = GapLog(HintedGaps._make, _HINTED)
-        self._room: dict[str, NDArray[Any]] = {}
+        self._room: dict[str, NDArray[Any]] = dict(columns or {})
         self._long: dict[bytes, str] = {}
         self._resize(len(self))
 

@@ -40,8 +40,8 @@ def best(
     order = np.argsort(-score[open_rows], kind="stable")
     rows = open_rows[order]
     rows = rows[np.cumsum(view.cost[rows]) <= budget.requests]
-    keys = view.keys
-    return Plan(tuple(keys[i] for i in rows.tolist()), rows, gain[rows], reason)
+    keys = tuple(map(view.keys.__getitem__, rows.tolist()))
+    return Plan(keys, rows, gain[rows], reason)
 
 
 def _fits(view: View, rows: Ints, score: Floats) -> Bools:

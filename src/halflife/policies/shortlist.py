@@ -20,7 +20,9 @@ from halflife.budget import Budget
 from halflife.evidence import Evidence
 from halflife.plan import Plan
 from halflife.policies import Policy
+from halflife.policies.index import Index
 from halflife.policies.planner import law, taken
+from halflife.policies.rounds import InRounds
 from halflife.view import View
 
 BLOCK = 65_536
@@ -36,7 +38,7 @@ class Shortlist:
         belief: What is believed; if it can tell of some items at a time, a pass takes
             the memory of a block of them only.
         policy: Chooses; it must weigh each item by itself, up to what hosts take.
-        size: How many items are in the list, at least; eight times the budget.
+        size: How many items are in the list, at least; twice the budget, if more.
         lasts: Days after which there is a new list.
         block: Items that are viewed at once.
 
@@ -57,6 +59,7 @@ class Shortlist:
         self.lasts = lasts
         self.block = block
         self.passes = 0
+        self._chooser = policy.policy if isinstance(policy, InRounds) else policy
         self._of: Evidence | None = None
         self._known = 0
         self._rows: Ints = np.zeros(0, dtype=np.intp)
@@ -93,7 +96,7 @@ class Shortlist:
         if kept is None or self._of is not evidence or self._known != len(evidence):
             return None
         soon = kept.now <= now <= kept.now + self.lasts
-        if not soon or 8 * budget.requests > max(self._rows.size, self.size):
+        if not soon or 2 * budget.requests > max(self._rows.size, self.size):
             return None
         view = self._aged(evidence, now, since)
         done = np.count_nonzero(evidence.tried_at[self._rows] > kept.now)
@@ -128,7 +131,7 @@ class Shortlist:
         """Make a new list; return a view of all if there can be none."""
         self.passes += 1
         self._of, self._known, self._view = evidence, len(evidence), None
-        many = Budget(max(self.size, 8 * budget.requests))
+        many = Budget(max(self.size, 2 * budget.requests))
         belief = self.belief
         if isinstance(belief, Piecemeal) and belief.learn(evidence, now):
             rows = self._best(belief, evidence, (now, since), many, rng)
@@ -137,7 +140,7 @@ class Shortlist:
         whole = belief(evidence, now, since)
         if law(whole) is None:
             return whole
-        found = self.policy(whole, many, rng)
+        found = self._chooser(whole, many, rng)
         rows = np.union1d(found.rows, np.flatnonzero(whole.looked))
         self._keep(rows, taken(whole, rows))
         return None
@@ -152,10 +155,14 @@ class Shortlist:
     ) -> Ints:
         """Return the rows that buy most, found block by block; this turn's, too."""
         rows, gain, looked = [], [], []
+        chooser = self._chooser
+        nameless = ("",) * self.block  # an index does not go by names: make none
         for start in range(0, len(evidence), self.block):
             some = np.arange(start, min(start + self.block, len(evidence)))
             view = belief.some(evidence, some, *moment)
-            found = self.policy(view, many, rng)
+            if isinstance(chooser, Index):
+                view = replace(view, keys=nameless[: some.size])
+            found = chooser(view, many, rng)
             rows.append(some[found.rows])
             gain.append(found.gain)
             looked.append(some[view.looked])

@@ -162,10 +162,9 @@ def _load(
         keys = Keys.of_bytes(text.result(), _joined(db, filed, "key_length"))
     places = _joined(db, filed, "folder")
     keys.folders = Folders(_folders(db, filed), places) if places.size else None
-    found = Evidence(keys)
+    found = Evidence(keys, columns)
     found.restore_groups(json.loads(filed.groups))
     found.digest.pack(json.loads(filed.texts))
-    found.restore(**columns)
     fresh = tables.Later(db, sources, filed.upto)
     if not fresh.bring(found):
         return None
@@ -369,7 +368,7 @@ def _column(db: sqlite3.Connection, filed: Filed, name: str, part: int = 0) -> A
         return np.frombuffer(bytearray(data), kind, size)
     planes = np.frombuffer(zlib.decompress(data), np.uint8)
     planes = planes.reshape(np.dtype(kind).itemsize, size)
-    return np.ascontiguousarray(planes.T).reshape(-1).view(kind)
+    return np.array(planes.T, order="C").reshape(-1).view(kind)
 
 
 def _crossed(one: Array, other: Array) -> Array:
