@@ -86,6 +86,12 @@ class FetchConfig(Table):
     max_bytes: int = Field(default=8 * 2**20, ge=1024, le=2**30)
 
 
+class AuditConfig(Table):
+    """How much is spent on finding out whether forecasts come true."""
+
+    share: float = Field(default=0.02, ge=0, le=0.5, allow_inf_nan=False)
+
+
 class ListingConfig(Table):
     """Where a listing is, how its records are read, and when to believe it."""
 
@@ -247,6 +253,7 @@ class Config(Table):
     policy: PolicyConfig = PolicyConfig()
     fetch: FetchConfig = FetchConfig()
     keep: KeepConfig = KeepConfig()
+    audit: AuditConfig = AuditConfig()
     alert: Alerts = ()
     source: tuple[SourceConfig, ...] = Field(default=(), strict=False)
 

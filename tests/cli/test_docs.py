@@ -8,6 +8,7 @@ import typer.main
 from halflife.cli import exits
 from halflife.cli.app import VERBS, app
 from halflife.config import (
+    AuditConfig,
     BudgetConfig,
     Config,
     FetchConfig,
@@ -19,7 +20,9 @@ from halflife.config_alerts import AlertConfig, KeepConfig
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()
 CONFIG = (DOCS / "config.md").read_text()
-TABLES = {"path", "budget", "policy", "fetch", "keep", "alert", "source", "headers"}
+TABLES = {
+    "path", "budget", "policy", "fetch", "keep", "audit", "alert", "source", "headers",
+}  # fmt: skip
 
 
 def test_the_verbs_are_those_that_are_listed():
@@ -48,6 +51,7 @@ def test_every_exit_code_is_in_the_reference():
     "table",
     [
         Config,
+        AuditConfig,
         BudgetConfig,
         PolicyConfig,
         FetchConfig,
