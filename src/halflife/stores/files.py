@@ -179,20 +179,22 @@ def _check_start(path: Path, *, create: bool) -> None:
         start = file.read(len(_MAGIC))
     if not start and not create:
         raise damaged(path, "it is empty")
-    if start and start != _MAGIC:
+    # With a journal beside it, its making was cut off: SQLite undoes that first.
+    if start and start != _MAGIC and not _beside(path, "-journal").exists():
         raise damaged(path, "it is not a SQLite file")
 
 
 def _dial(path: Path, *, readonly: bool) -> sqlite3.Connection:
     mode = "ro" if readonly else "rw"
-    if readonly and not os.access(path.parent, os.W_OK) and not _wal(path).exists():
+    unused = not _beside(path, "-wal").exists()
+    if readonly and unused and not os.access(path.parent, os.W_OK):
         mode = "ro&immutable=1"  # nobody can be writing, and we cannot take turns
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY)
 
 
-def _wal(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
 
 
 def _prepare(
