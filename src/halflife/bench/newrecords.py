@@ -60,6 +60,7 @@ RIVALS = ("paper", "default")
 SHARES = (0.05, 0.1, 0.2, 0.3)
 MOST = 2000  # requests in a game
 WIDEST = 1000.0  # requests on the picture
+ALWAYS = ("as it is", "nothing goes", "drilled sample")  # played on every version
 SETTINGS: Mapping[str, tuple[tuple[str, ...], Game]] = {
     "as it is": (EVERYBODY, Game(most=MOST)),
     "nothing goes": (("paper", "default"), Game(most=MOST, insert_only=True)),
@@ -68,7 +69,7 @@ SETTINGS: Mapping[str, tuple[tuple[str, ...], Game]] = {
         for share in SHARES
     },
     "biased sample": (("paper",), Game(most=MOST, biased=True)),
-    "drilled sample": (("paper",), Game(most=MOST, drilled="weighted")),
+    "drilled sample": (RIVALS, Game(most=MOST, drilled="weighted")),
     "naive drilled sample": (("paper",), Game(most=MOST, drilled="naive")),
     "no counts": (RIVALS, Game(most=MOST, counts="none")),
     "counts off by up to 2": (RIVALS, Game(most=MOST, lies=2.0)),
@@ -91,7 +92,7 @@ def experiments(folder: Path, *, quick: bool = False) -> list[Row]:
         names, days, backs = TABLES[name]
         first = end == float(relation.looks[-1]) - backs[0]
         for setting, (policies, game) in SETTINGS.items():
-            if not first and setting not in ("as it is", "nothing goes"):
+            if not first and setting not in ALWAYS:
                 continue
             some = replace(game, seeds=(0,)) if quick else game
             work = task(relation, end - days, end, insert_only=game.insert_only)
