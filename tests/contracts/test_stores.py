@@ -314,6 +314,15 @@ def test_an_expired_lease_is_taken_over_and_the_run_goes_on(store):
     assert not store.begin(["more", "site"], 11.2, lease=1.0).resumed
 
 
+def test_a_run_that_is_not_done_gives_its_lease_back_and_is_resumed(store):
+    first = store.begin(["site"], 10.0, lease=1.0)
+    store.finish(first, 10.1, done=False)
+    second = store.begin(["site"], 10.2, lease=1.0)
+    assert (second.began, second.resumed) == (10.0, True)
+    store.finish(second, 10.3)
+    assert not store.begin(["site"], 10.4, lease=1.0).resumed
+
+
 def test_what_was_interrupted_long_ago_is_not_resumed(store):
     store.begin(["site"], 10.0, lease=0.25)
     late = store.begin(["site"], 12.0, lease=0.25)

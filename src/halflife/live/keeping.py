@@ -10,6 +10,7 @@ import numpy as np
 from halflife import parts
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
+from halflife.errors import StoreError
 from halflife.live import crawling, memory, network, wiring
 from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
@@ -187,7 +188,7 @@ async def keeping(
     """Hold the lease on sources, and all it takes to keep them, during the block."""
     strategy = parts.strategy(config.policy.name, config.policy.objective)
     run = store.begin(wiring.names(chosen), clock(), lease=LEASE)
-    belief = wiring.belief(config, store)
+    belief, done = wiring.belief(config, store), True
     try:
         async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
@@ -200,8 +201,11 @@ async def keeping(
             loop = Loop(source, store, believed, policy, few)
             yield Keeper(config, store, run, loop, clock)
         memory.remember(store, belief)
+    except StoreError:
+        done = False  # what the disk cut off goes on when it works again
+        raise
     finally:
-        store.finish(run, clock())
+        store.finish(run, clock(), done=done)
 
 
 async def run_until_stopped(

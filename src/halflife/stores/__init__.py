@@ -79,8 +79,8 @@ class Store(Protocol):
         """Keep the lease; raise ``LeaseLost`` if another took it."""
         ...
 
-    def finish(self, run: Run, now: float) -> None:
-        """Give the lease back; the run is done."""
+    def finish(self, run: Run, now: float, *, done: bool = True) -> None:
+        """Give the lease back; the next run goes on from one that is not done."""
         ...
 
     def append(self, run: Run, looks: Looks) -> None:

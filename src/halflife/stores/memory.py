@@ -154,11 +154,13 @@ class MemoryStore:
         self._fence(run)
         self._leases.update((s, _Lease(run, now + lease)) for s in run.sources)
 
-    def finish(self, run: Run, now: float) -> None:  # noqa: ARG002  (no dates kept)
-        """Give the lease back; the run is done."""
+    def finish(self, run: Run, now: float, *, done: bool = True) -> None:
+        """Give the lease back; the next run goes on from one that is not done."""
         self._fence(run)
         for source in run.sources:
             del self._leases[source]
+        if not done:
+            self._interrupted[run.sources] = _Lease(run, now)
 
     def append(self, run: Run, looks: Looks) -> None:
         """Add observations, or none of them; raise ``LeaseLost``.

@@ -144,10 +144,13 @@ class SqliteStore:
         with self._writing_as(run) as db:
             leases.renew(db, run, now + lease)
 
-    def finish(self, run: Run, now: float) -> None:
-        """Give the lease back; the run is done."""
+    def finish(self, run: Run, now: float, *, done: bool = True) -> None:
+        """Give the lease back; the next run goes on from one that is not done."""
         with self._writing_as(run) as db:
-            leases.finish(db, run, now)
+            if done:
+                leases.finish(db, run, now)
+            else:
+                leases.interrupt(db, run.id, now)
         self._runs.pop(run.id, None)
 
     def append(self, run: Run, looks: Looks) -> None:
