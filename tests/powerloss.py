@@ -19,7 +19,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -77,6 +77,20 @@ def write(files: dict[str, bytes], folder: Path) -> None:
     folder.mkdir(parents=True)
     for name, data in files.items():
         (folder / name).write_bytes(data)
+
+
+def cuts(
+    events: Sequence[Event], folder: Path, numbers: Iterable[int], seed: int = 0
+) -> Iterator[tuple[Path, str]]:
+    """Cut the power at random moments; yield the files after, and what was promised."""
+    for number in numbers:
+        rng = Random(seed * 1_000_003 + number)
+        before = events[: rng.randint(0, len(events))]
+        place = folder / f"cut{number}"
+        write(disk_after(before, rng), place)
+        promises = b"".join(e.data for e in before if e.what == "promise")
+        yield place, promises.decode()
+        shutil.rmtree(place)
 
 
 class _Reader:

@@ -2,17 +2,17 @@
 
 import sys
 from collections import Counter
-from random import Random
 
 import pytest
 
 import powerloss
 import store_worker
+from fault_points import count
 from halflife.errors import StoreError, TooNew
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 
-CUTS = 400
+CUTS = count(400, 120)
 
 
 @pytest.fixture
@@ -31,15 +31,10 @@ def recorded(tmp_path):
     return record
 
 
-def cuts(events, folder, count, seed=0):
+def cuts(events, folder, many):
     """Cut the power at random moments; yield the file after, and what was promised."""
-    rng = Random(seed)
-    for cut in range(count):
-        before = events[: rng.randint(0, len(events))]
-        place = folder / f"cut{cut}"
-        powerloss.write(powerloss.disk_after(before, rng), place)
-        promises = b"".join(e.data for e in before if e.what == "promise")
-        yield place / "state.db", promises.decode()
+    for place, promises in powerloss.cuts(events, folder, range(many)):
+        yield place / "state.db", promises
 
 
 def fault(path, promises):
@@ -53,8 +48,8 @@ def fault(path, promises):
         return "unusable"
 
 
-def faults(events, folder, count):
-    found = Counter(fault(*cut) for cut in cuts(events, folder, count))
+def faults(events, folder, many):
+    found = Counter(fault(*cut) for cut in cuts(events, folder, many))
     del found[None]
     return found
 
