@@ -1,4 +1,4 @@
-"""Verbs that fetch: sync, run."""
+"""The verb that fetches once: sync."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +8,7 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json, Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Coroutine, Sequence
 
     from halflife.config import Config, SourceConfig
     from halflife.live.forming import Former
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from halflife.live.signals import Stop
     from halflife.live.upkeeping import Turned
     from halflife.observation import Looks
-    from halflife.stores.sqlite import SqliteStore
 
 
 @app.command()
@@ -149,13 +148,13 @@ def _tell(
     from halflife.live.keeping import Outcome
 
     if json:
-        answer = _answer(outcome or Outcome())
+        answer = answer_of(outcome or Outcome())
         if looked:
             answer["listings"] = [one.row() for one in looked]
         show.emit(answer)
         return
     if outcome is not None:
-        show.say(_words(outcome))
+        show.say(words_of(outcome))
     for one in looked:
         show.say(show.plain(one.words()))
 
@@ -247,77 +246,8 @@ def _say_why_not(keeper: "Keeper") -> None:
     show.note(f"nothing to spend yet: the next request comes in in {wait}")
 
 
-@app.command()
-def run(
-    sources: Sources = None,
-    *,
-    dry_run: DryRun = False,
-    config: ConfigPath = None,
-    json: Json = False,
-) -> None:
-    """Sync again and again, evenly over time, until told to stop."""
-    import asyncio
-
-    from halflife.cli import asking, show
-    from halflife.config import Config
-
-    settings = Config.load(Config.find(config))
-    chosen = _kept(settings, sources or ())
-    if dry_run:
-        asking.show_plan(settings, chosen, most=None, json=json)
-        return
-
-    from halflife.live.keeping import Outcome
-
-    def told(outcome: "Outcome | Looked") -> None:
-        if isinstance(outcome, Outcome):
-            row, words = _answer(outcome), _words(outcome)
-        else:
-            row, words = {"listings": [outcome.row()]}, outcome.words()
-        show.emit(row, one_line=True) if json else show.say(show.plain(words))
-
-    raise typer.Exit(asyncio.run(_run(settings, chosen, told)))
-
-
-async def _run(
-    config: "Config",
-    chosen: "Sequence[SourceConfig]",
-    told: "Callable[[Outcome | Looked], None]",
-) -> int:
-    import asyncio
-
-    from halflife.live import wiring
-    from halflife.live.signals import Stop
-
-    stop = Stop()
-    pages = [source for source in chosen if source.has_pages]
-    sets = [source for source in chosen if source.kind == "listing"]
-    with wiring.writing(config) as store, stop.heard():
-        work = (
-            [_run_pages(config, store, pages, stop, told)] if pages or not sets else []
-        )
-        if sets:
-            from halflife.live import schedule  # slow, and pages need none of it
-
-            work.append(schedule.keep(config, store, sets, stop, told))
-        await asyncio.gather(*work)
-    return stop.code
-
-
-async def _run_pages(
-    config: "Config",
-    store: "SqliteStore",
-    chosen: "Sequence[SourceConfig]",
-    stop: "Stop",
-    told: "Callable[[Outcome], None]",
-) -> None:
-    from halflife.live.keeping import keeping, run_until_stopped
-
-    async with keeping(config, store, chosen) as keeper:
-        await run_until_stopped(keeper, stop, told)
-
-
-def _words(outcome: "Outcome") -> str:
+def words_of(outcome: "Outcome") -> str:
+    """Return what a sync of pages did, in a line."""
     total = outcome.total
     return (
         f"{outcome.requests} requests: {total('looks')} looks, "
@@ -326,7 +256,8 @@ def _words(outcome: "Outcome") -> str:
     )
 
 
-def _answer(outcome: "Outcome") -> dict[str, object]:
+def answer_of(outcome: "Outcome") -> dict[str, object]:
+    """Return the same for programs."""
     totals = {name: outcome.total(name) for name in ("looks", "changed", "failed")}
     rows = [
         {

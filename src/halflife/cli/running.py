@@ -1,0 +1,108 @@
+"""The verb that keeps everything: run."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, DryRun, Json, Sources
+
+if TYPE_CHECKING:
+    from halflife.config import Config
+    from halflife.live.crew import Result
+    from halflife.live.service import Service
+
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--health",
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Answer /health and /metrics on this port of 127.0.0.1.",
+    ),
+]
+
+
+@app.command()
+def run(
+    sources: Sources = None,
+    *,
+    dry_run: DryRun = False,
+    health: Port = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Keep everything, evenly over time, until told to stop."""
+    import asyncio
+
+    from halflife.cli import asking
+    from halflife.config import Config
+
+    settings = Config.load(Config.find(config))
+    chosen = settings.named(sources or ())
+    if dry_run:
+        kept = [source for source in chosen if source.kind != "search"]
+        asking.show_plan(settings, kept or chosen, most=None, json=json)
+        return
+    raise typer.Exit(asyncio.run(_run(settings, sources or [], health, json=json)))
+
+
+async def _run(
+    config: "Config", names: list[str], port: int | None, *, json: bool
+) -> int:
+    """Run the service; return the exit code."""
+    import sys
+
+    from halflife.live import logs, wiring
+    from halflife.live.reloading import Settings
+    from halflife.live.service import Outside, Service
+    from halflife.live.signals import Stop
+
+    stop = Stop()
+    wiring.names(config.named(names))
+    with wiring.writing(config) as store, stop.heard():
+        outside = Outside(told=lambda result: _tell(result, json=json))
+        service = Service(Settings(config, names), store, stop, outside)
+        handler = logs.set_up(as_json=json or not sys.stderr.isatty())
+        try:
+            await _watched(service, port)
+        finally:
+            logs.end(handler)
+    return stop.code
+
+
+async def _watched(service: "Service", port: int | None) -> None:
+    """Run the service, with an endpoint for those who watch it if one is wanted."""
+    from halflife.errors import UsageError
+    from halflife.live import logs
+    from halflife.live.health import watched
+
+    if port is None:
+        await service.run()
+        return
+    try:
+        async with watched(service.status, port, service.clock) as used:
+            logs.event("watched", fields={"port": used})
+            await service.run()
+    except OSError as error:
+        if error.errno is None or service.status.turns:
+            raise
+        raise UsageError(
+            f"--health {port}: the port cannot be used: {error.strerror}"
+        ) from None
+
+
+def _tell(result: "Result", *, json: bool) -> None:
+    """Print what came of a piece of work."""
+    from halflife.cli import show
+    from halflife.cli.syncing import answer_of, words_of
+    from halflife.live.keeping import Outcome
+    from halflife.live.summarizing import Summarized
+
+    if isinstance(result, Outcome):
+        row, words = answer_of(result), words_of(result)
+    else:
+        key = "summaries" if isinstance(result, Summarized) else "listings"
+        row, words = {key: [result.row()]}, result.words()
+    show.emit(row, one_line=True) if json else show.say(show.plain(words))

@@ -1,0 +1,227 @@
+"""Those who do the work: one for each group of sources, all through one gate."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, TypeAlias
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import AlreadyRunning, BudgetSpent
+from halflife.live import deciding, listings, network, upkeeping, wiring
+from halflife.live.crawling import HOPS
+from halflife.live.forming import Former
+from halflife.live.keeping import LONGEST_NAP, Keeper, Outcome, keeping
+from halflife.live.listings import Looked
+from halflife.live.offline import Steady, is_lost
+from halflife.live.punctual import Punctual, Spaced
+from halflife.live.summarizing import Summarized, Summarizer, Wish
+from halflife.live.upkeeping import Turned
+from halflife.loop import Clock
+from halflife.policies.shortlist import Shortlist
+from halflife.sources.gate import Gate
+from halflife.stores import summaries
+from halflife.stores.sqlite import SqliteStore
+
+Group: TypeAlias = tuple[str, ...]
+Result: TypeAlias = Outcome | Looked | Turned | Summarized
+Extra: TypeAlias = Callable[[Keeper, int], Awaitable[int]]
+"""Spends up to so many requests on looks of its own; returns how many it spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a piece of work.
+
+    Attributes:
+        group: The sources that were worked at.
+        spent: Requests sent.
+        result: What was seen; None if nothing could be done.
+        trouble: What went wrong; empty if nothing did, or only with single pages.
+        held: Why the answer waits for a decision; empty if it does not.
+        lost: Whether our own network kept something from being sent.
+        heard: Whether anything was answered, or failed for another reason.
+
+    """
+
+    group: Group
+    spent: int = 0
+    result: Result | None = None
+    trouble: str = ""
+    held: str = ""
+    lost: bool = False
+    heard: bool = False
+
+
+class Crew:
+    """Works at sources, each group by itself.
+
+    Args:
+        config: The settings.
+        store: What is known.
+        gate: The way out.
+        clock: The time in days.
+        extra: What gets the audit's share of each turn of pages.
+
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: SqliteStore,
+        gate: Gate,
+        clock: Clock,
+        extra: Extra | None = None,
+    ) -> None:
+        self.config, self.store, self.gate, self.clock = config, store, gate, clock
+        self.groups: list[tuple[SourceConfig, ...]] = []
+        self.keepers: dict[Group, Keeper] = {}
+        self._steady: dict[Group, Steady] = {}
+        self._extra = extra
+        self._owed = 0.0
+        self._short: dict[Group, int] = {}
+        self._eases: dict[Group, Callable[[], None]] = {}
+
+    def add(self, group: tuple[SourceConfig, ...], keeper: Keeper) -> None:
+        """Let a keeper work at a group of pages."""
+        names = deciding.names(group)
+        self._steady[names] = Steady(keeper.loop.source)
+        keeper.loop = replace(keeper.loop, source=self._steady[names])
+        keeper.pace(LONGEST_NAP)
+        _keep_intervals(keeper, group[0])
+        self.keepers[names] = keeper
+
+    def ease(self) -> None:
+        """Begin nothing more."""
+        for ease in self._eases.values():
+            ease()
+
+    def work(
+        self, group: tuple[SourceConfig, ...], requests: int
+    ) -> Coroutine[Any, Any, Done]:
+        """Return the work that spends up to so many requests on a group."""
+        source = group[0]
+        if source.has_pages:
+            return self._pages(deciding.names(group), requests)
+        if source.kind == "listing":
+            return self._alone(source, self._listing(source, requests))
+        if source.kind == "search":
+            return self._alone(source, self._search(source, requests))
+        return self._alone(source, self._form(source, requests))
+
+    async def _pages(self, group: Group, requests: int) -> Done:
+        keeper, steady = self.keepers[group], self._steady[group]
+        requests = max(requests, self._short.pop(group, 0))
+        self._eases[group] = keeper.ease
+        lost, heard = steady.lost, steady.heard
+        audited = self._audited(requests)
+        outcome = await keeper.turn(requests - audited)
+        if audited and self._extra is not None and not keeper.eased:
+            outcome.requests += await self._extra(keeper, audited)
+        cut = steady.lost > lost
+        if outcome.requests and steady.heard == heard and not cut:
+            # All of it went into redirects: next time, see where they end.
+            self._short[group] = outcome.requests + HOPS
+        trouble = "; ".join(outcome.sources[name].trouble for name in outcome.silent)
+        return Done(
+            group,
+            outcome.requests,
+            outcome,
+            trouble,
+            lost=cut,
+            heard=steady.heard > heard,
+        )
+
+    def _audited(self, requests: int) -> int:
+        """Return the audit's share of a turn; fractions add up."""
+        if self._extra is None:
+            return 0
+        self._owed += self.config.audit.share * requests
+        whole = min(int(self._owed), requests)
+        self._owed -= whole
+        return whole
+
+    async def _alone(
+        self, source: SourceConfig, work: Coroutine[Any, Any, Result]
+    ) -> Done:
+        """Work at one source; that another does, or that all is spent, is no harm."""
+        group = (source.name,)
+        try:
+            result = await work
+        except (AlreadyRunning, BudgetSpent):
+            return Done(group)
+        finally:
+            self._eases.pop(group, None)
+        if isinstance(result, Summarized):
+            trouble, held = ("" if result.kept else result.ending), ""
+        else:
+            assert isinstance(result, Looked | Turned)
+            trouble, held = result.trouble, result.held
+        lost = is_lost(trouble)
+        return Done(group, result.requests, result, trouble, held, lost, not lost)
+
+    async def _listing(self, source: SourceConfig, requests: int) -> Looked:
+        most = int(deciding.SLACK * requests) + 2
+        config, store, clock, gate = self.config, self.store, self.clock, self.gate
+        return await listings.sync(
+            config, store, source, most=most, clock=clock, gate=gate
+        )
+
+    async def _search(self, source: SourceConfig, requests: int) -> Summarized:
+        kept = summaries.current(self.store, source.name)
+        wish = Wish(kept.method) if kept else Wish()
+        worker = Summarizer(self.config, self.store, wish, self.clock, self.gate)
+        self._eases[(source.name,)] = worker.ease
+        return await worker.summarize(source, most=requests)
+
+    async def _form(self, source: SourceConfig, requests: int) -> Turned:
+        former = Former(self.config, self.store, self.clock, self.gate)
+        self._eases[(source.name,)] = former.ease
+        return await upkeeping.sync(former, source, most=requests)
+
+
+def _keep_intervals(keeper: Keeper, source: SourceConfig) -> None:
+    """Let a keeper heed the intervals of a source that is kept by itself."""
+    loop = keeper.loop
+    if source.soonest > 0:
+        belief = Spaced(loop.belief, source.soonest)
+        short = None if loop.shortlist is None else Shortlist(belief, loop.policy)
+        loop = replace(loop, belief=belief, shortlist=short)
+    if source.latest < inf:  # who has waited longest is not told from a short list
+        policy = Punctual(loop.policy, source.latest)
+        loop = replace(loop, policy=policy, shortlist=None)
+    keeper.loop = loop
+
+
+@asynccontextmanager
+async def gathered(
+    config: Config,
+    store: SqliteStore,
+    chosen: Sequence[SourceConfig],
+    clock: Clock,
+    extra: Extra | None = None,
+) -> AsyncIterator[tuple[Crew, list["asyncio.Task[None]"]]]:
+    """Hold the leases on all pages, and all it takes to work, during the block.
+
+    The tasks that come with the crew keep the leases; one that ends has lost its own.
+    """
+    wiring.names(chosen)
+    async with AsyncExitStack() as stack:
+        gate = await stack.enter_async_context(network.gate(config, store, clock))
+        crew = Crew(config, store, gate, clock, extra)
+        crew.groups = deciding.grouped(chosen)
+        leases: list[asyncio.Task[None]] = []
+        for group in crew.groups:
+            if group[0].has_pages:
+                kept = keeping(config, store, group, clock, gate)
+                keeper = await stack.enter_async_context(kept)
+                crew.add(group, keeper)
+                leases.append(asyncio.create_task(keeper.keep_lease()))
+                stack.push_async_callback(_ended, leases[-1])
+        yield crew, leases
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

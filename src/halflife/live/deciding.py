@@ -1,0 +1,253 @@
+"""What a turn of the service does: which sources get how many requests.
+
+Never more comes out of a turn than came in within an hour, however long nobody was
+there to spend it. Three things go beyond: what was never looked at, what waited for
+longer than the settings allow, and the one thing that costs more than an hour brings
+and was saved for. None goes beyond what the budget's window has left.
+"""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.config import Config, SourceConfig
+from halflife.live import costs, zones
+from halflife.live.schedule import SOONEST
+from halflife.live.spending import Wallet
+from halflife.live.worths import Appraiser
+from halflife.market import Limits, take
+from halflife.market.offering import Taken, intervals
+from halflife.stores import summaries
+from halflife.stores.sqlite import SqliteStore
+from halflife.worth import Offers
+
+HOURS = 24.0
+SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
+FIRST_SHARE = 0.25  # of what is left, for the first look at a search or a form
+SLACK = 1.5  # a listing may have grown since it was read
+_SPENT = (
+    "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
+    " JOIN run ON run.id = ledger.run WHERE ledger.at >= ? AND run.sources = ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision goes by.
+
+    Attributes:
+        config: The settings.
+        store: What is known.
+        now: The time, in days.
+        groups: Sources by those that are worked at together: pages that no setting
+            sets apart are one group, everything else is alone.
+        busy: Groups that are being worked at, or left alone.
+
+    """
+
+    config: Config
+    store: SqliteStore
+    now: float
+    groups: Sequence[tuple[SourceConfig, ...]]
+    busy: Collection[tuple[str, ...]] = ()
+
+    @property
+    def wallet(self) -> Wallet:
+        """What the ledger and the clock allow."""
+        return Wallet(self.store, self.config.budget)
+
+    def free(self) -> list[tuple[SourceConfig, ...]]:
+        """Return the groups that may be asked now."""
+        return [
+            group
+            for group in self.groups
+            if names(group) not in self.busy and self._open(group)
+        ]
+
+    def _open(self, group: Sequence[SourceConfig]) -> bool:
+        return all(zones.window_of(s, self.now).is_open(self.now) for s in group)
+
+    def left(self, source: SourceConfig) -> float:
+        """Return what a source's own limit leaves it in the window."""
+        if source.max_requests is None:
+            return inf
+        since = math.nextafter(self.now - self.config.budget.days, inf)
+        with self.store.looking() as db:
+            row = db.execute(_SPENT, (since, json.dumps([source.name]))).fetchone()
+        return float(max(source.max_requests - int(row[0]), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is done next.
+
+    Attributes:
+        grants: Requests, by the names of a group.
+        paid: How many of them come out of what has come in.
+        due: Offers that gained something and were not taken.
+        waits: The source that requests are saved for; empty if there is none.
+
+    """
+
+    grants: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    paid: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    due: int = 0
+    waits: str = ""
+
+
+def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
+    """Return the names of a group's sources."""
+    return tuple(source.name for source in group)
+
+
+def grouped(sources: Sequence[SourceConfig]) -> list[tuple[SourceConfig, ...]]:
+    """Return the sources that are worked at together.
+
+    Pages are chosen from all their sources at once, except where a source has hours,
+    intervals or a limit of its own.
+    """
+    joint = tuple(s for s in sources if s.has_pages and not _apart(s))
+    alone = [(s,) for s in sources if not s.has_pages or _apart(s)]
+    return [*([joint] if joint else ()), *alone]
+
+
+def _apart(source: SourceConfig) -> bool:
+    own = source.window or source.min_interval or source.max_interval
+    return bool(own) or source.max_requests is not None
+
+
+def hourly(config: Config) -> int:
+    """Return the requests that come in within an hour; one at least."""
+    return max(math.ceil(config.budget.pace / HOURS - 1e-9), 1)
+
+
+def decide(at: Situation) -> Decision:
+    """Return what is done next, and what that takes of what has come in."""
+    room, free = at.wallet.room(at.now), at.free()
+    grants: dict[tuple[str, ...], int] = {}
+    for group in free:
+        wanted = min(_first(at, group, room), room, *map(at.left, group))
+        if wanted >= 1:
+            grants[names(group)] = int(wanted)
+            room -= int(wanted)
+    rest = [group for group in free if not _whole(group, grants)]
+    credit = min(at.wallet.income(at.now), room)
+    if not rest or room <= 0:
+        return Decision(grants)
+    if len(rest) == 1 and rest[0][0].has_pages and not _apart(rest[0][0]):
+        return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
+    return _shared(at, rest, grants, credit, room)
+
+
+def _whole(
+    group: Sequence[SourceConfig], grants: Mapping[tuple[str, ...], int]
+) -> bool:
+    """Say whether a group has got all that it gets: it is looked at for the first time.
+
+    Pages that are new do not keep others from being looked at.
+    """
+    return names(group) in grants and not group[0].has_pages
+
+
+def _all_to(
+    group: tuple[str, ...], grants: dict[tuple[str, ...], int], income: int
+) -> Decision:
+    """Give one group of pages all that has come in; what is new comes first."""
+    grants[group] = max(income, grants.get(group, 0))
+    return Decision({name: n for name, n in grants.items() if n}, {group: income})
+
+
+def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
+    """Return what the first look at what was never tried takes; 0 if all was."""
+    source = group[0]
+    if source.has_pages:
+        evidence = at.store.evidence(names(group))
+        untried = np.flatnonzero((evidence.looks == 0) & (evidence.failures == 0))
+        hosts = np.unique(evidence.group[untried]).size  # a robots.txt each
+        return float(untried.size + hosts)
+    if source.kind == "search":
+        new = summaries.current(at.store, source.name) is None
+        return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0
+    if source.name in at.store.collections():
+        return 0.0
+    if source.kind == "form":
+        return max(room * FIRST_SHARE, 1.0)
+    return SLACK * costs.noted(at.store, source) + source.max_pages
+
+
+def _shared(
+    at: Situation,
+    groups: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    credit: int,
+    room: int,
+) -> Decision:
+    """Give what has come in to the offers that gain most per request."""
+    sources = [source for group in groups for source in group]
+    appraiser = Appraiser(at.config, at.store, at.now)
+    offers = appraiser.offers(sources)
+    age, soonest, latest = _ages(appraiser, sources, offers)
+    turn = intervals(age, soonest, latest)
+    most = {source.name: at.left(source) for source in sources}
+    urgent = min(float(offers.cost[turn.urgent].sum()), room)
+    ration = float(min(credit, hourly(at.config)))
+    limits = Limits(most=most)
+    taken = take(offers, max(ration, urgent), limits, turn=turn, patient=True)
+    taken = _saved_for(offers, taken, credit)
+    shares = np.bincount(
+        offers.source[taken.rows], offers.cost[taken.rows], len(sources)
+    )
+    paid = _grant(
+        grants, groups, dict(zip(offers.sources, shares.tolist(), strict=True))
+    )
+    waits = "" if taken.waits is None else offers.sources[offers.source[taken.waits]]
+    due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
+    return Decision(grants, paid, max(due, 0), waits)
+
+
+def _saved_for(offers: Offers, taken: Taken, credit: float) -> Taken:
+    """Take what was waited for, too, as soon as enough was saved for it."""
+    row = taken.waits
+    if row is None or taken.requests + offers.cost[row] > credit:
+        return taken
+    rows = np.append(taken.rows, row)
+    cost, gain = float(offers.cost[row]), float(offers.gain[row])
+    return Taken(rows, taken.requests + cost, taken.gain + gain, taken.price)
+
+
+def _ages(
+    appraiser: Appraiser, sources: Sequence[SourceConfig], offers: Offers
+) -> tuple[Floats, Floats, Floats]:
+    """Return age, least and longest interval of each offer, in days.
+
+    Whatever is not a page is one thing, which is not done again within minutes.
+    """
+    age = np.zeros(len(offers))
+    soonest, latest = np.zeros(len(offers)), np.full(len(offers), inf)
+    for i, source in enumerate(sources):
+        mine = offers.source == i
+        age[mine] = appraiser.age(source)
+        least = 0.0 if source.has_pages else SOONEST
+        soonest[mine] = max(source.soonest, least)
+        latest[mine] = max(source.latest, least)
+    return age, soonest, latest
+
+
+def _grant(
+    grants: dict[tuple[str, ...], int],
+    groups: Sequence[Sequence[SourceConfig]],
+    shares: Mapping[str, float],
+) -> dict[tuple[str, ...], float]:
+    """Add what each group got; a first look that is dearer pays for it as well."""
+    paid = {}
+    for group in groups:
+        got = math.ceil(sum(shares.get(source.name, 0.0) for source in group) - 1e-9)
+        if got > 0:
+            paid[names(group)] = float(got)
+            grants[names(group)] = max(got, grants.get(names(group), 0))
+    return paid

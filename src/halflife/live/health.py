@@ -1,0 +1,220 @@
+"""How the service is, for those who watch it: an endpoint on this machine only.
+
+``/health`` says in JSON whether all is well, and if not, why; ``/metrics`` has the
+figures in the text format of Prometheus (version 0.0.4).
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from math import isfinite, isnan
+from typing import TypeAlias
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from halflife.alerts import Health
+from halflife.loop import Clock
+
+HERE = "127.0.0.1"
+LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
+_TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+_SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+Labels: TypeAlias = Mapping[str, str]
+Sample: TypeAlias = tuple[Mapping[str, str], float]
+
+
+@dataclass(slots=True)
+class Status:
+    """How the service is; whoever runs it writes here, the endpoint reads.
+
+    Attributes:
+        began: When it began, in days.
+        turned: When its last turn ended; None before the first.
+        turns: Turns so far.
+        seconds: How long the last one took to decide and carry out.
+        requests: Requests sent, by group of sources.
+        failures: Looks that failed, by source.
+        budget: Requests that the budget's window allows.
+        left: How many are left.
+        due: Offers that the last turn had to leave.
+        in_flight: Pieces of work under way.
+        offline: Whether there is no network.
+        settings: Why new settings could not be used; empty if they are in use.
+        failing: Sources that are left alone because they fail.
+        sources: How each source is.
+        alarms: What is wrong, as source and kind.
+        store_bytes: Size of the state file, its log included.
+
+    """
+
+    began: float
+    turned: float | None = None
+    turns: int = 0
+    seconds: float = 0.0
+    requests: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    budget: int = 0
+    left: int = 0
+    due: int = 0
+    in_flight: int = 0
+    offline: bool = False
+    settings: str = ""
+    failing: tuple[str, ...] = ()
+    sources: tuple[Health, ...] = ()
+    alarms: tuple[tuple[str, str], ...] = ()
+    store_bytes: int = 0
+
+    def reasons(self, now: float) -> list[str]:
+        """Return what is not well; nothing, if all is."""
+        since = self.began if self.turned is None else self.turned
+        said = ["no turn for more than two hours"] if now - since > LATE else []
+        said += ["there is no network"] if self.offline else []
+        said += ["the settings on disk cannot be used"] if self.settings else []
+        said += [f"{name} fails" for name in self.failing]
+        said += [f"{source or 'halflife'}: {kind}" for source, kind in self.alarms]
+        return said
+
+    def row(self, now: float) -> dict[str, object]:
+        """Return what ``/health`` says."""
+        reasons = self.reasons(now)
+        late = None if self.turned is None else (now - self.turned) * 86400.0
+        return {
+            "status": "degraded" if reasons else "ok",
+            "reasons": reasons,
+            "turns": self.turns,
+            "seconds_since_last_turn": late,
+            "budget": {"requests": self.budget, "left": self.left},
+        }
+
+
+def exposition(status: Status, now: float) -> str:
+    """Return the figures in the text format of Prometheus."""
+    lines: list[str] = []
+    for name, kind, about, samples in _families(status, now):
+        found = [(labels, value) for labels, value in samples if not isnan(value)]
+        if found:
+            full = f"halflife_{name}"
+            lines += [f"# HELP {full} {about}", f"# TYPE {full} {kind}"]
+            lines += [f"{full}{_labels(labels)} {_number(v)}" for labels, v in found]
+    return "\n".join(lines) + "\n"
+
+
+def _families(
+    status: Status, now: float
+) -> Iterable[tuple[str, str, str, Sequence[Sample]]]:
+    """Return name, type, meaning and samples of every figure."""
+    sent = [
+        ({"sources": name}, float(n)) for name, n in sorted(status.requests.items())
+    ]
+    failed = [
+        ({"source": name}, float(n)) for name, n in sorted(status.failures.items())
+    ]
+    last = float("nan") if status.turned is None else status.turned * 86400.0
+    yield "up", "gauge", "1 if all is well, else 0.", _one(not status.reasons(now))
+    yield "requests_total", "counter", "Requests sent since the start.", sent
+    yield "failures_total", "counter", "Looks that failed since the start.", failed
+    yield "turns_total", "counter", "Turns since the start.", _one(status.turns)
+    yield "turn_seconds", "gauge", "How long the last turn took.", _one(status.seconds)
+    yield "last_turn_timestamp_seconds", "gauge", "When it ended.", _one(last)
+    yield "budget_requests", "gauge", "Requests a window allows.", _one(status.budget)
+    yield "budget_left", "gauge", "Requests left in the window.", _one(status.left)
+    yield "due", "gauge", "Offers that the last turn had to leave.", _one(status.due)
+    yield "in_flight", "gauge", "Pieces of work under way.", _one(status.in_flight)
+    yield "offline", "gauge", "1 if there is no network.", _one(status.offline)
+    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
+    yield (
+        "target",
+        "gauge",
+        "Quality that was asked for.",
+        [({"source": one.source}, one.target) for one in status.sources],
+    )
+    yield (
+        "target_met",
+        "gauge",
+        "1 if the target is met.",
+        [
+            ({"source": one.source}, float(one.mean >= one.target))
+            for one in status.sources
+            if not (isnan(one.target) or isnan(one.mean))
+        ],
+    )
+    yield (
+        "failing",
+        "gauge",
+        "1 if a source is left alone: it fails.",
+        [
+            ({"source": one.source}, float(one.source in status.failing))
+            for one in status.sources
+        ],
+    )
+    yield "alarms", "gauge", "Alarms that stand.", _one(len(status.alarms))
+    yield "store_bytes", "gauge", "Size of the state file.", _one(status.store_bytes)
+
+
+def _one(value: float) -> list[Sample]:
+    return [({}, float(value))]
+
+
+def _quality(status: Status) -> list[Sample]:
+    return [
+        ({"source": one.source, "bound": bound}, getattr(one, bound))
+        for one in status.sources
+        for bound in ("mean", "low", "high")
+    ]
+
+
+def _labels(labels: Labels) -> str:
+    said = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+    return f"{{{said}}}" if said else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    if not isfinite(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+@asynccontextmanager
+async def watched(status: Status, port: int, clock: Clock) -> AsyncIterator[int]:
+    """Answer those who watch, on this machine only; give the port in use.
+
+    A page that a browser was led to by a name of its own cannot read it: only
+    requests that name this machine are answered.
+    """
+
+    async def health(_: web.Request) -> web.Response:
+        row = status.row(clock())
+        code = 200 if row["status"] == "ok" else 503
+        return web.json_response(row, status=code, headers=_SAFE)
+
+    async def metrics(_: web.Request) -> web.Response:
+        text = exposition(status, clock())
+        return web.Response(text=text, headers={**_TEXT, **_SAFE})
+
+    app = web.Application(middlewares=[_from_here])
+    app.router.add_get("/health", health)
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HERE, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+@web.middleware
+async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse whoever calls this machine by another name."""
+    name = request.headers.get("Host", "").rpartition(":")
+    host = name[0] if name[1] and name[2].isdecimal() else "".join(name)
+    if host not in {HERE, "localhost"}:
+        raise web.HTTPForbidden(text="ask 127.0.0.1 or localhost\n", headers=_SAFE)
+    return await handler(request)

@@ -1,0 +1,379 @@
+"""The service: one loop that spends one budget over sources of every kind.
+
+A turn decides (``deciding``), lets the crew work (``crew``), and looks after what came
+of it: sources that fail are left alone for a while, people are told what is wrong, and
+what has served its purpose is removed. Work that takes long goes on over several turns.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from halflife.alerts.machine import raised
+from halflife.config import SourceConfig
+from halflife.errors import HalflifeError, LeaseLost
+from halflife.live import alerts, breakers, conditions, deciding, logs, tidying, wiring
+from halflife.live.breakers import Breaker
+from halflife.live.crew import Crew, Done, Extra, Group, Result, gathered
+from halflife.live.health import Status
+from halflife.live.keeping import SHORTEST_NAP, Outcome
+from halflife.live.listings import Looked
+from halflife.live.offline import reachable
+from halflife.live.reloading import Settings
+from halflife.live.signals import GRACE, Stop
+from halflife.live.spending import Wallet
+from halflife.live.upkeeping import Turned
+from halflife.loop import Clock
+from halflife.stores.outbox import Outbox
+from halflife.stores.sqlite import SqliteStore
+
+DAY = 86400.0
+PROBE = 30.0  # seconds between two looks whether the network is back
+CATCH_UP = 900.0  # seconds between turns while more is left over than an hour brings
+LONGEST_NAP = 300.0
+SLICE = 5.0  # seconds after which settings are looked at again
+WAIT = 30.0  # seconds that a turn waits for its work; the rest goes on meanwhile
+THRIFT = 10.0  # a turn is slept off for so many times what deciding took
+CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
+JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
+
+Job: TypeAlias = "asyncio.Task[Done]"
+
+
+@dataclass(slots=True)
+class Under:
+    """A piece of work under way: the task, and what was paid for it in advance."""
+
+    group: tuple[SourceConfig, ...]
+    task: Job
+    paid: float
+
+
+@dataclass(slots=True)
+class Timing:
+    """What the service remembers of time; days, and seconds where it says so."""
+
+    now: float
+    tick: float  # seconds of the clock that nobody can set
+    judged: float = float("-inf")
+    nap: float = 0.0  # seconds
+    decided: float = 0.0  # seconds that the last decision took
+
+
+@dataclass(slots=True)
+class Outside:
+    """What a service may be given in place of the usual.
+
+    Attributes:
+        clock: The time in days.
+        told: Hears of every result.
+        extra: What gets the audit's share of each turn of pages.
+        reach: Says whether there is a way to any of some addresses.
+
+    """
+
+    clock: Clock = wiring.clock
+    told: Callable[[Result], None] = lambda _: None
+    extra: Extra | None = None
+    reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
+        default=lambda addresses: asyncio.ensure_future(reachable(addresses))
+    )
+
+
+class Service:
+    """Keeps sources of every kind until it is told to stop.
+
+    Args:
+        settings: The settings, which may change.
+        store: What is known.
+        stop: Whether we were asked to stop.
+        outside: The clock, and who hears of results.
+
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqliteStore,
+        stop: Stop,
+        outside: Outside | None = None,
+    ) -> None:
+        self.settings, self.store, self.stop = settings, store, stop
+        self._outside = outside or Outside()
+        self.clock = self._outside.clock
+        now = self.clock()
+        self.status = Status(began=now)
+        self.breakers: dict[str, Breaker] = {}
+        self._under: dict[Group, Under] = {}
+        self._time = Timing(now, 0.0)
+        self._tidier = tidying.Tidier(store)
+        self._hurry = False
+        self._said = ""
+
+    async def run(self) -> None:
+        """Turn until asked to stop; settings that change are taken up in between."""
+        self._time.tick = asyncio.get_running_loop().time()
+        while not self.stop.asked.is_set():
+            config, chosen = self.settings.config, self.settings.chosen
+            self.store.add(wiring.items(config.source))
+            self.breakers = {
+                s.name: breakers.recall(self.store, s.name) for s in chosen
+            }
+            async with AsyncExitStack() as stack:
+                many = gathered(
+                    config, self.store, chosen, self.clock, self._outside.extra
+                )
+                crew, leases = await stack.enter_async_context(many)
+                told = alerts.delivering(
+                    config, self.store, clock=self.clock, grace=1.0
+                )
+                await stack.enter_async_context(told)
+                logs.event("working", fields={"sources": len(chosen)})
+                try:
+                    await self._turns(crew, leases)
+                finally:
+                    await self._finish(crew)
+        await self._tidier.end()
+        logs.event("stopped", fields={"turns": self.status.turns})
+
+    async def _turns(self, crew: Crew, leases: "list[asyncio.Task[None]]") -> None:
+        """Turn until asked to stop, or until there are new settings."""
+        while not self.stop.asked.is_set():
+            for lease in leases:
+                if lease.done():
+                    lease.result()  # it was lost: say so
+            await self.turn(crew)
+            if await self._nap():
+                return
+
+    async def turn(self, crew: Crew) -> None:
+        """Decide, work, and look after what came of it."""
+        loop = asyncio.get_running_loop()
+        began, now = loop.time(), self._watch_clock()
+        if self.status.offline and not await self._back(crew):
+            self._time.nap = PROBE
+        else:
+            decision = self._decide(crew, now)
+            self._time.decided = loop.time() - began
+            await self._settle(WAIT)
+            self._collect(crew)
+            self._time.nap = self._until_next(decision)
+        self._judge(crew)
+        self._tidier.tidy(self.settings.config, self.clock())
+        self._note(crew, loop.time() - began)
+
+    def _watch_clock(self) -> float:
+        """Return the time; say so if it was set, or if we slept."""
+        now, tick = self.clock(), asyncio.get_running_loop().time()
+        jump = (now - self._time.now) * DAY - (tick - self._time.tick)
+        if abs(jump) > JUMP and self.status.turns:
+            logs.event("clock jumped", fields={"seconds": jump})
+        self._time.now, self._time.tick = now, tick
+        return now
+
+    def _decide(self, crew: Crew, now: float) -> deciding.Decision:
+        """Decide what to do, pay for it, and begin."""
+        config = crew.config
+        busy = {*self._under, *self._left_alone(now)}
+        at = deciding.Situation(config, self.store, now, crew.groups, busy)
+        decision = deciding.decide(at)
+        at.wallet.use(sum(decision.paid.values()), now)
+        for group in crew.groups:
+            names = deciding.names(group)
+            if requests := decision.grants.get(names, 0):
+                task = asyncio.create_task(crew.work(group, requests))
+                self._under[names] = Under(group, task, decision.paid.get(names, 0.0))
+        self.status.due = decision.due
+        return decision
+
+    def _left_alone(self, now: float) -> set[Group]:
+        found = self.breakers.items()
+        return {(name,) for name, one in found if one.closed_for(now) > 0}
+
+    async def _settle(self, seconds: float) -> None:
+        """Wait until all work is done, but no longer than so, nor when told to stop."""
+        tasks = {under.task for under in self._under.values()}
+        asked = asyncio.create_task(self.stop.asked.wait())
+        end = asyncio.get_running_loop().time() + seconds
+        while tasks and not asked.done():
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            done, _ = await asyncio.wait(
+                {*tasks, asked}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            tasks -= done
+        asked.cancel()
+
+    def _collect(self, crew: Crew) -> None:
+        """Look after the work that is done."""
+        lost = heard = found = False
+        for names, under in list(self._under.items()):
+            if not under.task.done() or under.task.cancelled():
+                continue
+            del self._under[names]
+            done = self._result(names, under)
+            self._account(crew, under, done)
+            lost, heard = lost or done.lost, heard or done.heard
+            found |= isinstance(done.result, Outcome) and done.result.found > 0
+        self._hurry = found
+        if heard or lost:
+            self._connected(offline=lost and not heard)
+
+    def _result(self, names: Group, under: Under) -> Done:
+        """Return what came of work; whatever broke it is the trouble of its source."""
+        error = under.task.exception()
+        if error is None:
+            return under.task.result()
+        if isinstance(error, LeaseLost) and under.group[0].has_pages:
+            raise error
+        known = isinstance(error, HalflifeError | OSError)
+        said = str(error) if known else f"{type(error).__name__} in the program itself"
+        return Done(names, trouble=said, heard=not known)
+
+    def _account(self, crew: Crew, under: Under, done: Done) -> None:
+        """Settle what was paid, keep how it went, and tell."""
+        now, source = self.clock(), under.group[0]
+        back = under.paid - done.spent
+        if done.lost or not source.has_pages:  # what pages leave over is lost
+            Wallet(self.store, crew.config.budget).use(-back, now)
+        said = (
+            "+".join(done.group)
+            if len(done.group) < 4
+            else f"{len(done.group)} sources"
+        )
+        sent = self.status.requests
+        sent[said] = sent.get(said, 0) + done.spent
+        if not source.has_pages and (done.result is not None or done.trouble):
+            self._learn(source, done, now)
+        for name, failed in _failures(done).items():
+            self.status.failures[name] = self.status.failures.get(name, 0) + failed
+        if done.trouble or done.held:
+            fields = {"sources": said, "held": done.held, "trouble": done.trouble}
+            logs.event("trouble", level=logging.WARNING, fields=fields)
+        if done.spent or done.result is not None:
+            logs.event("worked", fields={"sources": said, "requests": done.spent})
+        if done.result is not None:
+            self._outside.told(done.result)
+
+    def _learn(self, source: SourceConfig, done: Done, now: float) -> None:
+        """Keep how it goes with a source; what our network did is not its fault."""
+        if done.lost:
+            return
+        name = source.name
+        old = self.breakers.get(name, Breaker())
+        if done.held:
+            new = old.held(now)
+        elif done.trouble and not _partly(done):
+            new = old.failed(name, now, done.trouble)
+        else:
+            new = old.fine(now)
+        self.breakers[name] = new
+        breakers.remember(self.store, name, new)
+
+    def _connected(self, *, offline: bool) -> None:
+        if offline != self.status.offline:
+            logs.event("offline" if offline else "online again", fields={})
+        self.status.offline = offline
+
+    async def _back(self, crew: Crew) -> bool:
+        """Say whether there is a way to the sources again; nothing is sent."""
+        groups = crew.groups
+        addresses = [group[0].addresses[0] for group in groups if group[0].addresses]
+        return await self._outside.reach(addresses)
+
+    def _until_next(self, decision: deciding.Decision) -> float:
+        """Return the seconds until a turn has something to spend."""
+        config, now = self.settings.config, self.clock()
+        wallet = Wallet(self.store, config.budget)
+        plenty = wallet.income(now) >= deciding.hourly(config) and not decision.waits
+        wait = CATCH_UP if plenty else wallet.next_income(now) * DAY
+        if self.status.offline:
+            wait = PROBE
+        wait = SHORTEST_NAP if self._hurry else max(wait, THRIFT * self._time.decided)
+        return min(max(wait, SHORTEST_NAP), CATCH_UP if plenty else LONGEST_NAP)
+
+    async def _nap(self) -> bool:
+        """Sleep until the next turn; say whether there are new settings."""
+        left = self._time.nap
+        while left > 0 and not self.stop.asked.is_set():
+            await self.stop.sleep(min(left, SLICE))
+            left -= SLICE
+            if self.settings.changed() and self._renewed():
+                return True
+        return False
+
+    def _renewed(self) -> bool:
+        """Take up what is on disk; say whether anything is new."""
+        fresh = self.settings.reload()
+        trouble = self.settings.trouble
+        if trouble and trouble != self._said:
+            said = {"trouble": trouble}
+            logs.event("settings not used", level=logging.ERROR, fields=said)
+        elif fresh:
+            logs.event("settings read again", fields={})
+        self._said = self.status.settings = trouble
+        return fresh
+
+    def _judge(self, crew: Crew) -> None:
+        """Judge how sources are, now and then, and have people told."""
+        now = self.clock()
+        if 0 <= now - self._time.judged < CHECK:
+            return
+        self._time.judged = now
+        config, store = crew.config, self.store
+        sources = [source for group in crew.groups for source in group]
+        found = conditions.healths(config, store, sources, now, self.breakers)
+        if self.status.offline:  # nobody is dead for want of our own network
+            found = [replace(one, failures=0) for one in found]
+        whole = conditions.whole(config, store, now, offline=self.status.offline)
+        alerts.tell(config, store, [*found, whole], now)
+        self.status.sources = tuple(found)
+        standing = raised(Outbox(store).alarms())
+        self.status.alarms = tuple((one.source, one.kind) for one in standing)
+
+    def _note(self, crew: Crew, seconds: float) -> None:
+        """Write down how the service is, for those who watch."""
+        status, now = self.status, self.clock()
+        budget = crew.config.budget
+        failing = (name for name, one in self.breakers.items() if one.failing)
+        status.turned, status.turns = now, status.turns + 1
+        status.seconds, status.in_flight = seconds, len(self._under)
+        status.budget = budget.requests
+        status.left = Wallet(self.store, budget).room(now)
+        status.failing = tuple(sorted(failing))
+        status.store_bytes = tidying.size(self.store.path)
+
+    async def _finish(self, crew: Crew) -> None:
+        """Begin nothing more; what is under way has a few seconds to end."""
+        if self._under:
+            crew.ease()
+            insisted = asyncio.create_task(self.stop.insisted.wait())
+            tasks = asyncio.create_task(
+                asyncio.wait({under.task for under in self._under.values()})
+            )
+            await asyncio.wait(
+                {tasks, insisted}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED
+            )
+            for under in self._under.values():
+                under.task.cancel()
+            await tasks
+            insisted.cancel()
+            self._collect(crew)
+        self._under.clear()
+
+
+def _partly(done: Done) -> bool:
+    """Say whether something came of it although not all did."""
+    looked = done.result.looked if isinstance(done.result, Turned) else done.result
+    return isinstance(looked, Looked) and looked.listed > 0
+
+
+def _failures(done: Done) -> dict[str, int]:
+    """Return the looks that failed, by source; those of our own network do not."""
+    if isinstance(done.result, Outcome):
+        return {name: one.failed for name, one in done.result.sources.items()}
+    return {name: int(bool(done.trouble) and not done.lost) for name in done.group}
