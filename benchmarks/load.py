@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 HOSTS = 250
-WAITING = 5000  # items that nobody has looked at
+WAITING = 2000  # items that nobody has looked at
 DAY = 86400.0
 PATIENCE = 240.0  # seconds
 TARGETS = {
@@ -277,13 +277,17 @@ def soak(folder: Path, items: int, days: float) -> dict[str, object]:
     asyncio.run(turns())
     day, resident, handles = np.array(rows).T
     late = day > days / 7.0
-    slope = float(np.polyfit(day[late], resident[late], 1)[0])
+    slope, opened = (
+        float(np.polyfit(day[late], column[late], 1)[0])
+        for column in (resident, handles)
+    )
     return {
         "days": round(float(day[-1]), 2),
         "turns": len(rows),
         "resident_mb": [float(resident[late][0]), float(resident[-1])],
         "resident_mb_per_hour": round(slope / 24.0, 4),
         "handles": [int(handles[late].min()), int(handles[late].max())],
+        "handles_per_day": round(opened, 2),
     }
 
 

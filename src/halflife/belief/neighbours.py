@@ -18,9 +18,10 @@ independently of each other, g goes to 0 and the exposure to the age.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import view_of
@@ -32,6 +33,7 @@ from halflife.observation import Seen
 from halflife.view import View
 
 Rows: TypeAlias = Ints | slice
+Kind = TypeVar("Kind", bound=np.generic)
 
 # What the group around counts for, in changes: the population's own prior (one
 # change a month), a site's, a folder's, a page's.
@@ -124,6 +126,13 @@ class _Around:
         """Return the Gamma distribution of each page's rate: shape and exposure."""
         pages, k = self.pages, self.pages.shape
         return pages.changes[rows] + k, pages.lived[rows] + k / self.at(rows)
+
+
+def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
+    """Return a column with room for ``n`` items; those that are new have 0."""
+    wide = np.zeros(n, dtype=column.dtype)
+    wide[: column.size] = column
+    return wide
 
 
 def _log_gamma(x: Floats) -> Floats:
@@ -320,19 +329,18 @@ class Neighbours:
         known, n = self._pages.site.size, len(evidence)
         if known == n:
             return
-        more, blank = np.zeros(n - known), np.zeros(n - known, dtype=np.int32)
         new = folder_codes(evidence.keys, known, self._folders)
         pages = self._pages
         self._pages = _Pages(
             evidence.group,
-            np.concatenate([pages.folder, new]),
-            np.concatenate([pages.changes, more]),
-            np.concatenate([pages.lived, more]),
+            np.concatenate([pages.folder, new]) if known else new,
+            _wider(pages.changes, n),
+            _wider(pages.lived, n),
         )
-        self._last = np.concatenate([self._last, more])
-        self._looks = np.concatenate([self._looks, blank])
-        self._changes = np.concatenate([self._changes, blank])
-        self._absent = np.concatenate([self._absent, more > 0])
+        self._last = _wider(self._last, n)
+        self._looks = _wider(self._looks, n)
+        self._changes = _wider(self._changes, n)
+        self._absent = _wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
 
     def _follow(self, evidence: Evidence) -> None:

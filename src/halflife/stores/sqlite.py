@@ -106,8 +106,8 @@ class SqliteStore:
 
     def source_of(self, key: str) -> str | None:
         """Return the name of the source that an item belongs to, if it is known."""
-        with self._reading() as db:
-            return tables.source_of(db, key)
+        with files.translated(self.path):  # one query sees one moment by itself
+            return tables.source_of(self._db, key)
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
