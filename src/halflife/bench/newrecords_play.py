@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -194,8 +195,9 @@ def _told(done: Harvest, work: Task) -> dict[str, Any]:
     some = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(np.intp))
     points = [[int(a), round(b / max(fresh, 1), 4)] for a, b in curve[some].tolist()]
     needed = {str(x): requests_to(done.curve, x * fresh) for x in LEVELS}
+    found = asdict(scores(done, work.before.keys(), work.now.keys()))
     return {
-        **asdict(scores(done, work.before.keys(), work.now.keys())),
+        **{name: None if isnan(value) else value for name, value in found.items()},
         "stop": done.stop,
         "requests_to": needed,
         "curve": points,
