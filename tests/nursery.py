@@ -37,14 +37,14 @@ class Nursery:
         self._mother.wait(30)
         self._mother.stdout.close()
 
-    def begin(self, folder, *words, harm="", trace="", now=None):
+    def begin(self, folder, *words, harm="", trace=""):
         """Start ``halflife WORDS`` in a folder; ``end`` says how it ended.
 
         ``harm`` is what strace injects; ``trace`` are the calls it notes in a file
-        ``trace``. With ``now`` the program's clock stands still.
+        ``trace``.
         """
         order = {"folder": str(folder), "words": [str(word) for word in words]}
-        order |= {"harm": harm, "trace": trace, "now": now}
+        order |= {"harm": harm, "trace": trace}
         self._mother.stdin.write(json.dumps(order).encode() + b"\n")
         self._mother.stdin.flush()
 
@@ -78,10 +78,7 @@ def child(order, go):
         os.dup2(file, handle)
     os.read(go, 1)
     from halflife import cli  # noqa: PLC0415  (was imported before we were forked)
-    from halflife.live import wiring  # noqa: PLC0415
 
-    if order["now"] is not None:
-        wiring.clock = lambda: order["now"]
     code = cli.main(order["words"])
     sys.stdout.flush()
     sys.stderr.flush()

@@ -5,12 +5,13 @@ import os
 import pytest
 
 import damage
+from fault_points import count
 from halflife.cli import main
 from halflife.errors import Damaged
 from halflife.stores import backup
 from halflife.stores.sqlite import SqliteStore
 
-COUNT = int(os.environ.get("HALFLIFE_IMAGES", "200"))
+COUNT = int(os.environ.get("HALFLIFE_IMAGES", count(200, 100)))
 VERBS = ("verify", "doctor", "status", "plan", "alerts", "gc")
 # What is written down once, and has no other row to contradict it.
 ONCE = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import store_worker
+from fault_points import count
 from halflife.errors import AlreadyRunning, LeaseLost
 from halflife.item import Item
 from halflife.observation import Looks
@@ -20,7 +21,7 @@ from halflife.stores.sqlite import SqliteStore
 from store_looks import present
 from store_processes import rest, start
 
-ROUNDS, RIVALS = 4, 5
+ROUNDS, RIVALS = count(50, 4), 5
 
 
 def end(children):
@@ -96,6 +97,24 @@ def test_a_holder_that_was_stopped_too_long_can_write_nothing_more(tmp_path):
         quick.append(new, Looks.of([present("k2", 0.04)]))
         assert slow.evidence(["site"]).looks.tolist()[:3] == [2, 1, 1]
         assert quick.verify() == []
+
+
+def test_a_holder_that_nobody_can_see_is_taken_over_when_its_lease_is_over(tmp_path):
+    path, lease = tmp_path / "state.db", 0.01
+    far = replace(Owner.here(), pids="pid:[1]", pid=2**22 + 1)
+    with (
+        SqliteStore.open(path, create=True, owner=far) as theirs,
+        SqliteStore.open(path) as ours,
+    ):
+        ours.add(store_worker.ITEMS)
+        old = theirs.begin(["site"], 0.0, lease=lease)
+        with pytest.raises(AlreadyRunning):
+            ours.begin(["site"], 0.99 * lease, lease=lease)
+        new = ours.begin(["site"], 1.01 * lease, lease=lease)
+        assert (new.resumed, new.token > old.token) == (True, True)
+        with pytest.raises(LeaseLost):
+            theirs.charge(old, 1, 0.02)
+        assert ours.spent(0.0) == 0
 
 
 def test_a_run_taken_over_in_its_own_process_does_not_hide_what_others_write(tmp_path):
