@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import betaln, gammaln, logsumexp
 
+from halflife import special
 from halflife.arrays import Floats, Ints
 
 LEAST_CYCLES = 5  # before that the source's own history says too little
@@ -155,6 +155,7 @@ def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
     r = min(max(dispersion, _TINY), LARGEST)
     a, b = m * (1.0 - r) / r, (1.0 - m) * (1.0 - r) / r
     k = np.arange(n + 1, dtype=np.float64)
-    ways = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    law: Floats = ways + betaln(k + a, n - k + b) - betaln(a, b)
-    return law - float(logsumexp(law))
+    ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0)
+    ways = ways - special.gammaln(n - k + 1.0)
+    law: Floats = ways + special.betaln(k + a, n - k + b) - special.betaln(a, b)
+    return law - float(special.logsumexp(law))
