@@ -16,6 +16,7 @@ from halflife.register import Attributes, Scalar
 Guide: TypeAlias = Literal["even", "known", "counts"]
 CUTS = 7  # of a range of which no cuts are given: the eighths of the known numbers
 DEFENCE = 0.2  # of each chance does not depend on what was added before
+REST = 0.02  # of the chance, at least, goes to values that nobody knows
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,10 @@ def levels(
 
     The conditions are the values that the interface knows and those of the known
     records. With m of them, the rest has the chance
-    (records without + 1) / (records + m + 1); the others share what is left evenly, or
-    (``known``) like the known records + 1. Any chances give unbiased estimates; the
-    nearer they are to the truth, the less the estimates vary.
+    (records without + 1) / (records + m + 1), and 2 % at least, for there may be values
+    that nobody knows; the others share what is left evenly, or (``known``) like the
+    known records + 1. Any chances give unbiased estimates; the nearer they are to the
+    truth, the less the estimates vary.
     """
     records = tuple(known)
     found = [_level(attribute, records, guide) for attribute in interface.attributes]
@@ -106,10 +108,19 @@ def _level(
     if not terms:
         return None
     lacking = sum(not row for row in rows)
-    rest = (lacking + 1) / (len(rows) + len(terms) + 1)
+    rest = max((lacking + 1) / (len(rows) + len(terms) + 1), _floor(attribute))
     share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
     chance = (1.0 - rest) * share / share.sum()
     return Level(attribute, terms, chance, rest, gaps=lacking / max(len(rows), 1))
+
+
+def _floor(attribute: Attribute) -> float:
+    """Return the least chance of the rest.
+
+    Nothing is unknown of a number, which lies in some range, nor of a value where the
+    form lists all that can be selected.
+    """
+    return 0.0 if attribute.kind == "range" or attribute.values else REST
 
 
 def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:
@@ -175,11 +186,11 @@ class Local:
         lack = float(np.mean(size == 0))
         share = np.zeros(len(level.terms))
         share[[level.place[t] for t in held.terms]] = count / max(count.sum(), 1)
-        return replace(
-            level,
-            chance=(1.0 - DEFENCE) * (1.0 - lack) * share + DEFENCE * level.chance,
-            rest=(1.0 - DEFENCE) * lack + DEFENCE * level.rest,
-        )
+        chance = (1.0 - DEFENCE) * (1.0 - lack) * share + DEFENCE * level.chance
+        rest = (1.0 - DEFENCE) * lack + DEFENCE * level.rest
+        rest = max(rest, _floor(level.attribute))
+        chance *= (1.0 - rest) / chance.sum()
+        return replace(level, chance=chance, rest=rest)
 
     def among(self, level: Level, term: Term | None, rows: Ints) -> Ints:
         """Return those of the known records that meet a condition, or none."""
