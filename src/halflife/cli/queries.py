@@ -78,7 +78,10 @@ def replay_new(asked: Asked, *, json: bool) -> None:
     if unknown:
         there = ", ".join(play.POLICIES)
         raise UsageError(f"--policies: no policy is named {unknown[0]!r}; {there} are")
-    game = play.Game(page_size=asked.page_size, seeds=range(asked.seeds))
+    # A form hands out no random records: the sample is drawn through it, and paid for.
+    game = play.Game(
+        page_size=asked.page_size, drilled="weighted", seeds=range(asked.seeds)
+    )
     rows = play.replay(relation, begin, end, attributes, policies, game)
     head = {
         "history": str(asked.folder),
