@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -28,6 +28,9 @@ demo: setup  ## keep a small web site fresh on a budget, offline, in under a min
 
 test: setup  ## run every test
 	@$(BIN)/pytest -n auto --dist worksteal
+
+test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
+	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check

@@ -11,10 +11,12 @@ import pytest
 
 import gc_worker
 import powerloss
+from fault_points import count
 from halflife.stores.sqlite import SqliteStore
 from store_cases import state
 
-CUTS = 30
+CUTS = count(120, 15)
+WRITES = count(range(9, 160, 8), (17, 130))
 TABLES = ("observation", "rolled", "rolled_gap", "rolled_hinted", "rolled_ledger",
           "ledger", "run", "message")  # fmt: skip
 
@@ -36,12 +38,6 @@ def cleared(written, tmp_path_factory):
     assert removed.observations > 400
     assert min(removed.ledger, removed.runs, removed.messages) > 20
     return rows(path)
-
-
-@pytest.fixture
-def traced():
-    if not powerloss.can_record():
-        pytest.skip("strace is missing, or may not trace programs here")
 
 
 def rows(path):
@@ -74,7 +70,7 @@ def crashed(path, inject):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("when", [17, 130])
+@pytest.mark.parametrize("when", WRITES)
 @pytest.mark.usefixtures("traced")
 def test_kill_9_in_the_middle_leaves_steps_done_or_not_begun(
     written, cleared, tmp_path, when
@@ -117,4 +113,4 @@ def test_no_power_cut_while_clearing_loses_what_is_believed(tmp_path):
         powerloss.write(powerloss.disk_after(before, rng), place)
         assert believed(place / "state.db") == final
         sizes.add(len(rows(place / "state.db")["observation"]))
-    assert len(sizes) > 5  # the cuts fell into many steps
+    assert len(sizes) > 3  # the cuts fell into many steps

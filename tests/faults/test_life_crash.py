@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import life_worker
+from fault_points import count
 from halflife.stores.sqlite import SqliteStore
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(count(30, 4)))
 def test_no_half_of_a_look_shows_after_a_kill(tmp_path, seed):
     rng = np.random.default_rng(seed)
     path = tmp_path / "state.db"

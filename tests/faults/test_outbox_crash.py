@@ -4,11 +4,12 @@ import time
 from random import Random
 
 import outbox_worker
+from fault_points import count
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 from store_processes import rest, start
 
-KILLS = 10
+KILLS = count(60, 6)
 
 
 def test_kill_9_leaves_no_message_without_its_cause(tmp_path):

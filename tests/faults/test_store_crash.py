@@ -9,11 +9,12 @@ import pytest
 
 import powerloss
 import store_worker
+from fault_points import count
 from halflife.errors import StoreError
 from halflife.stores.sqlite import SqliteStore
 from store_processes import rest, start
 
-KILLS = 20
+KILLS = count(100, 12)
 
 
 def promises_kept(path, promises):
@@ -53,7 +54,7 @@ def test_a_full_disk_is_told_and_loses_nothing_accepted(tmp_path):
     promises_kept(path, said)
 
 
-@pytest.mark.parametrize("when", [3, 4, 11, 24])
+@pytest.mark.parametrize("when", count(range(1, 60, 3), (3, 4, 24)))
 @pytest.mark.parametrize("error", ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"])
 def test_a_failing_disk_is_told_and_loses_nothing_accepted(tmp_path, error, when):
     if not powerloss.can_record():

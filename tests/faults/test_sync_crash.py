@@ -5,21 +5,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+from fault_points import count
+
 KILL9 = Path(__file__).parents[2] / "benchmarks" / "kill9.py"
+KILLS = count(20, 3)
 
 
 def test_a_killed_sync_loses_nothing_and_does_not_overspend():
     out = subprocess.run(
-        [sys.executable, str(KILL9), "--kills", "4"],
+        [sys.executable, str(KILL9), "--kills", str(KILLS)],
         capture_output=True,
         text=True,
         check=True,
-        timeout=110,
+        timeout=600,
     )
     result = json.loads(out.stdout)
     killed = result["halflife"]
-    assert killed["trials"] == 4
-    assert killed["killed_in_the_middle"] >= 2
+    assert killed["trials"] == KILLS
+    assert killed["killed_in_the_middle"] >= KILLS // 2
     assert killed["acknowledged_lost"] == 0
     assert killed["pages_missing"] == 0
     assert killed["pages_that_differ"] == 0
