@@ -1,8 +1,9 @@
 """How each source is now, as far as anybody has to be told."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from math import inf, nan
+from math import inf, isnan, nan
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,31 +14,92 @@ from halflife.forecast import Forecast
 from halflife.live import selecting
 from halflife.live.breakers import Breaker
 from halflife.live.spending import Wallet
-from halflife.live.worths import Appraiser
+from halflife.live.worths import Appraiser, Seen
 from halflife.models.quality import freshness_forecast
 from halflife.models.setquality import forecast
 from halflife.stores import Store, summaries
 
+Casts: TypeAlias = dict[Seen, Forecast]
+
+FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 100.0, 8)])  # days
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 24)])  # days
 
 
-def healths(
-    config: Config,
-    store: Store,
-    sources: Sequence[SourceConfig],
-    now: float,
-    breakers: Mapping[str, Breaker],
-) -> list[Health]:
-    """Return how each source is."""
-    held = {one.source: one.why for one in store.staged()}
-    appraiser = Appraiser(config, store, now)
-    found = []
-    for source in sources:
-        health = _quality(appraiser, source)
-        failures, silent = _silence(appraiser, source, breakers.get(source.name))
-        why = held.get(source.name, "")
-        found.append(replace(health, held=why, failures=failures, silent=silent))
-    return found
+class Judge:
+    """Says how sources are.
+
+    Args:
+        config: The settings.
+        store: What is known.
+        now: The time, in days.
+        breakers: How it went with sources that have no pages.
+        casts: Forecasts that were made before; they hold until the next look.
+
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        now: float,
+        breakers: Mapping[str, Breaker],
+        casts: Casts,
+    ) -> None:
+        self._appraiser = Appraiser(config, store, now)
+        self._held = {one.source: one.why for one in store.staged()}
+        self._breakers, self._casts = breakers, casts
+
+    def health(self, source: SourceConfig) -> Health:
+        """Return how a source is."""
+        cast, target = self._forecast(source), level(source)
+        breaker = self._breakers.get(source.name)
+        failures, silent = _silence(self._appraiser, source, breaker)
+        health = Health(
+            source.name,
+            target=target,
+            held=self._held.get(source.name, ""),
+            failures=failures,
+            silent=silent,
+        )
+        if cast is None:
+            return health
+        below = None if isnan(target) else cast.first_below(target)
+        return replace(
+            health,
+            mean=float(cast.mean[0]),
+            low=float(cast.low[0]),
+            high=float(cast.high[0]),
+            first_below=inf if below is None else max(below - self._appraiser.now, 0.0),
+        )
+
+    def _forecast(self, source: SourceConfig) -> Forecast | None:
+        """Return the quality from now on if nothing is done; None if unknown."""
+        if source.has_pages:
+            return _of_pages(self._appraiser, source)
+        if source.kind == "search":
+            return _of_search(self._appraiser, source)
+        return self._of_set(source)
+
+    def _of_set(self, source: SourceConfig) -> Forecast | None:
+        store, now = self._appraiser.store, self._appraiser.now
+        if source.name not in store.collections():
+            return None
+        collection = store.collection(source.name)
+        if collection.looks.size < 2:
+            return None
+        last = float(collection.looks[-1])
+        seen = source.name, int(collection.looks.size), last
+        if seen not in self._casts:
+            recall = forecast(collection, last, FAR.tolist(), 0.95).recall
+            self._casts[seen] = Forecast(
+                "recall", last + FAR, recall.mean, recall.low, recall.high
+            )
+        known, at = self._casts[seen], max(now, last) + AHEAD
+        mean, low, high = (
+            np.interp(at, known.at, column)
+            for column in (known.mean, known.low, known.high)
+        )
+        return Forecast("recall", now + AHEAD, mean, low, high)
 
 
 def whole(config: Config, store: Store, now: float, *, offline: bool) -> Health:
@@ -55,40 +117,6 @@ def level(source: SourceConfig) -> float:
     if not asked and source.kind == "listing" and "recall" in source.model_fields_set:
         asked = [source.recall]
     return max(asked, default=nan)
-
-
-def _quality(appraiser: Appraiser, source: SourceConfig) -> Health:
-    """Return the quality now, and when it will fall below the target."""
-    cast, target = _forecast(appraiser, source), level(source)
-    if cast is None:
-        return Health(source.name, target=target)
-    below = cast.first_below(target) if target == target else None  # noqa: PLR0124  (not nan)
-    return Health(
-        source.name,
-        mean=float(cast.mean[0]),
-        low=float(cast.low[0]),
-        high=float(cast.high[0]),
-        target=target,
-        first_below=inf if below is None else max(below - appraiser.now, 0.0),
-    )
-
-
-def _forecast(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:
-    """Return the quality from now on if nothing is done; None if nothing is known."""
-    if source.has_pages:
-        return _of_pages(appraiser, source)
-    if source.kind == "search":
-        return _of_search(appraiser, source)
-    store, now = appraiser.store, appraiser.now
-    if source.name not in store.collections():
-        return None
-    collection = store.collection(source.name)
-    if collection.looks.size < 2:
-        return None
-    last = float(collection.looks[-1])
-    ahead = np.maximum(now - last, 0.0) + AHEAD
-    recall = forecast(collection, last, ahead.tolist(), 0.95).recall
-    return Forecast("recall", now + AHEAD, recall.mean, recall.low, recall.high)
 
 
 def _of_pages(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:

@@ -19,7 +19,7 @@ from halflife.config import Config, SourceConfig
 from halflife.live import costs, zones
 from halflife.live.schedule import SOONEST
 from halflife.live.spending import Wallet
-from halflife.live.worths import Appraiser
+from halflife.live.worths import Appraiser, Decays
 from halflife.market import Limits, take
 from halflife.market.offering import Taken, intervals
 from halflife.stores import summaries
@@ -47,6 +47,7 @@ class Situation:
         groups: Sources by those that are worked at together: pages that no setting
             sets apart are one group, everything else is alone.
         busy: Groups that are being worked at, or left alone.
+        decays: What was worked out before.
 
     """
 
@@ -55,6 +56,7 @@ class Situation:
     now: float
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()
+    decays: Decays = field(default_factory=dict)
 
     @property
     def wallet(self) -> Wallet:
@@ -189,7 +191,7 @@ def _shared(
 ) -> Decision:
     """Give what has come in to the offers that gain most per request."""
     sources = [source for group in groups for source in group]
-    appraiser = Appraiser(at.config, at.store, at.now)
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays)
     offers = appraiser.offers(sources)
     age, soonest, latest = _ages(appraiser, sources, offers)
     turn = intervals(age, soonest, latest)

@@ -56,7 +56,7 @@ class Words(logging.Formatter):
 
 def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:
     """Write events to a stream, by default stderr; return what to give to ``end``."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(Json() if as_json else Words())
     logger = logging.getLogger(NAME)
     logger.setLevel(logging.INFO)

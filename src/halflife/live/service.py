@@ -15,7 +15,16 @@ from typing import TypeAlias
 from halflife.alerts.machine import raised
 from halflife.config import SourceConfig
 from halflife.errors import HalflifeError, LeaseLost
-from halflife.live import alerts, breakers, conditions, deciding, logs, tidying, wiring
+from halflife.live import (
+    alerts,
+    breakers,
+    conditions,
+    deciding,
+    logs,
+    tidying,
+    wiring,
+    worths,
+)
 from halflife.live.breakers import Breaker
 from halflife.live.crew import Crew, Done, Extra, Group, Result, gathered
 from halflife.live.health import Status
@@ -110,6 +119,8 @@ class Service:
         self._under: dict[Group, Under] = {}
         self._time = Timing(now, 0.0)
         self._tidier = tidying.Tidier(store)
+        self._decays: worths.Decays = {}
+        self._casts: conditions.Casts = {}
         self._hurry = False
         self._said = ""
 
@@ -178,7 +189,9 @@ class Service:
         """Decide what to do, pay for it, and begin."""
         config = crew.config
         busy = {*self._under, *self._left_alone(now)}
-        at = deciding.Situation(config, self.store, now, crew.groups, busy)
+        at = deciding.Situation(
+            config, self.store, now, crew.groups, busy, self._decays
+        )
         decision = deciding.decide(at)
         at.wallet.use(sum(decision.paid.values()), now)
         for group in crew.groups:
@@ -326,7 +339,8 @@ class Service:
         self._time.judged = now
         config, store = crew.config, self.store
         sources = [source for group in crew.groups for source in group]
-        found = conditions.healths(config, store, sources, now, self.breakers)
+        judge = conditions.Judge(config, store, now, self.breakers, self._casts)
+        found = [judge.health(source) for source in sources]
         if self.status.offline:  # nobody is dead for want of our own network
             found = [replace(one, failures=0) for one in found]
         whole = conditions.whole(config, store, now, offline=self.status.offline)

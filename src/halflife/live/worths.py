@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -34,6 +35,9 @@ RARE = 1000.0  # days between two, at most
 FARTHEST = 365.0  # days that anything is forecast
 HORIZONS = 16
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
+
+Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
+Decays: TypeAlias = dict[Seen, Decay]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,19 @@ class Appraiser:
         config: The settings.
         store: What is known.
         now: The time, in days.
+        decays: What was worked out before; it holds until the next look.
 
     """
 
-    def __init__(self, config: Config, store: Store, now: float) -> None:
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        now: float,
+        decays: Decays | None = None,
+    ) -> None:
         self.config, self.store, self.now = config, store, now
+        self._decays = {} if decays is None else decays
 
     def known(self, source: SourceConfig, confidence: float = 0.95) -> Known:
         """Return what requests buy at a source."""
@@ -186,7 +198,14 @@ class Appraiser:
         if collection is None or collection.looks.size < 2:
             return _one(source, cost, NEVER_SEEN)
         age = max(self.now - float(collection.looks[-1]), 0.0)
-        return _one(source, cost, recall_decay(collection, 0.95).index(age))
+        return _one(source, cost, self._decay(source, collection).index(age))
+
+    def _decay(self, source: SourceConfig, collection: Collection) -> Decay:
+        looks = collection.looks
+        seen = source.name, int(looks.size), float(looks[-1])
+        if seen not in self._decays:
+            self._decays[seen] = recall_decay(collection, 0.95)
+        return self._decays[seen]
 
     def _form(self, source: SourceConfig, confidence: float) -> Known:
         copy = form_worths.held(self.store, source)
