@@ -14,10 +14,12 @@ from halflife.models.auditing import BETS, audited, drift, share_bounds, total
 from halflife.models.calibration import (
     FARTHEST,
     RECENT,
+    WIDEST,
     Outcome,
     brier,
     coverage,
     effective,
+    gap,
     reliability,
     right_ones,
     standing,
@@ -218,6 +220,28 @@ def test_a_larger_factor_gives_wider_bounds(mean, low, high, less, more):
     assert some.low[0] <= low + 1e-12
     assert 1.0 >= all_.high[0] >= some.high[0] - 1e-12
     assert widened(cast, 1.0) is cast
+
+
+@given(values=st.lists(unit, min_size=6, max_size=6))
+def test_bounds_widened_by_the_gap_hold_what_was_found(values):
+    low, mean, high = sorted(values[:3])
+    found = Interval(*(sorted(values[3:])[i] for i in (1, 0, 2)))
+    factor = gap(Interval(mean, low, high), found)
+    assert 1.0 <= factor <= WIDEST
+    if 1.0 < factor < WIDEST:
+        cast = Forecast("recall", *(np.array([x]) for x in (0.0, mean, low, high)))
+        wide = widened(cast, factor)
+        far = found.low if found.high < mean else found.high
+        assert wide.low[0] - 1e-9 <= far <= wide.high[0] + 1e-9
+
+
+def test_the_gap_grows_with_misses():
+    believed, n = Interval(0.95, 0.93, 0.97), 40
+    found = [audited(np.arange(n) >= k, np.full(n, 0.01), np.ones(n)) for k in range(n)]
+    factors = [gap(believed, one) for one in found]
+    assert factors == sorted(factors)
+    assert factors[2] == 1.0
+    assert factors[20] > 5.0
 
 
 def audits(rng, turns, chance, truth, n=4):

@@ -11,8 +11,10 @@ from halflife.cli.show import date, figure, span
 from halflife.config import BudgetConfig, SourceConfig
 from halflife.errors import UsageError
 from halflife.evidence import Evidence
+from halflife.live.audited import factor
 from halflife.live.spending import Wallet
 from halflife.live.wiring import Outlook
+from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Content
 from halflife.stores import Store
@@ -22,9 +24,12 @@ FINE = 200  # steps of the forecast in which a target is looked for
 MOST_NAMED = 5
 
 
-def freshness_now(view: View) -> dict[str, float]:
-    """Return the believed freshness of the copy, with its 95 % interval."""
-    now = freshness_forecast(view, np.zeros(1))
+def freshness_now(view: View, trust: float = 1.0) -> dict[str, float]:
+    """Return the believed freshness of the copy, with its 95 % interval.
+
+    The interval is widened by the trust factor that audits ask for.
+    """
+    now = widened(freshness_forecast(view, np.zeros(1)), trust)
     return figure(now.mean[0], now.low[0], now.high[0])
 
 
@@ -44,7 +49,7 @@ def source_rows(
                 "source": name,
                 "items": int(mine.sum()),
                 "held": int(held.sum()),
-                "freshness": freshness_now(view),
+                "freshness": freshness_now(view, factor(store, [name], seen.now)),
                 "looks": int(seen.view.looks[mine].sum()),
                 "changes": int(seen.view.changes[mine].sum()),
                 "failing": int(np.count_nonzero(seen.evidence.failures[mine])),
@@ -146,10 +151,13 @@ def moments(days: float) -> list[float]:
 
 
 def forecast_rows(
-    view: View, ahead: Sequence[float], target: float | None
+    view: View, ahead: Sequence[float], target: float | None, trust: float = 1.0
 ) -> tuple[list[dict[str, object]], float]:
-    """Return the forecast, and when its lower bound falls below the target."""
-    cast = freshness_forecast(view, np.array(ahead))
+    """Return the forecast, and when its lower bound falls below the target.
+
+    Its bounds are widened by the trust factor that audits ask for.
+    """
+    cast = widened(freshness_forecast(view, np.array(ahead)), trust)
     rows: list[dict[str, object]] = [
         {
             "in": span(cast.at[i] - view.now) if cast.at[i] > view.now else "now",
@@ -161,7 +169,7 @@ def forecast_rows(
     below = None
     if target is not None:
         steps = np.linspace(0.0, max(ahead), FINE + 1)
-        below = freshness_forecast(view, steps).first_below(target)
+        below = widened(freshness_forecast(view, steps), trust).first_below(target)
     return rows, math.inf if below is None else below
 
 

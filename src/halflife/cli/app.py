@@ -9,7 +9,7 @@ from halflife import __version__
 # In the order in which a newcomer needs them.
 VERBS = (
     "demo", "init", "add", "sync", "run",
-    "status", "plan", "explain", "forecast", "get", "whatif", "budget",
+    "status", "plan", "explain", "forecast", "get", "whatif", "budget", "audit",
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
     "policies", "replay", "bench",

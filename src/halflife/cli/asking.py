@@ -34,6 +34,7 @@ def status(
     from halflife.cli.answers import budget_left, freshness_now, source_rows
     from halflife.config import Config
     from halflife.live import crawling, wiring
+    from halflife.live.audited import factor
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -49,7 +50,9 @@ def status(
         if pages or not (names or searched):
             seen = wiring.outlook(settings, store, pages)
             rows = source_rows(seen, store, wiring.names(pages))
-            fresh = freshness_now(seen.view)
+            fresh = freshness_now(
+                seen.view, factor(store, wiring.names(pages), seen.now)
+            )
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
@@ -205,6 +208,7 @@ def _of_pages(
     from halflife.config import Config
     from halflife.errors import UsageError
     from halflife.live import wiring
+    from halflife.live.audited import factor
 
     settings = Config.load(Config.find(config))
     chosen = [s for s in settings.named(sources or ()) if s.has_pages]
@@ -212,7 +216,8 @@ def _of_pages(
         raise UsageError("no source has pages; name the set source to forecast")
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, chosen)
-    rows, below = answers.forecast_rows(seen.view, ahead, target)
+        trust = factor(store, wiring.names(chosen), seen.now)
+    rows, below = answers.forecast_rows(seen.view, ahead, target, trust)
     if json:
         head = {"measure": "freshness", "confidence": 0.95, "target": target}
         show.emit({**head, "below_target": show.date(below), "results": rows})

@@ -8,7 +8,7 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json, Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from halflife.config import Config, SourceConfig
     from halflife.live.forming import Former
@@ -135,10 +135,13 @@ async def _at(
 ) -> "Looked | Turned":
     """Look at a set source, or ask a form."""
     from halflife.live import listings, upkeeping
+    from halflife.live.audit_sets import audit_set
 
     if source.kind == "form":
         return await upkeeping.sync(former, source, most=most)
-    return await listings.sync(former.config, former.store, source, most=most)
+    looked = await listings.sync(former.config, former.store, source, most=most)
+    audit_set(former.store, source.name, looked.run)
+    return looked
 
 
 def _tell(
@@ -211,7 +214,7 @@ async def _sync(
     quiet: bool,
 ) -> "tuple[Outcome | None, Stop]":
     from halflife.cli import show
-    from halflife.live import crawling, wiring
+    from halflife.live import wiring
     from halflife.live.keeping import keeping
     from halflife.live.signals import Stop, until_stopped
 
@@ -227,11 +230,29 @@ async def _sync(
                 def told(looks: "Looks") -> None:
                     advance(len(looks), "")
 
-                if keeper.crawls:
-                    work = crawling.turns(keeper, requests, most, told)
-                else:
-                    work = keeper.turn(requests, told)
+                share = 0.0 if everything else config.audit.share
+                work = _turned(keeper, (requests, most), share, told)
                 return await until_stopped(work, stop, keeper.ease), stop
+
+
+async def _turned(
+    keeper: "Keeper",
+    limits: "tuple[int, int | None]",
+    share: float,
+    told: "Callable[[Looks], None]",
+) -> "Outcome":
+    """Check some pages drawn at random, then look where it buys most."""
+    from halflife.live import auditing, crawling
+
+    requests, most = limits
+    spent = await auditing.check_share(keeper, share, requests)
+    if keeper.crawls:
+        rest = None if most is None else most - spent
+        outcome = await crawling.turns(keeper, requests - spent, rest, told)
+    else:
+        outcome = await keeper.turn(requests - spent, told)
+    outcome.requests += spent
+    return outcome
 
 
 def _say_why_not(keeper: "Keeper") -> None:

@@ -15,6 +15,7 @@ from halflife.models.conformal import FREEDOM, mixed_quantiles
 BINS = 10
 FARTHEST = 8.0  # standard deviations that a score can be off
 LENT = 20.0  # scores lent to a trust factor by a belief that is right
+WIDEST = 20.0  # times that bounds are widened at most
 RECENT = 60  # scores that a trust factor goes by
 _MOST_LOOKS = 10_000
 
@@ -214,6 +215,29 @@ def trust(scores: Floats, *, confidence: float = 0.95) -> float:
     _, needed = mixed_quantiles(past, 2.0 * LENT, tail)
     z, q = (_normal(x) for x in (stated, needed))
     return max(1.0, q / z)
+
+
+def gap(believed: Interval, found: Interval) -> float:
+    """Return by how much bounds must be widened to hold what audits found; at least 1.
+
+    As long as the interval of what was found holds the mean, audits do not contradict
+    it: 1. If it lies below, f = (mean - found.low) / (mean - low), the least factor
+    with which the bounds hold all that audits allow; the same on the other side. At
+    most ``WIDEST``.
+
+    >>> found = Interval(0.6, 0.5, 0.7)
+    >>> round(gap(Interval(0.9, 0.85, 0.92), found), 6)
+    8.0
+    >>> gap(Interval(0.69, 0.65, 0.7), found)
+    1.0
+    """
+    if found.high < believed.mean - 1e-12:
+        off, side = believed.mean - found.low, believed.mean - believed.low
+    elif found.low > believed.mean + 1e-12:
+        off, side = found.high - believed.mean, believed.high - believed.mean
+    else:
+        return 1.0
+    return float(np.clip(off / max(side, 1e-12), 1.0, WIDEST))
 
 
 def _normal(score: float) -> float:

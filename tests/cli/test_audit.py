@@ -1,0 +1,116 @@
+"""``halflife audit`` says whether our figures can be believed."""
+
+import numpy as np
+import pytest
+
+from halflife.config import Config
+from halflife.live import wiring
+from halflife.stores.forecasts import Check, Forecasts, Issued
+
+
+@pytest.fixture
+def synced(settings, told):
+    """Settings of the demo site, of which all pages were fetched once."""
+    settings.write_text(settings.read_text() + "[audit]\nshare = 0.0\n")
+    assert told("sync")[0] == 0
+    assert told("sync")[0] == 0
+    return settings
+
+
+def checked(path, right, believed=0.9, days=10):
+    """Write down so many checks a day, of which a share was right."""
+    rng, now = np.random.default_rng(2), wiring.clock()
+    with wiring.writing(Config.load(path)) as store:
+        book, keys = Forecasts(store), store.evidence(["demo"]).keys
+        for day in range(days):
+            at = now - days + day
+            fresh = rng.random(10) < right
+            book.note(
+                "demo",
+                [
+                    Check(keys[i], at, 0.5, 1.0, believed, fresh=bool(y))
+                    for i, y in enumerate(fresh)
+                ],
+            )
+            book.issue([Issued("demo", "freshness", at, 0.0, believed, 0.85, 0.95)])
+            told = [
+                Issued(
+                    *_head(f), f.confidence, f.id, at, float(fresh.mean()), 10.0, 0.5
+                )
+                for f in book.waiting("demo")
+            ]
+            book.settle(told)
+
+
+def _head(f):
+    return f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high
+
+
+def test_nothing_was_checked_yet(settings, told):
+    code, out, _ = told("audit")
+    assert code == 0
+    assert out == "demo: nothing was checked in the last 30 days\n"
+
+
+def test_a_copy_as_good_as_believed_is_said_to_be(synced, told, asked):
+    checked(synced, right=0.9)
+    code, out, _ = told("audit")
+    assert code == 0
+    assert out.startswith("demo: freshness found 0.")
+    assert "100 checks" in out
+    assert "as often as they say" in out
+    assert "no drift" in out
+    assert "trust factor 1: bounds are as the forecasts say" in out
+    code, answer = asked("audit", "demo")
+    (row,) = answer["results"]
+    assert answer["share"] == 0.0
+    assert row["checked"] == 100
+    assert row["quality"]["low"] <= 0.9 <= row["quality"]["high"]
+    assert row["believed"] == {
+        "mean": pytest.approx(0.9),
+        "low": pytest.approx(0.85),
+        "high": pytest.approx(0.95),
+    }
+    assert row["calibration"][0]["pages"] == 100
+    assert row["coverage"]["mean"] > 0.7
+    assert row["drift"] == {
+        "drifting": False,
+        "evidence": pytest.approx(row["drift"]["evidence"]),
+        "alarms": [],
+    }
+    assert row["trust"] == 1.0
+
+
+def test_a_copy_worse_than_believed_costs_trust_and_widens_bounds(synced, told, asked):
+    _, before = asked("status")
+    checked(synced, right=0.4)
+    code, out, _ = told("audit")
+    assert code == 0
+    assert "less often than they say" in out
+    assert "drift: at 20" in out
+    assert "clearly staler than believed" in out
+    assert "bounds are so many times as wide" in out
+    _, after = asked("status")
+    one, other = (x["results"][0]["freshness"] for x in (before, after))
+    assert other["high"] - other["low"] > one["high"] - one["low"]
+    _, cast = asked("forecast", "--days", "1")
+    wide = cast["results"][-1]["freshness"]
+    assert wide["high"] - wide["low"] > 0.1
+
+
+def test_a_sync_checks_its_share(synced, told, asked):
+    path = synced
+    path.write_text(path.read_text().replace("share = 0.0", "share = 0.5"))
+    with wiring.writing(Config.load(path)) as store:
+        store.save_memo("income spent until", repr(wiring.clock() - 0.02))
+    code, _, _ = told("sync")
+    assert code == 0
+    _, answer = asked("audit")
+    assert answer["results"][0]["checked"] >= 1
+    assert answer["results"][0]["forecasts"] == 1
+
+
+def test_an_unknown_source_is_named(settings, fails):
+    code, said = fails("audit", "nobody")
+    assert code == 2
+    assert "nobody" in said

@@ -1,0 +1,281 @@
+"""Pages drawn at random say how good the copy is; forecasts get their outcomes."""
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from halflife.belief.poisson import PoissonBelief
+from halflife.config import Config
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.live import audited, auditing, wiring
+from halflife.live.audit_sets import audit_set
+from halflife.live.keeping import Keeper, keeping
+from halflife.lives import Collection, Lives
+from halflife.loop import Loop
+from halflife.observation import Looks
+from halflife.policies.index import harmonic
+from halflife.sources.recorded import NAME, RecordedSource, Recording
+from halflife.stores.forecasts import Forecasts
+from halflife.stores.memory import MemoryStore
+from halflife.stores.sqlite import SqliteStore
+from store_looks import present
+
+
+class Hands:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def recording(n=60, rate=0.1, days=60.0, seed=0):
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rate * days, n)
+    item = np.repeat(np.arange(n), counts)
+    at = rng.uniform(0.0, days, item.size)
+    always = np.full(n, np.inf)
+    return Recording(
+        tuple(f"p{i}" for i in range(n)),
+        np.concatenate([[0], np.cumsum(counts)]),
+        at[np.lexsort((at, item))],
+        np.ones(n),
+        -always,
+        always,
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    with SqliteStore.open(tmp_path / "state.db", create=True) as store:
+        yield store
+
+
+@pytest.fixture
+def kept(store):
+    """A keeper of recorded pages, all looked at once, and its clock."""
+    world, hands = recording(), Hands()
+    store.add(world.items())
+    run = store.begin((NAME,), 0.0, lease=np.inf)
+    store.append(run, world.looks(np.arange(len(world)), 0.0))
+    loop = Loop(RecordedSource(world), store, PoissonBelief(), harmonic.policy)
+    return Keeper(Config.parse("[budget]\nrequests = 1000\n"), store, run, loop, hands)
+
+
+def at(keeper, now, requests, seed=0):
+    keeper.clock.now = now
+    return asyncio.run(auditing.audit(keeper, requests, np.random.default_rng(seed)))
+
+
+def test_an_audit_costs_what_it_may_and_is_charged(kept, store):
+    assert at(kept, 1.0, 5) == 5
+    assert store.spent(0.0) == 5
+    checks = Forecasts(store).checks(NAME)
+    assert checks.at.tolist() == [1.0] * 5
+    assert checks.chance == pytest.approx(5 / 60)
+
+
+def test_a_page_that_was_checked_is_fresh(kept, store):
+    at(kept, 3.0, 60)
+    evidence = store.evidence((NAME,))
+    assert set(evidence.last_at.tolist()) == {3.0}
+    changed = recording().states(np.arange(60), 3.0) > 0
+    assert Forecasts(store).checks(NAME).fresh.sum() == 60 - changed.sum()
+
+
+def test_what_is_found_is_the_truth_in_the_mean():
+    rows = {"a": np.arange(6), "b": np.arange(6, 8)}
+    evidence = Evidence.of(Item(str(i)) for i in range(8))
+    looks = Looks.of([present(str(i), 0.0, "1") for i in range(8)])
+    evidence.take(evidence.weigh(looks))
+    rng = np.random.default_rng(1)
+    counts, chance = np.zeros(8), {}
+    for _ in range(4000):
+        drawn = auditing.draw(evidence, rows, 3, rng)
+        assert sum(one.rows.size for one in drawn) == 3
+        for one in drawn:
+            counts[one.rows] += 1
+            chance[one.source] = one.chance
+    assert chance == {"a": 1.5 / 6, "b": 1.5 / 2}
+    wanted = np.repeat([chance["a"], chance["b"]], [6, 2])
+    assert counts / 4000 == pytest.approx(wanted, abs=0.04)
+
+
+def test_pages_never_seen_are_not_drawn():
+    evidence = Evidence.of([Item("a"), Item("b")])
+    rng = np.random.default_rng(0)
+    assert auditing.draw(evidence, {"s": np.arange(2)}, 5, rng) == []
+    evidence.take(evidence.weigh(Looks.of([present("b", 0.0, "1")])))
+    (drawn,) = auditing.draw(evidence, {"s": np.arange(2)}, 5, rng)
+    assert drawn.rows.tolist() == [1]
+    assert drawn.chance == 1.0
+
+
+def test_pages_never_tried_come_first():
+    evidence = Evidence.of([Item("a", group="g"), Item("b", group="h"), Item("c")])
+    assert auditing.spare(evidence, 4) == 0
+    assert auditing.spare(evidence, 10) == 4
+    evidence.take(evidence.weigh(Looks.of([present("a", 0.0, "1")])))
+    assert auditing.spare(evidence, 10) == 6
+
+
+def test_the_share_is_kept_in_the_mean():
+    rng = np.random.default_rng(0)
+    parts = [auditing.part(0.02, 30, rng) for _ in range(3000)]
+    assert set(parts) == {0, 1}
+    assert np.mean(parts) == pytest.approx(0.6, abs=0.03)
+    assert auditing.part(0.0, 30, rng) == 0
+    assert auditing.part(0.5, 0, rng) == 0
+
+
+def test_forecasts_are_made_and_get_their_outcomes(kept, store):
+    book = Forecasts(store)
+    at(kept, 1.0, 30)
+    made = book.made(NAME, 0.0)
+    assert [f.ahead for f in made] == [0.0, *auditing.AHEAD]
+    assert [f.ahead for f in book.settled(NAME)] == [0.0]
+    at(kept, 2.0, 60)
+    told = {f.ahead: f for f in book.settled(NAME, 2.0)}
+    assert set(told) == {0.0, 1.0}
+    # All pages were drawn: it is known which copies of day 1 are right on day 2.
+    world, every = recording(), np.arange(60)
+    held = np.isin(every, [int(k[1:]) for k in looked_at(store, 1.0)])
+    since = np.where(held, 1.0, 0.0)
+    right = world.next_change(every, since) > 2.0
+    assert told[1.0].looks is None
+    assert told[1.0].found == pytest.approx(right.mean())
+    # The forecast of an hour later was due between the turns.
+    assert [f.ahead for f in book.waiting(NAME) if f.made == 1.0] == [7.0]
+
+
+def looked_at(store, when):
+    with store.looking() as db:
+        query = "SELECT key FROM observation JOIN item ON item.id = item WHERE at = ?"
+        return [row[0] for row in db.execute(query, (when,))]
+
+
+def test_forecasts_of_one_horizon_are_made_apart(kept, store):
+    for turn in range(1, 20):
+        at(kept, turn / 24.0, 2, seed=turn)
+    made = [f.ahead for f in Forecasts(store).made(NAME, 0.0)]
+    assert made.count(0.0) == 19
+    assert made.count(1.0) == 7
+    assert made.count(7.0) == 1
+
+
+def test_the_same_state_draws_the_same_pages(kept):
+    kept.clock.now = 4.0
+    one, other = (auditing.chance(kept).random(3).tolist() for _ in range(2))
+    assert one == other
+    kept.clock.now = 4.1
+    assert auditing.chance(kept).random(3).tolist() != one
+
+
+def test_whoever_was_asked_to_stop_checks_nothing(kept, store):
+    kept.ease()
+    assert at(kept, 1.0, 5) == 0
+    assert Forecasts(store).made(NAME, 0.0) == []
+
+
+def test_what_is_found_is_judged_beside_what_was_believed(kept, store):
+    for day in range(1, 15):
+        at(kept, float(day), 20, seed=day)
+    judged = audited.judge(store, NAME, 15.0)
+    assert judged.measure == "freshness"
+    assert judged.checked == 14 * 20
+    assert judged.quality.low <= judged.believed.mean <= judged.quality.high
+    assert judged.coverage.high > 0.9
+    assert judged.reliability.size.sum() == judged.checked
+    assert not judged.drifting(15.0)
+    assert judged.trust < 3.0
+
+
+def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
+    for day in range(1, 15):
+        at(kept, float(day), 20, seed=day)
+    trusted = audited.factor(store, [NAME], 15.0)
+    world = recording()
+    hurried = replace(
+        world, at=np.where(world.at > 14, 14 + (world.at - 14) / 20, world.at)
+    )
+    kept.loop = replace(kept.loop, source=RecordedSource(hurried))
+    for day in range(15, 19):
+        at(kept, float(day), 20, seed=day)
+    judged = audited.judge(store, NAME, 18.0)
+    assert judged.drifting(18.0)
+    assert judged.alarms[-1][1] == "staler"
+    assert judged.trust > trusted
+    assert judged.trust == audited.factor(store, [NAME], 18.0)
+
+
+def test_without_a_file_there_is_nothing_to_judge():
+    judged = audited.judge(MemoryStore(), "s", 1.0)
+    assert judged.checked == 0
+    assert judged.quality is None
+    assert judged.trust == 1.0
+
+
+def listing(days):
+    """Return a set source seen daily from which a tenth goes every day."""
+    rng = np.random.default_rng(5)
+    n = 400
+    born = rng.uniform(-20.0, days, n)
+    died = born + rng.exponential(10.0, n)
+    first, last = np.maximum(np.ceil(born), 0.0), np.minimum(np.floor(died), days)
+    seen = first <= last
+    first, last = first[seen], last[seen]
+    lives = Lives(
+        keys=tuple(f"o{i}" for i in np.flatnonzero(seen)),
+        absent_before=np.where(first > 0, first - 1.0, -np.inf),
+        first_seen=first,
+        last_seen=last,
+        gone_by=np.where(last < days, last + 1.0, np.inf),
+        attributes={},
+    )
+    none = np.zeros(0)
+    looks = np.arange(0.0, days + 1.0)
+    return Collection("jobs", looks, lives, none.astype(np.intp), none)
+
+
+def test_a_look_at_a_listing_is_its_audit(store):
+    whole = listing(30.0)
+    told = 0
+    for day in range(20, 31):
+        run = store.begin(["jobs"], float(day), lease=1e9)
+        store.save_collection(run, whole.until(float(day)))
+        told += audit_set(store, "jobs", run.id)
+        store.finish(run, float(day))
+    assert audit_set(store, "jobs", 1) == 0  # nothing new was seen
+    settled = Forecasts(store).settled("jobs")
+    assert told == len(settled) > 10
+    assert {f.ahead for f in settled} == {1.0, 7.0}
+    for one in settled:
+        assert one.found == pytest.approx(whole.quality(one.made, one.told)[1])
+    judged = audited.judge(store, "jobs", 30.0)
+    assert judged.measure == "recall"
+    assert judged.coverage.high > 0.9
+    assert judged.quality.low <= judged.quality.mean <= judged.quality.high
+
+
+def test_a_set_that_nobody_knows_is_no_audit(store):
+    assert audit_set(store, "nothing", 1) == 0
+    assert audit_set(MemoryStore(), "nothing", 1) == 0
+
+
+def test_each_source_of_a_run_is_audited(tmp_path):
+    text = "".join(
+        f'[[source]]\nname = "{name}"\npages = ["http://127.0.0.1:9/{name}"]\n'
+        for name in ("one", "two")
+    )
+    config = Config.parse(text, tmp_path / "halflife.toml")
+
+    async def scene():
+        with wiring.writing(config) as store:
+            async with keeping(config, store, config.source, Hands()) as keeper:
+                evidence = store.evidence(keeper.run.sources)
+                return auditing.owned(store, keeper.run.sources, evidence)
+
+    rows = asyncio.run(scene())
+    assert {name: mine.size for name, mine in rows.items()} == {"one": 1, "two": 1}
