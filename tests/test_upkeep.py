@@ -195,3 +195,28 @@ def test_a_cap_hides_records_and_does_not_remove_them() -> None:
         Ledger(form, most=80), held, Wish("both"), NOW, np.random.default_rng(0)
     )
     assert done.absent == frozenset()
+
+
+def dated(records: dict[str, Attributes]) -> dict[str, float]:
+    return {key: float(i) for i, key in enumerate(records)}
+
+
+def test_a_form_that_shows_the_newest_first_is_asked_for_them(world) -> None:
+    known, now = world
+    form = behind(now, dates=dated(now), everything=True, newest=True)
+    ledger = Ledger(form)
+    held = Held.of(known)
+    done = keep(ledger, held, Wish("new"), NOW, np.random.default_rng(0))
+    came = set(now) - set(held.records)
+    assert came <= set(done.records)
+    assert ledger.requests <= len(came) // 5 + 6  # pages of five, and a few to try
+
+
+def test_dates_that_lie_are_found_out(world) -> None:
+    known, now = world
+    backwards = {key: -day for key, day in dated(now).items()}
+    form = behind(now, dates=backwards, everything=True, newest=True)
+    held = Held.of(known)
+    done = keep(Ledger(form), held, Wish("new"), NOW, np.random.default_rng(0))
+    came = set(now) - set(held.records)
+    assert len(came & set(done.records)) > 0.9 * len(came)

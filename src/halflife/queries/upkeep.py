@@ -6,7 +6,7 @@ records it has, or whichever of the two is worth more at the moment.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.errors import BudgetSpent, SourceError
-from halflife.forms import Interface
+from halflife.forms import Interface, Query
 from halflife.queries.doubting import Check, Doubts
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected import Expected
 from halflife.queries.fresh.harvest import Round
+from halflife.queries.fresh.simple import Newest
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import DEFAULT, Probe, Refresher, refresher
@@ -164,6 +165,7 @@ def first_crawl(ledger: Ledger) -> Kept:
     return Kept(dict(ledger.seen), frozenset(), done.complete, 0, asked, why, trouble)
 
 
+TRIES = 3  # pages that try whether the newest first are all that is new
 _AHEAD = 20.0  # requests that are planned for at a time
 
 
@@ -196,6 +198,10 @@ class Upkeep:
         self.local = held.local(interface)
         self.gap = min(now - held.last, now)
         self.fresh = Expected(since=held.last - self.gap)
+        dated = interface.newest and interface.everything
+        self._dated = Newest() if dated else None
+        self._tries: int | None = None  # pages that dates are tried with, still
+        self._known = 0
         self.copy = held.copy(wish, now)
         self.wants_new = wish.purpose != "known"
         self.known: Refresher | None = None
@@ -208,12 +214,32 @@ class Upkeep:
         left = float(ledger.left) if ledger.left is not None else np.inf
         steps: list[Step | None] = [self.doubts.check()]
         if self.wants_new:
-            steps.append(self.fresh.next(self.local, ledger, rng))
+            steps.append(self._next_new(ledger, rng))
         if self.known is not None:
             plan = self.known.next(self.copy, self.now, min(left, _AHEAD), rng)
             steps += plan[:1]
         some = [step for step in steps if step is not None]
         return max(some, key=self.worth, default=None)
+
+    def _next_new(self, ledger: Ledger, rng: Generator) -> Choice | None:
+        """Return where to look for new records.
+
+        A form that shows the newest first is asked for these, and nothing comes near
+        that. Whether dates can be trusted is then tried with a few other pages: if
+        these bring nothing that was missing, nothing more is looked for.
+        """
+        if self._dated is not None:
+            choice = self._dated.next(self.local, ledger, rng)
+            if choice is not None:
+                return replace(choice, expected=float(ledger.interface.page_size))
+            self._dated, self._tries = None, TRIES
+            self._known = len(self.local)
+        if self._tries is not None:
+            if len(self.local) > self._known:
+                self._tries = None
+            elif self._tries == 0:
+                return None
+        return self.fresh.next(self.local, ledger, rng)
 
     def worth(self, step: Step) -> float:
         """Return what a step buys for each request."""
@@ -241,6 +267,8 @@ class Upkeep:
             return refreshed
         asked = Choice(step.query, pages=None) if isinstance(step, Check) else step
         assert isinstance(asked, Choice)
+        if self._tries and asked is step:
+            self._tries -= 1
         try:
             turn.carry_out(asked)
         finally:
@@ -294,7 +322,11 @@ def ahead(
         return []
     work = Upkeep(held, interface, wish, now)
     found: list[Step] = []
-    if work.wants_new:
+    if work.wants_new and interface.newest and interface.everything:
+        page = float(interface.page_size)
+        first = "newest first, until nothing is new"
+        found.append(Choice(Query(), expected=page, why=first, newest=True))
+    elif work.wants_new:
         found += work.fresh.ranked(work.local, most)
     if work.known is not None:
         found += work.known.next(work.copy, now, float(most), rng)
