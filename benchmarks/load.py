@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 HOSTS = 250
-WAITING = 2000  # items that nobody has looked at
+WAITING = 1000  # items that nobody has looked at
 DAY = 86400.0
 PATIENCE = 240.0  # seconds
 TARGETS = {
@@ -47,7 +47,7 @@ TARGETS = {
 }
 CONFIG = """\
 [budget]
-requests = 10000000
+requests = 1000000
 per = "day"
 
 [fetch]
@@ -228,7 +228,7 @@ def restart(folder: Path, site: Site, times: int) -> dict[str, object]:
         with (folder / "run.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         spent = _await(process, site, 1)
-        _await(process, site, 300)
+        _await(process, site, 100)
         peak = Path(f"/proc/{process.pid}/status").read_text().partition("VmHWM:")[2]
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=30)

@@ -344,7 +344,7 @@ class SqliteStore:
             with self._reading() as db:
                 waiting = columns.waiting(db, run.sources)
         self._waiting[run.sources] = waiting
-        if waiting < max(columns.FEWEST, len(evidence) // 25):
+        if waiting < max(columns.FEWEST, len(evidence) // 50):
             return
         # The looks are safe without it: what fails here fails where it matters, too.
         with suppress(StoreError), self._writing_as(run) as db:
