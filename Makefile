@@ -84,6 +84,11 @@ experiments-queries: setup  ## every way to ask query-only sources, on the objec
 	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
 	$(BIN)/python -m halflife.bench.probeforms 40 > out/probeforms.json
 
+experiments-one: setup  ## one budget over sources of every kind, on DATA=DIR with objects/ and sites/
+	@test -d "$(DATA)/objects" -a -d "$(DATA)/sites" || { echo "give a folder with objects/ and sites/: make $@ DATA=DIR"; exit 2; }
+	@mkdir -p out
+	$(BIN)/python -m halflife.bench.one "$(DATA)" out > out/one.json
+
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)
 	@$(UV) venv --quiet --clear --python python3 $(BENCH)
