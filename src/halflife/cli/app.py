@@ -13,7 +13,7 @@ VERBS = (
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
     "policies", "replay", "bench",
-    "alerts", "doctor", "verify", "backup", "restore", "gc",
+    "serve", "alerts", "doctor", "verify", "backup", "restore", "gc",
 )  # fmt: skip
 
 

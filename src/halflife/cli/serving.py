@@ -1,0 +1,61 @@
+"""The verb that shows a page: serve."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath
+
+MISSING = (
+    "the page needs packages that are not installed; "
+    "install halflife with the extra: pip install 'halflife[serve]'"
+)
+
+
+@app.command()
+def serve(  # noqa: PLR0913  (each is an option)
+    *,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to listen; 0: any.")
+    ] = 8787,
+    bind: Annotated[
+        str, typer.Option(metavar="ADDR", help="The address to listen at.")
+    ] = "127.0.0.1",
+    expose: Annotated[
+        bool,
+        typer.Option("--expose", help="ADDR may be one that other machines reach."),
+    ] = False,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="Another name it is reached by; repeatable."),
+    ] = None,
+    browse: Annotated[bool, typer.Option("--open", help="Open a browser too.")] = False,
+    league: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A league to show.")
+    ] = None,
+    config: ConfigPath = None,
+) -> None:
+    """Show everything on a local page, until told to stop."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.errors import UsageError
+
+    try:
+        from halflife.web.serving import Wish, is_loopback, prepare
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("halflife"):
+            raise
+        raise UsageError(MISSING) from None
+    path = Config.find(config)
+    if config is not None or path.exists():
+        Config.load(path)  # what is wrong with it is said here, not on a page
+    served = prepare(Wish(path, port, bind, expose, tuple(name or ()), league))
+    show.say(served.address)
+    show.note("Whoever has this address can see and sync everything. Ctrl-C ends it.")
+    if not is_loopback(bind):
+        show.note("Other machines can reach it, and nothing is encrypted on the way.")
+    if browse:
+        typer.launch(served.address)
+    served.run()

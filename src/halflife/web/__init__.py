@@ -1,0 +1,1 @@
+"""The page people look at: ``halflife serve``."""

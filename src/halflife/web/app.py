@@ -1,0 +1,311 @@
+"""The app: its addresses, and how answers become pages."""
+
+import json
+import secrets
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from halflife.errors import HalflifeError, UsageError
+from halflife.live import wiring
+from halflife.study import league, svg
+from halflife.web import deeds, judged, pages, sourced, words
+from halflife.web.board import Board
+from halflife.web.charts import Figure
+from halflife.web.deeds import Deeds
+from halflife.web.guard import Guard
+from halflife.web.pages import Answer, Params
+from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
+
+TITLES = {
+    "overview": "Overview",
+    "sources": "Sources",
+    "plan": "Plan",
+    "what-if": "What if",
+    "inbox": "Inbox",
+    "league": "League",
+    "audit": "Audit",
+}
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+ALWAYS = frozenset({"league"})  # pages that are something without a source
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How the app is reached, and what it shows.
+
+    Attributes:
+        config: The settings file.
+        token: The secret that opens it.
+        hosts: Values of ``Host`` that are answered.
+        cookie: The name of the cookie.
+        league: A file with a league; None: one beside the settings.
+
+    """
+
+    config: Path
+    token: str
+    hosts: tuple[str, ...]
+    cookie: str = "halflife"
+    league: Path | None = None
+
+
+class Site:
+    """The pages of one settings file."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.board = Board(setting.config)
+        self.deeds = Deeds(self.board.forget)
+        self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
+            "overview": pages.overview,
+            "sources": pages.sources,
+            "source": sourced.source,
+            "plan": pages.plan,
+            "what-if": judged.what_if,
+            "inbox": pages.inbox,
+            "league": lambda seen, _: judged.league(seen, setting.league),
+            "audit": judged.audit,
+        }
+        self._templates = Environment(
+            loader=PackageLoader("halflife.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        for name in ("share", "count", "span", "moment", "date", "ago", "plain"):
+            self._templates.filters[name] = getattr(words, name)
+        self._templates.filters["day"] = _day
+
+    def routes(self) -> list[BaseRoute]:
+        """Return every address there is."""
+        found: list[BaseRoute] = [Route("/", partial(self.page, "overview"))]
+        for name in self.answers:
+            found.append(Route(f"/{name}", partial(self.page, name)))
+            found.append(Route(f"/{name}.json", partial(self.data, name)))
+        return [
+            *found,
+            Route("/jobs.json", self.jobs),
+            Route("/copy", self.copy),
+            Route("/static/{name}", static),
+            Route("/sync", self.sync, methods=["POST"]),
+            Route("/decide", self.decide, methods=["POST"]),
+            Route("/demo", self.demo, methods=["POST"]),
+            Route("/leave", self.leave, methods=["POST"]),
+        ]
+
+    def page(self, name: str, request: Request) -> Response:
+        """Answer with a page."""
+        seen = self.board.survey()
+        first = not seen.config.source and name not in ALWAYS
+        answer = {} if first else self.answers[name](seen, _params(request))
+        template = "first.html" if first else f"{name}.html"
+        html = self.render(
+            template,
+            page=name,
+            title=TITLES.get(name) or str(answer.get("source", "Source")),
+            answer=answer,
+            now=seen.now,
+            settings=str(seen.config.path),
+            waiting=len(seen.staged),
+            query=str(request.query_params),
+        )
+        return Response(html, media_type="text/html")
+
+    def render(self, template: str, **said: object) -> str:
+        """Return a page as HTML."""
+        blank = {"page": "", "now": 0.0, "settings": "", "waiting": 0, "query": ""}
+        return self._templates.get_template(template).render(
+            blank
+            | {"titles": TITLES, "jobs": self.deeds.jobs}
+            | {"visiting": self.board.visiting}
+            | said
+        )
+
+    def data(self, name: str, request: Request) -> Response:
+        """Answer with the same as JSON."""
+        answer = self.answers[name](self.board.survey(), _params(request))
+        return as_json(answer)
+
+    def jobs(self, request: Request) -> Response:
+        """Answer with what was set going."""
+        del request
+        return as_json({"results": [asdict(job) for job in self.deeds.jobs]})
+
+    def copy(self, request: Request) -> Response:
+        """Answer with the copy of a page, as a file that nothing takes for a page."""
+        key = request.query_params.get("item", "")
+        with wiring.reading(self.board.config()) as store:
+            content = store.content(key)
+        if content is None:
+            raise UsageError("there is no copy of that; see the page of its source")
+        headers = {
+            "content-disposition": 'attachment; filename="copy.txt"',
+            "content-security-policy": "default-src 'none'; sandbox",
+        }
+        return Response(content.body, media_type="text/plain", headers=headers)
+
+    async def sync(self, request: Request) -> Response:
+        """Begin a sync."""
+        name = str((await request.form()).get("source", ""))
+        config = await run_in_threadpool(self.board.config)
+        config.named([name])
+        self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)
+        return _back("source", name)
+
+    async def decide(self, request: Request) -> Response:
+        """Accept, retry or keep what a sync put aside."""
+        form = await request.form()
+        run = pages.whole(str(form.get("run", "")), 0)
+        verdict = str(form.get("verdict", ""))
+        config = await run_in_threadpool(self.board.config)
+        if verdict == "accept":
+            self.deeds.start(
+                f"accept run {run}", lambda: deeds.accept(config, run).words()
+            )
+        elif verdict == "keep":
+            self.deeds.start(
+                f"keep what we have, not run {run}",
+                lambda: f"{deeds.keep(config, run)}: the copy stays as it is",
+            )
+        elif verdict == "retry":
+            seen = await run_in_threadpool(self.board.survey)
+            name = next((s.source for s in seen.staged if s.run == run), "")
+            config.named([name])
+            self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)
+        else:
+            raise UsageError("a verdict is accept, retry or keep")
+        return _back("inbox")
+
+    async def demo(self, request: Request) -> Response:
+        """Make up a world, keep it, and show that."""
+        del request
+        if not any(j.what == "demo" and j.state == "running" for j in self.deeds.jobs):
+            self.deeds.start("demo", self._demo)
+        return _back("overview")
+
+    def _demo(self) -> str:
+        folder = Path(tempfile.mkdtemp(prefix="halflife-demo-"))
+        self.board.visit(deeds.demo(folder))
+        return f"a made-up world was kept for 20 days; it lies in {folder}"
+
+    async def leave(self, request: Request) -> Response:
+        """Show one's own sources again."""
+        del request
+        await run_in_threadpool(self.board.visit, None)
+        return _back("overview")
+
+    def failed(self, request: Request, error: Exception) -> Response:
+        """Answer with what went wrong, and what to do."""
+        status, said = _fault(error)
+        answer = {"status": status, "said": words.plain(said)}
+        if request.url.path.endswith(".json"):
+            return as_json(answer, status)
+        html = self.render("error.html", title=str(status), answer=answer)
+        return Response(html, status, media_type="text/html")
+
+
+def _fault(error: Exception) -> tuple[int, str]:
+    """Return the status of an error, and what people are told of it."""
+    if isinstance(error, UsageError):
+        return 404, str(error)
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail)
+    if isinstance(error, HalflifeError):
+        return 500, str(error)
+    number = secrets.token_hex(4)
+    told = "".join(traceback.format_exception(error))
+    sys.stderr.write(f"halflife: error {number}\n{told}")
+    return 500, f"something is wrong; the terminal says what, under {number}"
+
+
+def _params(request: Request) -> dict[str, str]:
+    return {name: value[:200] for name, value in request.query_params.items()}
+
+
+def _back(page: str, name: str = "") -> Response:
+    more = f"?{urlencode({'name': name})}" if name else ""
+    return RedirectResponse(f"/{page}{more}", 303)
+
+
+def _day(said: str | None) -> str:
+    """Return an ISO date for people, to the minute."""
+    return "-" if said is None else f"{said[:10]} {said[11:16]} UTC"
+
+
+def as_json(answer: Answer, status: int = 200) -> Response:
+    """Return an answer as JSON; charts become their tables."""
+    text = json.dumps(words.finite(_plain(answer)), allow_nan=False, indent=1)
+    return Response(text, status, media_type="application/json")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Figure):
+        about = {"name": value.name, "title": value.title, "about": value.about}
+        return {**about, "table": _plain(dict(value.table))}
+    if isinstance(value, Markup):
+        return None  # a drawing
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if not isinstance(v, Markup)}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def static(request: Request) -> Response:
+    """Answer with the style sheet or the script."""
+    name = request.path_params["name"]
+    known = {path.name: path for path in STATIC.iterdir()}
+    if name not in known:
+        raise HTTPException(404)
+    text = known[name].read_text(encoding="utf-8")
+    if name.endswith(".css"):
+        text += svg.STYLE + league.STYLE
+    kind = TYPES[known[name].suffix]
+    return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})
+
+
+def create(setting: Setting) -> Starlette:
+    """Return the app, guarded as a whole."""
+    site = Site(setting)
+    guard = Middleware(
+        Guard, token=setting.token, hosts=setting.hosts, cookie=setting.cookie
+    )
+    app = Starlette(
+        routes=site.routes(),
+        middleware=[guard],
+        exception_handlers={
+            HalflifeError: site.failed,
+            HTTPException: site.failed,
+            Exception: site.failed,
+        },
+    )
+    app.state.site = site
+    return app
+
+
+def hosts(bind: str, port: int, more: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the values of ``Host`` that mean this very server.
+
+    >>> hosts("127.0.0.1", 8787)
+    ('127.0.0.1:8787', 'localhost:8787', '[::1]:8787')
+    """
+    own = f"[{bind}]" if ":" in bind else bind
+    names = dict.fromkeys(["127.0.0.1", "localhost", "[::1]", own, *more])
+    return tuple(f"{name}:{port}" for name in names if name not in {"0.0.0.0", "[::]"})  # noqa: S104

@@ -1,0 +1,212 @@
+"""The charts of the pages: drawn here, with their numbers beside them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from halflife.arrays import Floats
+from halflife.forecast import Forecast
+from halflife.study import svg
+from halflife.study.axes import calendar, linear, percent, spans
+from halflife.study.figures import cell
+from halflife.study.marks import Band, Bars, Line, Mark, Points
+from halflife.study.svg import Chart
+
+LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart, what it shows in words, and its numbers.
+
+    Attributes:
+        name: Begins every id in it; its own on a page.
+        title: What it shows, in a line.
+        about: What is to be seen on it.
+        drawn: The ``<svg>`` element.
+        table: The numbers, by column.
+
+    """
+
+    name: str
+    title: str
+    about: str
+    drawn: Markup
+    table: Mapping[str, Sequence[object]]
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The numbers as a page writes them, row by row."""
+        columns = self.table.values()
+        return [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
+
+
+def _figure(name: str, chart: Chart, table: Mapping[str, Sequence[object]]) -> Figure:
+    # Every text in a chart is escaped where it is drawn.
+    drawn = Markup(svg.chart(chart, name))  # noqa: S704
+    return Figure(name, chart.title, chart.about, drawn, table)
+
+
+def decay(
+    name: str, cast: Forecast, now: float, target: float, sync_by: float
+) -> Figure:
+    """Return how a copy ages if nothing is done, and when that is too old."""
+    wait = sync_by - now
+    far = 2.5 * wait if math.isfinite(wait) else 7.0
+    far = min(max(far, SHORTEST), LONGEST)
+    ahead = np.linspace(0.0, far, 61)
+    at = cast.at - now
+    mean, low, high = (
+        np.interp(ahead, at, y) for y in (cast.mean, cast.low, cast.high)
+    )
+    floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
+    marks: list[Mark] = [
+        Band(ahead, low, high, "95 % interval"),
+        Line(ahead, mean, f"expected {cast.measure}"),
+    ]
+    said = f"It is {mean[0]:.3f} now ({low[0]:.3f} to {high[0]:.3f})"
+    said += f" and {mean[-1]:.3f} in {far:.3g} days if nothing is fetched."
+    if math.isfinite(target):
+        ends = np.array([0.0, far])
+        floor = min(floor, 0.1 * math.floor(10.0 * target))
+        marks.append(Line(ends, np.full(2, target), f"target {target:g}", 2, 1))
+        if 0.0 < wait <= far:
+            place = np.full(2, wait)
+            marks.append(Line(place, np.array([floor, 1.0]), "sync by", 1, 2))
+    chart = Chart(
+        f"{cast.measure.capitalize()} from now on, if nothing is fetched",
+        said,
+        spans("from now", far),
+        percent(cast.measure, floor, 1.0),
+        tuple(marks),
+    )
+    rows = slice(None, None, 6)
+    table = {
+        "days from now": ahead[rows].tolist(),
+        "expected": mean[rows].tolist(),
+        "low": low[rows].tolist(),
+        "high": high[rows].tolist(),
+    }
+    return _figure(name, chart, table)
+
+
+def spent(days: Sequence[int], now: float, pace: float) -> Figure:
+    """Return the requests of the last days against the budget."""
+    today = math.floor(now)
+    left = np.arange(today - len(days) + 1.0, today + 1.0)
+    height = np.array(days, dtype=np.float64)
+    most = max(float(height.max(initial=0.0)), pace)
+    ends = np.array([left[0], left[-1] + 1.0])
+    marks = (
+        Bars(left + 0.1, left + 0.9, height, "requests"),
+        Line(ends, np.full(2, pace), f"budget: {pace:g} a day", 1, 1),
+    )
+    chart = Chart(
+        "Requests a day",
+        f"{int(height.sum())} requests in {len(days)} days, {days[-1]} of them today;"
+        f" the budget allows {pace:g} a day.",
+        calendar("day", float(ends[0]), float(ends[1])),
+        linear("requests", 0.0, most),
+        marks,
+    )
+    dates = np.asarray(left, "M8[D]").astype(str).tolist()
+    return _figure("spent", chart, {"day": dates, "requests": list(days)})
+
+
+def buys(
+    budgets: Floats, total: Floats, now: tuple[float, float], then: tuple[float, float]
+) -> Figure:
+    """Return quality in all against the budget, with two budgets marked."""
+    floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
+    marks = (
+        Line(budgets, total, "best quality in all"),
+        Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
+        Points(np.array([then[0]]), np.array([then[1]]), "budget to imagine", 1),
+    )
+    chart = Chart(
+        "What a budget buys",
+        f"{now[0]:g} requests a day keep a mean quality of {now[1]:.3f}; "
+        f"{then[0]:g} would keep {then[1]:.3f}.",
+        linear("requests a day", 0.0, float(budgets[-1])),
+        percent("mean quality", floor, 1.0),
+        marks,
+    )
+    rows = slice(None, None, 4)
+    table = {
+        "requests a day": budgets[rows].tolist(),
+        "quality": total[rows].tolist(),
+    }
+    return _figure("buys", chart, table)
+
+
+def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:
+    """Return how much was seen on each day, one colour a kind."""
+    tones = (0, 1, 6)
+    wide = 0.8 / max(len(counts), 1)
+    most = max([1.0, *(float(c.max(initial=0.0)) for c in counts.values())])
+    marks = tuple(
+        Bars(days + 0.1 + k * wide, days + 0.1 + (k + 1) * wide, count, name, tones[k])
+        for k, (name, count) in enumerate(counts.items())
+    )
+    sums = ", ".join(f"{int(c.sum())} {name}" for name, c in counts.items())
+    chart = Chart(
+        title,
+        f"{sums} in {days.size} days.",
+        calendar("day", float(days[0]), float(days[-1]) + 1.0),
+        linear("a day", 0.0, most),
+        marks,
+    )
+    table: dict[str, Sequence[object]] = {
+        "day": np.asarray(days, "M8[D]").astype(str).tolist()
+    }
+    table.update({name: count.astype(int).tolist() for name, count in counts.items()})
+    return _figure("timeline", chart, table)
+
+
+def told(mean: Floats, found: Floats, inside: Floats) -> Figure:
+    """Return what was forecast against what came true."""
+    ends = np.array([0.0, 1.0])
+    yes = inside > 0
+    marks = (
+        Line(ends, ends, "as forecast", 6, 1),
+        Points(mean[yes], found[yes], "within its interval", 0),
+        Points(mean[~yes], found[~yes], "outside", 1, hollow=True),
+    )
+    chart = Chart(
+        "Forecasts and what came true",
+        f"{int(yes.sum())} of {yes.size} forecasts had the truth within their bounds.",
+        percent("forecast"),
+        percent("found"),
+        marks,
+    )
+    table = {"forecast": mean.tolist(), "found": found.tolist()}
+    return _figure("told", chart, table)
+
+
+def bar(mean: float, low: float, high: float, target: float) -> Markup:
+    """Return a small bar with its interval and its target, to stand in a table."""
+    if not math.isfinite(mean):
+        return Markup("")
+    wide = 120.0
+    parts = [
+        (
+            '<svg class="bar" viewBox="0 0 120 14" width="120" height="14" '
+            'aria-hidden="true" focusable="false">'
+        ),
+        '<rect class="bar-ground" x="0" y="3" width="120" height="8"/>',
+        (
+            f'<rect class="bar-band" x="{svg.number(low * wide)}" y="3" '
+            f'width="{svg.number(max((high - low) * wide, 1.0))}" height="8"/>'
+        ),
+        (
+            f'<rect class="bar-mean" x="{svg.number(max(mean * wide - 1.5, 0.0))}" '
+            'y="1" width="3" height="12"/>'
+        ),
+    ]
+    if math.isfinite(target):
+        x = svg.number(target * wide)
+        parts.append(f'<path class="bar-target" d="M{x} 0V14"/>')
+    return Markup("".join(parts) + "</svg>")  # noqa: S704  (numbers alone)

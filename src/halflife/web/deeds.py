@@ -1,0 +1,163 @@
+"""What people can set going from a page: syncs, decisions, the demo."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.errors import HalflifeError, UsageError
+from halflife.live import crawling, listings, upkeeping, wiring
+from halflife.live.forming import Former
+from halflife.live.keeping import keeping
+from halflife.live.listings import Looked
+from halflife.live.spending import spent
+from halflife.loop import LEASE
+from halflife.stores import runs
+from halflife.web import showcase, words
+
+REMEMBERED = 20
+
+
+@dataclass(slots=True)
+class Job:
+    """Something that was set going.
+
+    Attributes:
+        id: Its number.
+        what: What it does, in words.
+        source: The source it is about; empty if none.
+        state: ``running``, ``done`` or ``failed``.
+        said: What came of it.
+
+    """
+
+    id: int
+    what: str
+    source: str = ""
+    state: str = "running"
+    said: str = ""
+
+
+class Deeds:
+    """Does things in the background and remembers what came of them.
+
+    Args:
+        ended: Is called when something was done.
+
+    """
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self._jobs: deque[Job] = deque(maxlen=REMEMBERED)
+        self._numbers = count(1)
+        self._ended = ended
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What was set going, latest first."""
+        return list(self._jobs)[::-1]
+
+    def start(self, what: str, work: Callable[[], str], source: str = "") -> Job:
+        """Begin something; it goes on after this has returned."""
+        job = Job(next(self._numbers), what, source)
+        self._jobs.append(job)
+        threading.Thread(target=self._do, args=(job, work), daemon=True).start()
+        return job
+
+    def _do(self, job: Job, work: Callable[[], str]) -> None:
+        try:
+            said, state = work(), "done"
+        except (HalflifeError, OSError) as error:
+            said, state = str(error), "failed"
+        job.said = words.plain(said)
+        self._ended()
+        job.state = state
+
+
+def sync(config: Config, name: str) -> str:
+    """Do what ``halflife sync NAME`` does; return what came of it, in words."""
+    (source,) = config.named([name])
+    if source.kind == "search":
+        raise UsageError(f"{name} is a search; run `halflife summarize {name}`")
+    if source.has_pages:
+        return asyncio.run(_pages(config, source))
+    return asyncio.run(_set(config, source))
+
+
+async def _pages(config: Config, source: SourceConfig) -> str:
+    with wiring.writing(config) as store:
+        async with keeping(config, store, [source]) as keeper:
+            now = keeper.clock()
+            requests = keeper.allowance()
+            if not requests and not keeper.wallet.room(now):
+                raise spent(config.budget)
+            if not requests:
+                wait = words.span(keeper.wallet.next_income(now))
+                return f"nothing to spend yet: the next request comes in in {wait}"
+            if keeper.crawls:
+                outcome = await crawling.turns(keeper, requests)
+            else:
+                outcome = await keeper.turn(requests)
+    total = outcome.total
+    return (
+        f"{outcome.requests} requests: {total('looks')} looks, "
+        f"{total('changed')} found a change, {total('failed')} failed, "
+        f"{outcome.found} new items"
+    )
+
+
+async def _set(config: Config, source: SourceConfig) -> str:
+    with wiring.writing(config) as store:
+        if source.kind == "form":
+            return (await upkeeping.sync(Former(config, store), source)).words()
+        return (await listings.sync(config, store, source)).words()
+
+
+def accept(config: Config, run: int) -> Looked:
+    """Believe the answer that a run put aside."""
+    with wiring.writing(config) as store:
+        return listings.accept(config, store, run)
+
+
+def keep(config: Config, run: int) -> str:
+    """Keep the copy as it is: what a run put aside is not believed.
+
+    The look is written down as one that was broken.
+    """
+    with wiring.writing(config) as store:
+        waiting = {one.run: one for one in store.staged()}
+        if run not in waiting:
+            raise UsageError(f"run {run} left nothing to decide")
+        source = config.named([waiting[run].source])[0]
+        mine = store.begin([source.name], wiring.clock(), lease=LEASE)
+        try:
+            tracked = listings.tracker(store, source)
+            tracked.reject(wiring.clock(), "somebody did not believe it")
+            store.save_register(mine, source.name, tracked.news())
+            with store.together() as db:
+                runs.dismiss(db, run)
+        finally:
+            store.finish(mine, wiring.clock())
+    return source.name
+
+
+def demo(folder: Path) -> Path:
+    """Keep a made-up site over HTTP on loopback; return its settings.
+
+    Lists, a form and a search that nobody has to be asked for are added, so that
+    there is something on every page.
+    """
+    from halflife.demo.run import Options, run  # noqa: PLC0415  (slow)
+
+    report = run(Options(pages=120, days=20, folder=folder), lambda _n, _what: None)
+    text = report.config.read_text(encoding="utf-8")
+    report.config.write_text(text + showcase.SETS, encoding="utf-8")
+    config = Config.load(report.config)
+    with wiring.writing(config) as store:
+        showcase.furnish(config, store, wiring.clock(), np.random.default_rng(1))
+    return report.config

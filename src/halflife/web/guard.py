@@ -1,0 +1,137 @@
+"""Who may ask: a door before the whole app, shut unless there is a reason to open."""
+
+import hmac
+from collections.abc import Iterable
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SAFE = frozenset({"GET", "HEAD"})
+LARGEST = 8192  # bytes of a form
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+UNKNOWN = (
+    "401: this page needs the token that `halflife serve` printed.\n"
+    "Open the whole address from the terminal: it ends with ?token=...\n"
+)
+
+
+class Guard:
+    """Lets a request through if it names a known host, has the token, and is ours.
+
+    * The ``Host`` must be one of those given: another name that was made to point
+      here (DNS rebinding) gets 421.
+    * The token comes once in the address, from then on in a cookie that no script
+      reads and no other site sends; programs send ``Authorization: Bearer``.
+    * What changes anything must come from a page of ours: ``Sec-Fetch-Site``, or
+      ``Origin`` where a browser does not send that. A bearer token needs neither:
+      no other site can send it.
+
+    Args:
+        app: What is guarded.
+        token: The secret.
+        hosts: Values of ``Host`` that are answered.
+        cookie: What the cookie is called.
+
+    """
+
+    def __init__(
+        self, app: ASGIApp, token: str, hosts: Iterable[str], cookie: str
+    ) -> None:
+        self.app, self._token, self._cookie = app, token, cookie
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the app answer."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._refusal(scope)
+        await (answer or self.app)(scope, receive, sealed)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers, method = Headers(scope=scope), scope["method"]
+        if headers.get("host", "") not in self._hosts:
+            return _said(421, "421: this is not the host you are looking for\n")
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        if self._is(bearer):
+            return self._too_large(headers)
+        if not self._is(self._kept(headers)):
+            return self._first(scope) or _said(401, UNKNOWN)
+        if method in SAFE:
+            return self._first(scope)  # no address with a token stays in the bar
+        if not _ours(headers):
+            return _said(403, "403: only pages of this very server may do that\n")
+        return self._too_large(headers)
+
+    def _is(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    def _kept(self, headers: Headers) -> str:
+        try:
+            cookies = SimpleCookie(headers.get("cookie", ""))
+        except CookieError:
+            return ""
+        found = cookies.get(self._cookie)
+        return found.value if found else ""
+
+    def _first(self, scope: Scope) -> Response | None:
+        """Take the token out of the address and into a cookie."""
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"))
+        given = [value for name, value in pairs if name == "token"]
+        if scope["method"] != "GET" or not given or not self._is(given[0]):
+            return None
+        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+        path = "/" + scope["path"].lstrip("/\\")  # never another host
+        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        answer.set_cookie(
+            self._cookie, self._token, path="/", httponly=True, samesite="strict"
+        )
+        return answer
+
+    def _too_large(self, headers: Headers) -> Response | None:
+        size = headers.get("content-length", "0")
+        if not size.isdecimal() or int(size) > LARGEST:
+            return _said(413, "413: that is too much\n")
+        return None
+
+
+def _ours(headers: Headers) -> bool:
+    """Say whether a browser sent this from a page of ours."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = headers.get("origin", "")
+    host = headers.get("host", "")
+    return bool(host) and origin in {f"http://{host}", f"https://{host}"}
+
+
+def _said(status: int, text: str) -> Response:
+    assert HTTPStatus(status)
+    return PlainTextResponse(text, status)

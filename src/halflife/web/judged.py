@@ -1,0 +1,202 @@
+"""What stands on the pages that judge: what-if, league, audit."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from halflife.live import wiring
+from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.sqlite import SqliteStore
+from halflife.study import league as drawing
+from halflife.study.svg import TONES
+from halflife.web import charts, words
+from halflife.web.charts import Figure
+from halflife.web.pages import PAGE, Answer, Params, whole
+from halflife.web.survey import Survey
+
+EVEN = 0.0005  # quality by which a source must change to gain or lose
+FARTHEST = 4.0  # times the budget that the slider goes
+POINTS = 49
+LEAGUE = ("league.json", "out/league.json")
+LARGEST = 20 * 2**20  # bytes of a league
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+
+
+def what_if(seen: Survey, params: Params) -> Answer:
+    """Return what another budget would buy, and who gains and loses."""
+    budget = seen.config.budget
+    most = max(math.ceil(FARTHEST * budget.requests), 10)
+    asked = whole(params.get("budget", ""), budget.requests)
+    asked = min(max(asked, 1), most)
+    slider = seen.slider
+    now, then = slider.at(budget.pace), slider.at(asked / budget.days)
+    lacking = [
+        {"source": k.source.name, "why": words.plain(k.why)}
+        for k in seen.appraised
+        if k.worth is None
+    ]
+    answer: Answer = {
+        "at": words.date(seen.now),
+        "budget": {"now": budget.requests, "then": asked, "per": budget.per},
+        "most": most,
+        "quality": {"now": now.total, "then": then.total},
+        "price": {"now": now.price, "then": then.price},
+        "spent": {
+            "now": float(now.requests.sum()),
+            "then": float(then.requests.sum()),
+        },
+        "without_worth": lacking[:PAGE],
+        "results": [],
+        "figures": [],
+    }
+    if not slider.worths:
+        return answer
+    change = then.quality - now.quality
+    rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
+    answer["winners"] = int(np.count_nonzero(change > EVEN))
+    answer["losers"] = int(np.count_nonzero(change < -EVEN))
+    answer["results"] = [
+        {
+            "source": slider.worths[i].source,
+            "measure": slider.worths[i].measure,
+            "requests_now": float(now.requests[i]),
+            "requests_then": float(then.requests[i]),
+            "quality_now": float(now.quality[i]),
+            "quality_then": float(then.quality[i]),
+            "change": float(change[i]),
+        }
+        for i in rows.tolist()
+    ]
+    budgets = np.linspace(0.0, most / budget.days, POINTS)
+    answer["figures"] = [
+        charts.buys(
+            budgets,
+            slider.curve(budgets),
+            (budget.pace, now.total),
+            (asked / budget.days, then.total),
+        )
+    ]
+    return answer
+
+
+def league(seen: Survey, given: Path | None) -> Answer:
+    """Return how policies fared on recorded histories, if that was played."""
+    folder = seen.config.path.absolute().parent
+    places = [given] if given else [folder / name for name in LEAGUE]
+    found = next((path for path in places if path.is_file()), None)
+    answer: Answer = {"at": words.date(seen.now), "results": [], "figures": []}
+    if found is None or found.stat().st_size > LARGEST:
+        return answer
+    try:
+        played = json.loads(found.read_text(encoding="utf-8"))
+        rows = [_checked(row) for row in played["results"]]
+    except (ValueError, KeyError, TypeError):
+        return {**answer, "trouble": f"{found.name} does not hold a league"}
+    budgets = sorted({row["budget"] for row in rows})
+    chosen = budgets[len(budgets) // 2] if budgets else 0.0
+    table = sorted(
+        (row for row in rows if row["budget"] == chosen),
+        key=lambda row: -row["freshness"]["mean"],
+    )
+    return {
+        **answer,
+        "file": found.name,
+        "items": played.get("items"),
+        "days": played.get("days"),
+        "budget": chosen,
+        "budgets": budgets,
+        "results": table,
+        "figures": [_league(rows)] if rows else [],
+    }
+
+
+def _checked(row: Any) -> Answer:  # noqa: ANN401  (JSON)
+    """Return a row of a league; raise if it is none."""
+    mean, low, high = (float(row["freshness"][k]) for k in ("mean", "low", "high"))
+    bounds = {name: float(row[name]) for name in ("blind", "told", "hindsight")}
+    return {
+        "policy": words.plain(row["policy"]),
+        "budget": float(row["budget"]),
+        "freshness": {"mean": mean, "low": low, "high": high},
+        **bounds,
+    }
+
+
+def _league(rows: Sequence[Answer]) -> Figure:
+    # The picture escapes its texts; its colours stand in the style sheet.
+    drawn = Markup(_STYLE.sub("", drawing.picture(rows)))  # noqa: S704
+    table = {
+        "policy": [row["policy"] for row in rows],
+        "budget": [row["budget"] for row in rows],
+        "freshness": [row["freshness"]["mean"] for row in rows],
+        "low": [row["freshness"]["low"] for row in rows],
+        "high": [row["freshness"]["high"] for row in rows],
+    }
+    about = f"{len(set(table['policy']))} policies in {TONES} tones, with three bounds."
+    return charts.Figure("league", drawing.TITLE, about, drawn, table)
+
+
+def audit(seen: Survey, _: Params) -> Answer:
+    """Return how forecasts came true, by source."""
+    told: list[Issued] = []
+    waiting = 0
+    with wiring.reading(seen.config) as store:
+        if isinstance(store, SqliteStore):
+            with store.looking() as db:
+                found = db.execute(
+                    "SELECT source, count(*) - count(told) FROM forecast"
+                    " GROUP BY source ORDER BY source LIMIT ?",
+                    (PAGE,),
+                ).fetchall()
+            forecasts = Forecasts(store)
+            for name, open_ in found:
+                waiting += open_
+                told += forecasts.settled(name)
+    rows = [
+        _scored(name, [one for one in told if one.source == name])
+        for name in sorted({one.source for one in told})
+    ]
+    known = [one for one in told if one.found is not None][-PAGE * 5 :]
+    figures = []
+    if known:
+        mean = np.array([one.mean for one in known])
+        found_ = np.array([one.found for one in known], dtype=np.float64)
+        figures.append(charts.told(mean, found_, _inside(known)))
+    return {
+        "at": words.date(seen.now),
+        "share": seen.config.audit.share,
+        "waiting": waiting,
+        "told": len(told),
+        "results": rows,
+        "figures": figures,
+    }
+
+
+def _inside(told: Sequence[Issued]) -> Any:  # noqa: ANN401  (an array)
+    return np.array([float(one.low <= (one.found or 0.0) <= one.high) for one in told])
+
+
+def _scored(name: str, told: Sequence[Issued]) -> Answer:
+    """Return how the forecasts of a source did."""
+    known = [one for one in told if one.found is not None]
+    inside = float(_inside(known).mean()) if known else math.nan
+    wrong = [(one.found or 0.0) - one.mean for one in known]
+    meant = float(np.mean([one.confidence for one in known])) if known else math.nan
+    # Two standard errors of a share: fewer within the bounds than chance explains.
+    slack = 2.0 * math.sqrt(meant * (1.0 - meant) / max(len(known), 1))
+    return {
+        "source": name,
+        "measure": known[0].measure if known else "",
+        "forecasts": len(known),
+        "meant": meant,
+        "inside": inside,
+        "bias": float(np.mean(wrong)) if wrong else math.nan,
+        "error": float(np.mean(np.abs(wrong))) if wrong else math.nan,
+        "verdict": "as good as said" if inside >= meant - slack else "too sure",
+    }

@@ -1,0 +1,245 @@
+"""A made-up state to look at: every kind of source, and every kind of trouble.
+
+Nothing is fetched. Pages change, objects come and go at random, as told by a seed;
+what looks at them would have shown is written down as a sync would have done it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.config import Config, SourceConfig
+from halflife.item import Item
+from halflife.live import listings, wiring
+from halflife.lives import Collection, Lives
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.register import Attributes, Listing
+from halflife.stores import summaries
+from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.sqlite import SqliteStore
+from halflife.stores.summaries import Kept
+from halflife.summary import Summary
+from halflife.tracking import Tracker
+
+DAYS = 30  # that have passed
+SETS = """
+[[source]]
+name = "jobs"
+kind = "listing"
+key = "id"
+url = "https://jobs.example/open.json"
+target = "recall >= 0.9 with confidence 0.95"
+[[source]]
+name = "rentals"
+kind = "listing"
+key = "id"
+url = "https://rentals.example/flats.json"
+target = "recall >= 0.5"
+[[source]]
+name = "cars"
+kind = "form"
+form_url = "https://cars.example/find"
+key = "id"
+target = "recall >= 0.8"
+attributes = { city = { param = "city", values = ["Oslo", "Rome", "Lima"] } }
+[[source]]
+name = "library"
+kind = "search"
+search_url = "https://library.example.org/?q={query}"
+target = "summary >= 0.6"
+"""
+PAGES = """\
+[budget]
+requests = 300
+per = "day"
+[[source]]
+name = "handbook"
+weight = 2.0
+target = "freshness >= 0.6"
+pages = ["https://handbook.example/"]
+[[source]]
+name = "news"
+target = "freshness >= 0.7"
+pages = ["https://news.example/"]
+[[source]]
+name = "wiki"
+pages = ["https://wiki.example/"]
+[[source]]
+name = "gazette"
+pages = ["https://gazette.example/"]
+target = "freshness >= 0.8"
+[[source]]
+name = "archive"
+pages = ["https://archive.example/2024", "https://archive.example/2025"]
+"""
+SHAPES = {  # pages, changes a day of the middle one, days between looks
+    "handbook": (80, 0.02, 2.0),
+    "news": (40, 1.5, 0.5),
+    "wiki": (60, 0.1, 1.0),
+    "gazette": (12, 0.2, 1.0),
+}
+CITIES = ("Oslo", "Rome", "Lima")
+WORDS = ("cotton", "engine", "harbour", "lantern", "meadow", "orbit", "river", "stone")
+
+
+def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
+    """Write settings and a state into a folder; return where the settings are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "halflife.toml"
+    path.write_text(pages + SETS, encoding="utf-8")
+    config = Config.load(path)
+    rng = np.random.default_rng(seed)
+    with wiring.writing(config) as store:
+        for name in SHAPES:
+            _pages(store, name, now, rng)
+        furnish(config, store, now, rng)
+        _judge(store, now, rng)
+    return path
+
+
+def furnish(config: Config, store: SqliteStore, now: float, rng: Generator) -> None:
+    """Write down the histories of the sources without pages."""
+    named = {source.name: source for source in config.source}
+    _listing(store, named["rentals"], now, rng)
+    _listing(store, named["jobs"], now, rng)
+    _doubtful(store, named["jobs"], now)
+    _form(store, now, rng)
+    _summary(store, now)
+
+
+def _pages(store: SqliteStore, name: str, now: float, rng: Generator) -> None:
+    """Look at pages again and again; each changes at its own pace."""
+    count, middle, every = SHAPES[name]
+    rate = middle * rng.lognormal(0.0, 1.0, count)
+    first = now - DAYS - rng.uniform(0.0, 0.4)
+    run = store.begin([name], first, lease=2.0 * DAYS)
+    host = f"{name}.example"
+    store.add(Item(_key(name, i), name, group=host) for i in range(count))
+    version = np.zeros(count, dtype=int)
+    for at in np.arange(first, now - 0.2 * every, every):
+        version += rng.poisson(rate * every)
+        looks = [_look(name, i, at, int(v)) for i, v in enumerate(version)]
+        if name == "gazette" and at > now - 3.0:
+            note = "503 Service Unavailable"
+            looks = [Observation(o.key, at, Seen.FAILED, note=note) for o in looks]
+        store.charge(run, count, at)
+        store.append(run, Looks.of(looks))
+    store.finish(run, now - 0.1 * every)
+
+
+def _look(name: str, i: int, at: float, version: int) -> Observation:
+    body = f"<h1>{name} {i}</h1><p>version {version}</p>".encode()
+    content = Content("text/html", body)
+    digest = f"{name}-{i}-{version}"
+    return Observation(_key(name, i), at, Seen.PRESENT, digest, content=content)
+
+
+def _key(name: str, i: int) -> str:
+    return f"https://{name}.example/{f'page-{i}' if i else ''}"
+
+
+def _listing(
+    store: SqliteStore, source: SourceConfig, now: float, rng: Generator
+) -> None:
+    """Let objects come evenly and go at random, seen once a day."""
+    rate, come = (0.05, 9.0) if source.name == "jobs" else (0.02, 2.0)
+    there = int(come / rate)
+    born = np.r_[np.full(there, -1.0), rng.uniform(0, 60, int(come * 60))]
+    died = np.maximum(born, 0.0) + rng.exponential(1.0 / rate, born.size)
+    looks = np.arange(60.0) + (now - 59.6)
+    start = np.asarray(np.ceil(np.maximum(born, 0.0)), dtype=np.intp)
+    stop = np.asarray(np.minimum(np.ceil(died), 60.0) - 1.0, dtype=np.intp)
+    seen = np.flatnonzero(stop >= start)
+    start, stop = start[seen], stop[seen]
+    padded = np.r_[-np.inf, looks, np.inf]
+    city = rng.choice(np.array(CITIES, dtype=object), seen.size)
+    lives = Lives(
+        tuple(f"{source.name}-{i}" for i in seen.tolist()),
+        padded[start],
+        looks[start],
+        looks[stop],
+        padded[stop + 2],
+        {"city": city},
+    )
+    run = store.begin([source.name], now - 0.5, lease=1.0)
+    none = np.zeros(0)
+    kept = Collection(source.name, looks, lives, none.astype(np.intp), none)
+    store.save_collection(run, kept)
+    store.charge(run, 3, now - 0.5)
+    store.finish(run, now - 0.4)
+
+
+def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
+    """Let a listing answer with a fraction of what it had: the guard holds that."""
+    there = listings.tracker(store, source).held
+    kept = dict(list(there.items())[: len(there) // 8])
+    run = store.begin([source.name], now - 0.1, lease=1.0)
+    listings.write(store, run, source, Listing(now - 0.1, kept), 3, "")
+    store.finish(run, now - 0.09)
+
+
+def _form(store: SqliteStore, now: float, rng: Generator) -> None:
+    """Let a form be read whole every few days."""
+    tracker = Tracker()
+    everything = [_car(i, rng) for i in range(260)]
+    for k, at in enumerate(np.arange(now - 20.3, now, 4.0)):
+        shown: dict[str, Attributes] = dict(everything[k * 3 : 200 + k * 10])
+        tracker.take(Listing(float(at), shown))
+    run = store.begin(["cars"], now - 0.5, lease=1.0)
+    store.save_register(run, "cars", tracker.register(), anew=True)
+    store.charge(run, 22, now - 0.5)
+    store.finish(run, now - 0.4)
+
+
+def _car(i: int, rng: Generator) -> tuple[str, Attributes]:
+    city = CITIES[int(rng.integers(len(CITIES)))]
+    return f"car-{i}", {"city": city, "price": float(rng.integers(1, 40))}
+
+
+def _summary(store: SqliteStore, now: float) -> None:
+    shares = np.linspace(40.0, 5.0, len(WORDS))
+    summary = Summary(WORDS, shares, 5200.0, 300)
+    kept = Kept(
+        source="library",
+        at=now - 26.0,
+        method="qbs",
+        ending="300 documents were read",
+        whole=True,
+        summary=summary,
+        low=4100.0,
+        high=6900.0,
+        sized="sample-resample",
+        told="the totals agree with each other",
+        requests=214,
+        documents=(),
+    )
+    summaries.save(store, kept)
+    summaries.save(store, replace(kept, at=now - 12.0))
+
+
+def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
+    """Let forecasts have been made and told, most of them true."""
+    forecasts = Forecasts(store)
+    made = [f for name in SHAPES for f in _issued(name, now, rng)]
+    forecasts.issue(made)
+    told = []
+    for name in SHAPES:
+        for one in forecasts.waiting(name):
+            spread = (one.high - one.low) / 4.2
+            found = float(np.clip(rng.normal(one.mean, spread), 0.0, 1.0))
+            told.append(replace(one, told=one.due, found=found, looks=12.0, draw=0.5))
+    forecasts.settle(told[: int(0.9 * len(told))])
+
+
+def _issued(name: str, now: float, rng: Generator) -> Sequence[Issued]:
+    means = rng.uniform(0.4, 0.95, DAYS)
+    return [
+        Issued(
+            name, "freshness", now - DAYS + day, 0.9, float(mean),
+            float(max(mean - 0.1, 0.0)), float(min(mean + 0.08, 1.0)),
+        )
+        for day, mean in enumerate(means)
+    ]  # fmt: skip

@@ -1,0 +1,295 @@
+"""What stands on the page of one source."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from halflife.arrays import Floats, Ints
+from halflife.config import SourceConfig
+from halflife.errors import UsageError
+from halflife.live import forming, upkeeping, wiring
+from halflife.lives import Collection
+from halflife.stores import Store, runs, summaries
+from halflife.stores.sqlite import SqliteStore
+from halflife.web import charts, words
+from halflife.web.charts import Figure
+from halflife.web.pages import PAGE, Answer, Params, asked, told, whole
+from halflife.web.survey import Row, Survey
+
+DAYS = 30  # of a timeline
+RUNS = 20
+WORDS = 20  # of a summary
+
+
+def source(seen: Survey, params: Params) -> Answer:
+    """Return all that is known of one source; raise ``UsageError`` if it is none."""
+    name = params.get("name", "")
+    row = seen.row(name)
+    if row is None:
+        raise UsageError(f"no source is named {words.plain(name)!r}")
+    settings = seen.source(name)
+    figures = []
+    if name in seen.casts:
+        cast = seen.casts[name]
+        figures.append(charts.decay("decay", cast, seen.now, row.target, row.sync_by))
+    with wiring.reading(seen.config) as store:
+        answer = _of_kind(seen, store, row, settings, params)
+        ran = []
+        if isinstance(store, SqliteStore):
+            with store.looking() as db:
+                ran = runs.recent(db, name, RUNS)
+    figures += answer.pop("figures", [])
+    held = [s.run for s in seen.staged if s.source == name]
+    return {
+        "at": words.date(seen.now),
+        **told(row, seen.now),
+        "addresses": [words.plain(url) for url in settings.addresses[:3]],
+        "more_addresses": max(len(settings.addresses) - 3, 0),
+        "targets": [str(target) for target in settings.targets],
+        "held_run": held[0] if held else None,
+        "syncs": settings.kind != "search",
+        "card": [],
+        "items_shown": [],
+        "queries": [],
+        "findings": [],
+        **answer,
+        "runs": [
+            {
+                "run": one.id,
+                "state": one.state,
+                "began": words.date(one.began),
+                "lasted": None if one.ended is None else one.ended - one.began,
+                "requests": one.requests,
+            }
+            for one in ran
+        ],
+        "figures": figures,
+    }
+
+
+def _of_kind(
+    seen: Survey, store: Store, row: Row, settings: SourceConfig, params: Params
+) -> Answer:
+    if settings.has_pages:
+        return _pages(seen, store, row, params)
+    if settings.kind == "search":
+        return _search(store, row)
+    if row.name not in store.collections():
+        return {}
+    known = store.collection(row.name)
+    answer = _objects(known, row, seen.now)
+    if settings.kind == "form":
+        steps = upkeeping.plan(store, settings, seen.now, 10)
+        answer["queries"] = [asked(row.name, step) for step in steps]
+        found = forming.known(store, settings)
+        answer["findings"] = [str(one) for one in found.findings] if found else []
+    return answer
+
+
+def _pages(seen: Survey, store: Store, row: Row, params: Params) -> Answer:
+    """Return the pages that are likeliest out of date, and what was seen of them."""
+    rows = seen.rows_of(row.name)
+    if seen.outlook is None or not rows.size:
+        return {}
+    view = seen.outlook.view
+    stale = np.where(view.held[rows], np.nan, 1.0)
+    if len(view) <= 200_000:
+        alive = view.survival.alive(np.where(view.held, view.exposure, 0.0))[rows]
+        stale = np.where(view.held[rows], 1.0 - alive, 1.0)
+    rate = view.rate[rows]
+    order = np.argsort(-np.where(np.isnan(stale), rate, stale), kind="stable")
+    pages = max(1, -(-rows.size // PAGE))
+    page = min(max(whole(params.get("page", ""), 1), 1), pages)
+    shown = order[(page - 1) * PAGE : page * PAGE].tolist()
+    evidence = seen.outlook.evidence
+    items = [
+        {
+            "item": words.plain(view.keys[int(rows[i])]),
+            "changed": float(stale[i]),
+            "rate": float(rate[i]),
+            "looks": int(view.looks[rows[i]]),
+            "changes": int(view.changes[rows[i]]),
+            "last_look": words.date(float(evidence.last_at[rows[i]])),
+            "failing": bool(evidence.failures[rows[i]] > 0),
+            "held": bool(view.held[rows[i]]),
+        }
+        for i in shown
+    ]
+    return {
+        "items_shown": items,
+        "page": page,
+        "pages": pages,
+        "card": _page_card(row, rate, view.looks[rows], view.changes[rows]),
+        "figures": _looked(store, row.name, seen.now),
+    }
+
+
+def _page_card(row: Row, rate: Floats, looks: Ints, changes: Ints) -> list[str]:
+    """Say what is believed of pages, in plain sentences."""
+    if not looks.sum():
+        return ["Nobody has looked yet; nothing is believed of its pages."]
+    low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
+    quiet = int(np.count_nonzero(changes == 0))
+    said = [
+        (
+            f"{int(changes.sum())} changes were found in {int(looks.sum())} looks at "
+            f"{rate.size} pages."
+        ),
+        (
+            f"The middle page changes every {words.span(1.0 / middle)}; one in ten "
+            f"more often than every {words.span(1.0 / high)}, one in ten less often "
+            f"than every {words.span(1.0 / low)}."
+        ),
+        (
+            "Each page has its own rate of change: what its looks say, drawn towards "
+            "what pages of its site usually do while there are few of them."
+        ),
+    ]
+    if quiet:
+        said.append(
+            f"{quiet} pages were never seen to change; their rates are small, not 0."
+        )
+    if row.failing:
+        said.append(f"The last look failed at {row.failing} pages: they back off.")
+    return said
+
+
+def _looked(store: Store, name: str, now: float) -> list[Figure]:
+    """Return looks and changes on each of the last days."""
+    history = store.history([name])
+    if not history.at.size:
+        return []
+    starts = np.zeros(history.at.size, dtype=bool)
+    starts[history.start[:-1][history.start[:-1] < history.at.size]] = True
+    new = np.diff(history.digest, prepend=-1) != 0
+    new |= np.diff(history.seen.astype(np.intp), prepend=-1) != 0
+    changed = new & ~starts
+    days = _days(float(history.at.min()), now)
+    looks, found = _daily(history.at, days), _daily(history.at[changed], days)
+    title = "Looks, and changes that they found"
+    counts = {"looks without a change": looks - found, "changes found": found}
+    return [charts.timeline(title, counts, days)]
+
+
+def _days(first: float, now: float) -> Floats:
+    """Return the last days, from the first on of which anything is known."""
+    today = math.floor(now)
+    return np.arange(max(today - DAYS + 1, math.floor(first)), today + 1.0)
+
+
+def _daily(at: Floats, days: Floats) -> Floats:
+    """Return how many moments fall on each day."""
+    edges = np.append(days, days[-1] + 1.0)
+    return np.histogram(at, edges)[0].astype(np.float64)
+
+
+def _objects(known: Collection, row: Row, now: float) -> Answer:
+    """Return what came and went, and what is there."""
+    if not known.looks.size:
+        return {}
+    lives, looks = known.lives, known.looks
+    came = lives.first_seen[lives.first_seen > looks[0]]
+    gone = lives.gone_by[lives.ended]
+    moments = {"arrived": came, "gone": gone, "updated": known.changed_at}
+    days = _days(float(looks[0]), now)
+    columns = {name: _daily(at, days) for name, at in moments.items()}
+    there = np.flatnonzero(lives.present(float(looks[-1])))
+    return {
+        "card": _set_card(known, row),
+        "items_shown": _some(known, there[:PAGE].tolist()),
+        "page": 1,
+        "pages": 1,
+        "figures": [charts.timeline("Objects that came and went", columns, days)],
+    }
+
+
+def _some(known: Collection, rows: Sequence[int]) -> list[Answer]:
+    names = list(known.lives.attributes)[:4]
+    return [
+        {
+            "item": words.plain(known.lives.keys[i]),
+            "first_seen": words.date(float(known.lives.first_seen[i])),
+            "last_look": words.date(float(known.lives.last_seen[i])),
+            "about": ", ".join(
+                f"{words.plain(n)}: {words.plain(known.lives.attributes[n][i])[:80]}"
+                for n in names
+            ),
+        }
+        for i in rows
+    ]
+
+
+def _set_card(known: Collection, row: Row) -> list[str]:
+    """Say what is believed of a set source, in plain sentences."""
+    lives, looks = known.lives, known.looks
+    days = float(looks[-1] - looks[0])
+    ended = int(lives.ended.sum())
+    spent = float(np.sum(np.minimum(lives.gone_by, looks[-1]) - lives.first_seen))
+    said = [
+        (
+            f"{looks.size} whole looks in {words.span(days)} saw {len(lives)} lives of "
+            f"objects; {row.items} are there now."
+        ),
+    ]
+    if days > 0 and not math.isnan(row.rate):
+        came = row.rate * days
+        spread = 1.96 * math.sqrt(max(came, 1.0)) / days
+        said.append(
+            f"{row.rate:.2g} objects come a day, give or take {spread:.2g} (95 %)."
+        )
+    if ended and spent > 0:
+        rate = ended / spent
+        said.append(
+            f"An object goes at a rate of {rate:.2g} a day: half are gone after "
+            f"{words.span(math.log(2.0) / rate)}."
+        )
+    elif days > 0:
+        most = 3.0 / max(spent, 1e-9)
+        said.append(
+            f"No object was seen to go in {words.span(days)}; the rate is at most "
+            f"{most:.2g} a day at 95 % confidence."
+        )
+    said.append(
+        "The forecast is a weighted mean of several models; each counts by how well "
+        "its forecasts at past looks came true."
+    )
+    return said
+
+
+def _search(store: Store, row: Row) -> Answer:
+    """Return the summary in use, and the versions before."""
+    kept = summaries.current(store, row.name)
+    if kept is None:
+        return {}
+    summary = kept.summary
+    order = np.argsort(-summary.count)[:WORDS].tolist()
+    high = f"{kept.high:,.0f}" if math.isfinite(kept.high) else "no bound"
+    return {
+        "card": [
+            (
+                f"Version {kept.version} of the summary rests on {summary.sampled} "
+                f"documents, read with {kept.requests} requests "
+                f"({words.plain(kept.ending)})."
+            ),
+            (
+                f"The database has about {summary.size:,.0f} documents "
+                f"({kept.low:,.0f} to {high}), by "
+                f"{words.plain(kept.sized) or 'its sample'}."
+            ),
+            (
+                "How long a summary holds follows from the size and the domain; "
+                f"totals: {words.plain(kept.told) or 'nothing is known of them'}."
+            ),
+        ],
+        "items_shown": [
+            {
+                "item": words.plain(summary.words[i]),
+                "about": f"in {float(summary.count[i]):,.0f} of the documents read",
+                "last_look": words.date(kept.at),
+            }
+            for i in order
+        ],
+        "page": 1,
+        "pages": 1,
+    }
