@@ -36,6 +36,7 @@ CLASSES_PER_OCTAVE = 8
 SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
 APART = 1.0 / 24.0  # days between claims that count as two
 MOST_HINTS = 32  # more of them since one look say no more
+LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
 _ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
 NEVER: int = -1  # the ``seen`` of an item that was never looked at
 
@@ -348,8 +349,9 @@ class Evidence:
         last, at, known = self.last_at[rows], looks.at, self.seen[rows]
         digest, seen_digest = self.digest.data[rows], self.digest.pack(looks.digest)
         differs = (digest != seen_digest) | (known != looks.seen)
-        # A clock that went backwards says nothing about the time between looks.
-        gap = np.where(good & np.isfinite(last) & (at > last), at - last, 0.0)
+        # A clock that was set says nothing about the time between looks.
+        told = good & (at > last) & (at - last <= LONGEST)
+        gap = np.where(told, at - last, 0.0)
         changed = good & (known != NEVER) & differs
         tallied = changed & (gap > 0)
         row, number, tally = _tallied(np.flatnonzero(tallied), gap[tallied])

@@ -167,7 +167,7 @@ def test_a_clock_that_is_set_back_starts_no_stampede(config, server, jump):
     assert max(asyncio.run(scene())) <= 2 * HOUR * BUDGET + 1
 
 
-@pytest.mark.parametrize("jump", [HOUR, 1.0])
+@pytest.mark.parametrize("jump", [HOUR, 1.0, 30_000.0])
 def test_a_clock_that_was_ahead_for_a_while_does_not_stop_work_for_good(
     config, server, jump
 ):
@@ -186,3 +186,32 @@ def test_a_clock_that_was_ahead_for_a_while_does_not_stop_work_for_good(
                 return watch.look()
 
     assert 0 < asyncio.run(scene()) <= BUDGET
+
+
+@pytest.mark.parametrize("jump", [-1.0, 1.0, 30_000.0, "1970"])
+def test_what_a_wrong_clock_saw_is_seen_again_and_teaches_nothing_absurd(
+    config, server, jump
+):
+    async def scene():
+        hands = Hands()
+        with wiring.writing(config) as store:
+            async with keeping(config, store, config.source, hands) as keeper:
+                for turn in range(60):
+                    if turn == 20:
+                        hands.set(jump)
+                    if turn == 24:
+                        hands.right()
+                        server.asked.clear()
+                    await keeper.turn(keeper.allowance())
+                    hands.true += 3 * HOUR
+                known = store.evidence(["site"])
+                gaps, quiet = known.gaps().length.max(initial=0.0), known.quiet
+                rate = keeper.loop.view(keeper.run, hands(), hands()).rate
+                return hands.true - TODAY, gaps, quiet.max(), rate.min()
+
+    days, longest, quiet, rate = asyncio.run(scene())
+    assert rate > 1e-4
+    assert {path for path in server.asked if path != "/robots.txt"} == {
+        f"/p{i}" for i in range(PAGES)
+    }
+    assert max(longest, quiet) <= days + 2.0  # one day ahead and back adds as much

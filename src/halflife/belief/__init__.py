@@ -11,6 +11,7 @@ from halflife.view import Survival, View
 
 FIRST_PAUSE = 5.0 / 1440.0  # days to leave an item alone after one failed look
 LONGEST_PAUSE = 1.0
+AHEAD = 30.0  # days; no clock that is nearly right is set back so far
 
 
 class Belief(Protocol):
@@ -49,7 +50,7 @@ def view_of(
     """
     at: Ints | slice = slice(None) if rows is None else rows
     looks, tried = evidence.looks[at].copy(), evidence.tried_at[at]
-    age = np.where(looks > 0, np.maximum(now - evidence.last_at[at], 0.0), np.inf)
+    age = np.where(looks > 0, days_since(evidence.last_at[at], now), np.inf)
     return View(
         now=now,
         keys=evidence.keys if rows is None else Chosen(evidence.keys, rows),
@@ -73,11 +74,21 @@ def view_of(
     )
 
 
+def days_since(at: Floats, now: float) -> Floats:
+    """Return the days since looks, never negative.
+
+    A look a little ahead of now was made before the clock was set back, just now. One
+    far ahead was stamped by a wrong clock, and may be as old as that was wrong.
+    """
+    days = now - at
+    return np.where(days < -AHEAD, -days, np.maximum(days, 0.0))
+
+
 def ready(failures: Ints, tried_at: Floats, now: float) -> Bools:
     """Return which items may be asked for: the pause doubles with each failure."""
     if not failures.any():
         return np.ones(failures.size, dtype=np.bool_)
     doublings = np.minimum(failures, 20) - 1.0
     pause = np.minimum(FIRST_PAUSE * np.exp2(doublings), LONGEST_PAUSE)
-    may: Bools = (failures == 0) | (now >= tried_at + pause)
+    may: Bools = (failures == 0) | (days_since(tried_at, now) >= pause)
     return may

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.arrays import Bools, Floats, Ints
-from halflife.belief import view_of
-from halflife.evidence import Evidence
+from halflife.belief import days_since, view_of
+from halflife.evidence import LONGEST, Evidence
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
@@ -39,7 +39,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 # change a month), a site's, a folder's, a page's.
 EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
 USUAL = 1.0 / 30.0
-SAMPLE = 16_384  # pages from which it is learned how much pages differ
+SAMPLE = 65_536  # pages from which it is learned how much pages differ
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
 SHAPES: Floats = 0.25 * 2.0 ** np.arange(
     6.0
@@ -245,7 +245,7 @@ class Neighbours:
         view = view_of(whole, now, since, rate, law, rows=rows)
         held = np.flatnonzero(view.held)
         pages = held if rows is None else rows[held]
-        last = np.minimum(whole.last_at[pages], now)
+        last = now - days_since(whole.last_at[pages], now)
         lived, doubt = view.exposure, view.doubt
         lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
@@ -356,7 +356,8 @@ class Neighbours:
         self._around = self._pages.around()
         shape, exposure, rate = self._rates(rows, self._absent[rows])
         since, at, gone = self._last[rows], evidence.last_at[rows], self._absent[rows]
-        since = np.minimum(since, at)  # the clock may have been set back
+        # The clock may have been set, back or far ahead.
+        since = np.where(at - since > LONGEST, at, np.minimum(since, at))
         here, there = rows[~gone], rows[gone]
         if there.size:
             usual = rate[gone] / self._returns

@@ -35,9 +35,13 @@ class Wallet:
     def spent(self, now: float) -> int:
         """Return the requests spent in the window that ends now.
 
-        What was spent exactly one window ago has just left it.
+        What was spent exactly one window ago has just left it. What a clock that was
+        ahead wrote down counts, but not from further ahead than a window: or a clock
+        that was years ahead once would stop all work for years.
         """
-        return self.store.spent(math.nextafter(now - self.budget.days, math.inf))
+        begin, end = now - self.budget.days, now + self.budget.days
+        since = self.store.spent(math.nextafter(begin, math.inf))
+        return since - self.store.spent(math.nextafter(end, math.inf))
 
     def room(self, now: float) -> int:
         """Return the requests left in the window that ends now."""
