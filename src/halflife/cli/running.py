@@ -54,7 +54,9 @@ async def _run(
     """Run the service; return the exit code."""
     import sys
 
-    from halflife.live import logs, wiring
+    from halflife.live import auditing, logs, wiring
+    from halflife.live.audit_sets import audit_set
+    from halflife.live.listings import Looked
     from halflife.live.reloading import Settings
     from halflife.live.service import Outside, Service
     from halflife.live.signals import Stop
@@ -62,7 +64,13 @@ async def _run(
     stop = Stop()
     wiring.names(config.named(names))
     with wiring.writing(config) as store, stop.heard():
-        outside = Outside(told=lambda result: _tell(result, json=json))
+
+        def told(result: "Result") -> None:
+            _tell(result, json=json)
+            if isinstance(result, Looked):
+                audit_set(store, result.source, result.run)
+
+        outside = Outside(told=told, extra=auditing.check)
         service = Service(Settings(config, names), store, stop, outside)
         handler = logs.set_up(as_json=json or not sys.stderr.isatty())
         try:
