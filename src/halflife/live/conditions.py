@@ -125,7 +125,8 @@ def _of_pages(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:
     mine[of[source.name]] = view.weight[of[source.name]]
     if not mine.any():
         return None
-    return freshness_forecast(replace(view, weight=mine), AHEAD)
+    ahead = AHEAD[:1] if isnan(level(source)) else AHEAD
+    return freshness_forecast(replace(view, weight=mine), ahead)
 
 
 def _of_search(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:

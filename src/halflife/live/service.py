@@ -70,6 +70,7 @@ class Timing:
     judged: float = float("-inf")
     nap: float = 0.0  # seconds
     decided: float = 0.0  # seconds that the last decision took
+    judging: float = 0.0  # seconds that the last judgement took
 
 
 @dataclass(slots=True)
@@ -306,6 +307,8 @@ class Service:
         wait = CATCH_UP if plenty else wallet.next_income(now) * DAY
         if self.status.offline:
             wait = PROBE
+        closed = [one.closed_for(now) * DAY for one in self.breakers.values()]
+        wait = min([wait, *(seconds for seconds in closed if seconds > 0)])
         wait = SHORTEST_NAP if self._hurry else max(wait, THRIFT * self._time.decided)
         return min(max(wait, SHORTEST_NAP), CATCH_UP if plenty else LONGEST_NAP)
 
@@ -333,8 +336,9 @@ class Service:
 
     def _judge(self, crew: Crew) -> None:
         """Judge how sources are, now and then, and have people told."""
-        now = self.clock()
-        if 0 <= now - self._time.judged < CHECK:
+        now, began = self.clock(), asyncio.get_running_loop().time()
+        pause = max(CHECK, 2.0 * THRIFT * self._time.judging / DAY)
+        if 0 <= now - self._time.judged < pause:
             return
         self._time.judged = now
         config, store = crew.config, self.store
@@ -348,6 +352,7 @@ class Service:
         self.status.sources = tuple(found)
         standing = raised(Outbox(store).alarms())
         self.status.alarms = tuple((one.source, one.kind) for one in standing)
+        self._time.judging = asyncio.get_running_loop().time() - began
 
     def _note(self, crew: Crew, seconds: float) -> None:
         """Write down how the service is, for those who watch."""
