@@ -137,15 +137,38 @@ def show_plan(
 
 
 @app.command()
-def explain(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
+def explain(
+    item: Annotated[
+        str | None, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")
+    ] = None,
+    *,
+    run: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Say what this run did.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say why an item is, or is not, looked at now; or what a run did."""
+    from halflife.cli.runs import tell_run
+    from halflife.config import Config
+    from halflife.errors import UsageError
+
+    if (item is None) == (run is None):
+        raise UsageError("explain either an item or a run")
+    settings = Config.load(Config.find(config))
+    if run is not None:
+        tell_run(settings, run, json=json)
+    elif item is not None:
+        _explain(settings, item, json=json)
+
+
+def _explain(settings: "Config", item: str, *, json: bool) -> None:
     """Say why an item is, or is not, looked at now."""
     from halflife.cli import show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import rule_of, terms
-    from halflife.config import Config
     from halflife.live import wiring
 
-    settings = Config.load(Config.find(config))
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, settings.source)
     row = find_row(seen.evidence, item)

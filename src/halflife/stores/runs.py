@@ -1,60 +1,148 @@
-"""Runs as people look back on them, and answers that nobody will believe."""
+"""What a run did, as far as the file can tell."""
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-_RECENT = """
-SELECT run.id, state, began, ended, sources FROM run
-WHERE EXISTS (SELECT 1 FROM json_each(run.sources) WHERE value = ?)
-ORDER BY run.id DESC LIMIT ?
+from halflife.errors import UsageError
+from halflife.observation import Seen
+
+# A look found a change if the last good look before it showed something else.
+_LOOKS = """
+SELECT source.name,
+    sum(o.seen IN (:present, :absent)),
+    sum(o.seen = :failed),
+    sum(o.seen IN (:present, :absent) AND o.digest <> (
+        SELECT b.digest FROM observation AS b
+        WHERE b.item = o.item AND b.at < o.at AND b.seen IN (:present, :absent)
+        ORDER BY b.at DESC LIMIT 1))
+FROM observation AS o JOIN item ON item.id = o.item
+    JOIN source ON source.id = item.source
+WHERE o.run = :run GROUP BY source.name ORDER BY source.name
 """
+_TROUBLES = """
+SELECT o.note, count(*) AS n FROM observation AS o
+WHERE o.run = ? AND o.seen = ? GROUP BY o.note ORDER BY n DESC, o.note LIMIT ?
+"""
+_LISTED = """
+SELECT source.name, s.at, s.valid, s.complete, s.n, s.missing, s.note
+FROM snapshot AS s JOIN source ON source.id = s.source
+WHERE source.name IN (SELECT value FROM json_each(?)) AND s.at BETWEEN ? AND ?
+ORDER BY s.at
+"""
+_HELD = """
+SELECT source.name, staged.why FROM staged JOIN source ON source.id = staged.source
+WHERE staged.run = ?
+"""
+MOST = 5  # troubles that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A run as it is remembered.
+class Pages:
+    """What a run saw of one source of pages.
 
     Attributes:
-        id: Its number.
-        state: ``running``, ``done`` or ``interrupted``.
-        began: When it began, in days.
-        ended: When it ended; None if it has not.
-        sources: The sources that it covered.
-        requests: Requests that were charged to it and are still written one by one.
+        source: The source.
+        looks: Good looks.
+        failed: Looks that failed.
+        changed: Good looks that found something else than the one before.
 
     """
 
-    id: int
+    source: str
+    looks: int
+    failed: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One look at a set source.
+
+    Attributes:
+        source: The source.
+        at: When, in days.
+        valid: Whether it was an answer at all.
+        complete: Whether it listed everything.
+        objects: Objects that it listed.
+        missing: Objects that it lacked, of those there before.
+        note: What was odd about it.
+
+    """
+
+    source: str
+    at: float
+    valid: bool
+    complete: bool
+    objects: int
+    missing: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a run did.
+
+    Attributes:
+        run: Its number.
+        state: ``running``, ``done`` or ``interrupted``.
+        sources: The sources that it covered.
+        began: When it began, in days.
+        ended: When it ended; None if it has not.
+        requests: Requests that it paid for.
+        pages: What it saw of pages.
+        listed: What it saw of set sources.
+        troubles: Why looks failed, and how many, most first.
+        held: Answers that still wait for a decision, with the reason.
+
+    """
+
+    run: int
     state: str
+    sources: tuple[str, ...]
     began: float
     ended: float | None
-    sources: tuple[str, ...]
     requests: int
+    pages: tuple[Pages, ...]
+    listed: tuple[Listed, ...]
+    troubles: tuple[tuple[str, int], ...]
+    held: tuple[tuple[str, str], ...]
 
 
-def recent(db: sqlite3.Connection, source: str, most: int) -> list[Ran]:
-    """Return the latest runs that covered a source, latest first."""
-    rows = db.execute(_RECENT, (source, most)).fetchall()
-    first = min((row[0] for row in rows), default=0)
-    charged = db.execute(
-        "SELECT run, sum(requests) FROM ledger WHERE run >= ? GROUP BY run", (first,)
+def account(db: sqlite3.Connection, run: int) -> Account:
+    """Return what a run did; raise ``UsageError`` if nothing is known of it.
+
+    Looks that were rolled up since are not counted.
+    """
+    query = "SELECT state, sources, began, ended FROM run WHERE id = ?"
+    row = db.execute(query, (run,)).fetchone()
+    if row is None:
+        last = db.execute("SELECT max(id) FROM run").fetchone()[0]
+        known = f"the last one is {last}" if last else "there was none yet"
+        raise UsageError(f"nothing is known of run {run}; {known}")
+    state, sources, began, ended = row
+    seen = {name.lower(): int(Seen[name]) for name in ("PRESENT", "ABSENT", "FAILED")}
+    spent = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE run = ?"
+    until = float("inf") if ended is None else ended
+    return Account(
+        run=run,
+        state=state,
+        sources=tuple(json.loads(sources)),
+        began=began,
+        ended=ended,
+        requests=int(db.execute(spent, (run,)).fetchone()[0]),
+        pages=tuple(_pages(db.execute(_LOOKS, {**seen, "run": run}).fetchall())),
+        listed=tuple(
+            Listed(name, at, bool(valid), bool(complete), n, missing, note)
+            for name, at, valid, complete, n, missing, note in db.execute(
+                _LISTED, (sources, began, until)
+            )
+        ),
+        troubles=tuple(db.execute(_TROUBLES, (run, seen["failed"], MOST)).fetchall()),
+        held=tuple(db.execute(_HELD, (run,)).fetchall()),
     )
-    requests = dict(charged.fetchall()) if rows else {}
-    return [
-        Ran(run, state, began, ended, tuple(json.loads(names)), requests.get(run, 0))
-        for run, state, began, ended, names in rows
-    ]
 
 
-def dismiss(db: sqlite3.Connection, run: int) -> int:
-    """Forget the answer that a run put aside; return how many there were."""
-    return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount
-
-
-def owners(
-    db: sqlite3.Connection,
-) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
-    """Return the numbers and names of sources, and of each item its source's number."""
-    names = db.execute("SELECT id, name FROM source").fetchall()
-    return names, db.execute("SELECT id, source FROM item ORDER BY id").fetchall()
+def _pages(rows: Sequence[tuple[str, int, int, int | None]]) -> list[Pages]:
+    return [Pages(name, good, bad, changed or 0) for name, good, bad, changed in rows]

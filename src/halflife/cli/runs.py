@@ -1,0 +1,64 @@
+"""What a run did, told to people and programs."""
+
+from typing import TYPE_CHECKING
+
+from halflife.cli import show
+
+if TYPE_CHECKING:
+    from halflife.config import Config
+    from halflife.stores.runs import Account
+
+
+def tell_run(config: "Config", run: int, *, json: bool) -> None:
+    """Say what a run did; raise ``UsageError`` if nothing is known of it."""
+    from halflife.stores.runs import account
+    from halflife.stores.sqlite import SqliteStore
+
+    with (
+        SqliteStore.open(config.store_path, readonly=True) as store,
+        store.looking() as db,
+    ):
+        found = account(db, run)
+    if json:
+        show.emit(_answer(found))
+        return
+    for line in _lines(found):
+        show.say(show.plain(line))
+
+
+def _answer(found: "Account") -> dict[str, object]:
+    from dataclasses import asdict
+
+    ended = None if found.ended is None else show.date(found.ended)
+    listed = [{**asdict(one), "at": show.date(one.at)} for one in found.listed]
+    return {
+        **asdict(found),
+        "began": show.date(found.began),
+        "ended": ended,
+        "listed": listed,
+        "troubles": [{"why": why, "looks": n} for why, n in found.troubles],
+        "held": [{"source": name, "why": why} for name, why in found.held],
+    }
+
+
+def _lines(found: "Account") -> list[str]:
+    ended = "" if found.ended is None else f" until {show.date(found.ended)}"
+    lines = [
+        f"run {found.run} of {', '.join(found.sources)}: {found.state}",
+        f"  from {show.date(found.began)}{ended}, {found.requests} requests",
+    ]
+    lines += [
+        f"  {one.source}: {one.looks} looks, {one.changed} found a change, "
+        f"{one.failed} failed"
+        for one in found.pages
+    ]
+    for look in found.listed:
+        said = f"{look.objects} objects, {look.missing} missing"
+        part = "" if look.complete else ", not all of it"
+        note = f"; {look.note}" if look.note else ""
+        lines.append(
+            f"  {look.source}: {said if look.valid else 'no answer'}{part}{note}"
+        )
+    lines += [f"  {n} looks failed: {why}" for why, n in found.troubles]
+    lines += [f"  {name} waits for a decision: {why}" for name, why in found.held]
+    return lines
