@@ -16,7 +16,6 @@ from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -281,15 +280,11 @@ def static(request: Request) -> Response:
     return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})
 
 
-def create(setting: Setting) -> Starlette:
-    """Return the app, guarded as a whole."""
+def create(setting: Setting) -> tuple[Starlette, Guard]:
+    """Return the app, and what has to stand before all of it, its errors included."""
     site = Site(setting)
-    guard = Middleware(
-        Guard, token=setting.token, hosts=setting.hosts, cookie=setting.cookie
-    )
     app = Starlette(
         routes=site.routes(),
-        middleware=[guard],
         exception_handlers={
             HalflifeError: site.failed,
             HTTPException: site.failed,
@@ -297,7 +292,7 @@ def create(setting: Setting) -> Starlette:
         },
     )
     app.state.site = site
-    return app
+    return app, Guard(app, setting.token, setting.hosts, setting.cookie)
 
 
 def hosts(bind: str, port: int, more: Iterable[str] = ()) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from halflife.web.survey import Memo, Survey
 
 AGED = 30.0  # seconds after which what is believed is computed again
 BRIEF = 0.3  # seconds that a visitor may be made to wait for that
+PATIENT = 5.0  # the same for somebody who has just done something
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,12 @@ class Board:
         """Return the latest survey; one that is being taken is not waited for."""
         with self._lock:
             known, old = self._survey, self._is_old()
+            brief = BRIEF if self._mark is not None else PATIENT
         if known is None:
             return self._take()
         if not old:
             return known
-        if self._took < BRIEF:
+        if self._took < brief:
             return self._take()
         if not self._taking.locked():
             threading.Thread(target=self._take, daemon=True).start()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -10,7 +10,7 @@ from markupsafe import Markup
 from halflife.arrays import Floats
 from halflife.forecast import Forecast
 from halflife.study import svg
-from halflife.study.axes import calendar, linear, percent, spans
+from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
 from halflife.study.marks import Band, Bars, Line, Mark, Points
 from halflife.study.svg import Chart
@@ -55,7 +55,7 @@ def decay(
 ) -> Figure:
     """Return how a copy ages if nothing is done, and when that is too old."""
     wait = sync_by - now
-    far = 2.5 * wait if math.isfinite(wait) else 7.0
+    far = 2.5 * wait if 0.0 < wait < math.inf else 7.0
     far = min(max(far, SHORTEST), LONGEST)
     ahead = np.linspace(0.0, far, 61)
     at = cast.at - now
@@ -121,6 +121,7 @@ def buys(
 ) -> Figure:
     """Return quality in all against the budget, with two budgets marked."""
     floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
+    most = float(budgets[-1])
     marks = (
         Line(budgets, total, "best quality in all"),
         Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
@@ -130,7 +131,7 @@ def buys(
         "What a budget buys",
         f"{now[0]:g} requests a day keep a mean quality of {now[1]:.3f}; "
         f"{then[0]:g} would keep {then[1]:.3f}.",
-        linear("requests a day", 0.0, float(budgets[-1])),
+        _until(linear("requests a day", 0.0, most), most),
         percent("mean quality", floor, 1.0),
         marks,
     )
@@ -140,6 +141,12 @@ def buys(
         "quality": total[rows].tolist(),
     }
     return _figure("buys", chart, table)
+
+
+def _until(axis: Axis, high: float) -> Axis:
+    """Return an axis that ends exactly there."""
+    ticks = tuple(tick for tick in axis.ticks if tick[0] <= high)
+    return replace(axis, high=high, ticks=ticks)
 
 
 def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:

@@ -18,7 +18,7 @@ from halflife.live.keeping import keeping
 from halflife.live.listings import Looked
 from halflife.live.spending import spent
 from halflife.loop import LEASE
-from halflife.stores import runs
+from halflife.stores import remembered
 from halflife.web import showcase, words
 
 REMEMBERED = 20
@@ -140,7 +140,7 @@ def keep(config: Config, run: int) -> str:
             tracked.reject(wiring.clock(), "somebody did not believe it")
             store.save_register(mine, source.name, tracked.news())
             with store.together() as db:
-                runs.dismiss(db, run)
+                remembered.dismiss(db, run)
         finally:
             store.finish(mine, wiring.clock())
     return source.name

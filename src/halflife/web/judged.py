@@ -14,7 +14,6 @@ from halflife.live import wiring
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.study import league as drawing
-from halflife.study.svg import TONES
 from halflife.web import charts, words
 from halflife.web.charts import Figure
 from halflife.web.pages import PAGE, Answer, Params, whole
@@ -25,7 +24,7 @@ FARTHEST = 4.0  # times the budget that the slider goes
 POINTS = 49
 LEAGUE = ("league.json", "out/league.json")
 LARGEST = 20 * 2**20  # bytes of a league
-_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+_NOT_HERE = re.compile(r'<style>.*?</style>|<text class="title".*?</text>', re.DOTALL)
 
 
 def what_if(seen: Survey, params: Params) -> Answer:
@@ -73,7 +72,7 @@ def what_if(seen: Survey, params: Params) -> Answer:
         }
         for i in rows.tolist()
     ]
-    budgets = np.linspace(0.0, most / budget.days, POINTS)
+    budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
     answer["figures"] = [
         charts.buys(
             budgets,
@@ -129,8 +128,8 @@ def _checked(row: Any) -> Answer:  # noqa: ANN401  (JSON)
 
 
 def _league(rows: Sequence[Answer]) -> Figure:
-    # The picture escapes its texts; its colours stand in the style sheet.
-    drawn = Markup(_STYLE.sub("", drawing.picture(rows)))  # noqa: S704
+    # The picture escapes its texts; its colours and its title stand on the page.
+    drawn = Markup(_NOT_HERE.sub("", drawing.picture(rows)))  # noqa: S704
     table = {
         "policy": [row["policy"] for row in rows],
         "budget": [row["budget"] for row in rows],
@@ -138,7 +137,7 @@ def _league(rows: Sequence[Answer]) -> Figure:
         "low": [row["freshness"]["low"] for row in rows],
         "high": [row["freshness"]["high"] for row in rows],
     }
-    about = f"{len(set(table['policy']))} policies in {TONES} tones, with three bounds."
+    about = f"{len(set(table['policy']))} policies; the dashed lines are bounds."
     return charts.Figure("league", drawing.TITLE, about, drawn, table)
 
 

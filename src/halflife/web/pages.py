@@ -48,6 +48,7 @@ def told(row: Row, now: float) -> Answer:
         "rate": row.rate,
         "items": row.items,
         "failing": row.failing,
+        "last": row.last,
         "last_look": words.date(row.last),
         "sync_by": words.date(row.sync_by),
         "wait": row.sync_by - now,

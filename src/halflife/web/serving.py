@@ -87,12 +87,14 @@ def prepare(wish: Wish) -> Served:
     port = int(listening.getsockname()[1])
     token = secrets.token_urlsafe(BYTES)
     allowed = hosts(wish.bind, port, wish.names)
-    app = create(Setting(wish.config, token, allowed, f"halflife-{port}", wish.league))
+    app, guard = create(
+        Setting(wish.config, token, allowed, f"halflife-{port}", wish.league)
+    )
     server = uvicorn.Server(
         uvicorn.Config(
-            app,
+            guard,
             access_log=False,  # addresses hold the token once
-            log_level="warning",
+            log_level="critical",  # the app tells what went wrong itself
             server_header=False,
             proxy_headers=False,
             limit_concurrency=100,

@@ -10,14 +10,15 @@ from halflife.config import SourceConfig
 from halflife.errors import UsageError
 from halflife.live import forming, upkeeping, wiring
 from halflife.lives import Collection
-from halflife.stores import Store, runs, summaries
+from halflife.stores import Store, remembered, summaries
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import charts, words
 from halflife.web.charts import Figure
-from halflife.web.pages import PAGE, Answer, Params, asked, told, whole
+from halflife.web.pages import Answer, Params, asked, told, whole
 from halflife.web.survey import Row, Survey
 
 DAYS = 30  # of a timeline
+PAGE = 25  # items at a time
 RUNS = 20
 WORDS = 20  # of a summary
 
@@ -38,7 +39,7 @@ def source(seen: Survey, params: Params) -> Answer:
         ran = []
         if isinstance(store, SqliteStore):
             with store.looking() as db:
-                ran = runs.recent(db, name, RUNS)
+                ran = remembered.recent(db, name, RUNS)
     figures += answer.pop("figures", [])
     held = [s.run for s in seen.staged if s.source == name]
     return {

@@ -20,7 +20,7 @@ from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
 from halflife.models.setquality import forecast
 from halflife.plan import Step
-from halflife.stores import Store, runs, summaries
+from halflife.stores import Store, remembered, summaries
 from halflife.stores.lives import Staged
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import many
@@ -268,7 +268,7 @@ def _owned(outlook: Outlook, store: Store, pages: Sequence[SourceConfig]) -> Own
     code = np.zeros(len(outlook.view), dtype=np.intp)
     if isinstance(store, SqliteStore):
         with store.looking() as db:
-            names, items = runs.owners(db)
+            names, items = remembered.owners(db)
         of = {number: place.get(name, 0) for number, name in names}
         table = np.array(items, dtype=np.intp).reshape(-1, 2)
         sources = np.zeros(max(of, default=0) + 1, dtype=np.intp)

@@ -1,0 +1,60 @@
+"""Runs as people look back on them, and answers that nobody will believe."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+_RECENT = """
+SELECT run.id, state, began, ended, sources FROM run
+WHERE EXISTS (SELECT 1 FROM json_each(run.sources) WHERE value = ?)
+ORDER BY run.id DESC LIMIT ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run as it is remembered.
+
+    Attributes:
+        id: Its number.
+        state: ``running``, ``done`` or ``interrupted``.
+        began: When it began, in days.
+        ended: When it ended; None if it has not.
+        sources: The sources that it covered.
+        requests: Requests that were charged to it and are still written one by one.
+
+    """
+
+    id: int
+    state: str
+    began: float
+    ended: float | None
+    sources: tuple[str, ...]
+    requests: int
+
+
+def recent(db: sqlite3.Connection, source: str, most: int) -> list[Ran]:
+    """Return the latest runs that covered a source, latest first."""
+    rows = db.execute(_RECENT, (source, most)).fetchall()
+    first = min((row[0] for row in rows), default=0)
+    charged = db.execute(
+        "SELECT run, sum(requests) FROM ledger WHERE run >= ? GROUP BY run", (first,)
+    )
+    requests = dict(charged.fetchall()) if rows else {}
+    return [
+        Ran(run, state, began, ended, tuple(json.loads(names)), requests.get(run, 0))
+        for run, state, began, ended, names in rows
+    ]
+
+
+def dismiss(db: sqlite3.Connection, run: int) -> int:
+    """Forget the answer that a run put aside; return how many there were."""
+    return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount
+
+
+def owners(
+    db: sqlite3.Connection,
+) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
+    """Return the numbers and names of sources, and of each item its source's number."""
+    names = db.execute("SELECT id, name FROM source").fetchall()
+    return names, db.execute("SELECT id, source FROM item ORDER BY id").fetchall()

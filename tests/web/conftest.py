@@ -1,0 +1,43 @@
+from pathlib import Path
+
+import pytest
+
+from halflife.live import wiring
+from halflife.web import showcase
+from halflife.web.serving import Wish, running
+from web_visitor import Visitor
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Settings and a state with every kind of source, and every kind of trouble."""
+    return showcase.build(tmp_path_factory.mktemp("made"), wiring.clock())
+
+
+@pytest.fixture(scope="session")
+def full(made):
+    with running(Wish(made, port=0)) as served:
+        yield Visitor(served)
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory):
+    nothing = tmp_path_factory.mktemp("empty") / "halflife.toml"
+    with running(Wish(nothing, port=0)) as served:
+        yield Visitor(served)
+
+
+@pytest.fixture
+def visit(request):
+    """Serve some settings during a test."""
+    ends = []
+
+    def served(path: Path, **more):
+        block = running(Wish(path, port=0, **more))
+        found = block.__enter__()
+        ends.append(block)
+        return Visitor(found)
+
+    yield served
+    for block in ends:
+        block.__exit__(None, None, None)

@@ -1,0 +1,201 @@
+"""The pages in a real browser: nothing breaks, nothing leaks, everyone can use them."""
+
+from pathlib import Path
+
+import pytest
+
+from halflife.web.serving import Wish, running
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM.exists(), reason="needs Chromium at /usr/bin/chromium"
+)
+sync_api = pytest.importorskip("playwright.sync_api")
+
+PAGES = ("overview", "sources", "plan", "what-if", "inbox", "league", "audit")
+ONE = tuple(
+    f"source?name={n}" for n in ("handbook", "jobs", "cars", "library", "archive")
+)
+GRAVE = {"serious", "critical"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
+        yield found
+        found.close()
+
+
+class Watched:
+    """A tab, and everything that went wrong in it."""
+
+    def __init__(self, tab, address):
+        self.tab, self.base = tab, address.partition("/?")[0]
+        self.wrong = []
+        tab.on("console", self._said)
+        tab.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        tab.on("dialog", self._asked)
+        tab.on("request", self._sent)
+        tab.goto(address)
+
+    def _said(self, message):
+        if message.type in {"error", "warning"}:
+            self.wrong.append(f"{message.type}: {message.text}")
+
+    def _asked(self, dialog):
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _sent(self, request):
+        if not request.url.startswith((self.base, "data:")):
+            self.wrong.append(f"asked for {request.url}")
+
+    def goto(self, page):
+        self.tab.goto(f"{self.base}/{page}")
+        return self.tab
+
+
+@pytest.fixture(scope="module")
+def tabs(browser):
+    """Open watched tabs; each is closed in the end."""
+    opened = []
+
+    def tab(address, **more):
+        context = browser.new_context(**more)
+        opened.append(context)
+        return Watched(context.new_page(), address)
+
+    yield tab
+    for context in opened:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def served(made):
+    with running(Wish(made, port=0)) as found:
+        yield found
+
+
+def grave(tab):
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    found = Axe().run(tab).response["violations"]
+    return [
+        f"{v['id']}: {v['nodes'][0]['html'][:120]}"
+        for v in found
+        if v["impact"] in GRAVE
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_sound_and_accessible(tabs, served, scheme):
+    watched = tabs(served.address, color_scheme=scheme, bypass_csp=True)
+    for page in (*PAGES, *ONE):
+        tab = watched.goto(page)
+        assert grave(tab) == [], page
+    assert watched.wrong == []
+
+
+def test_nothing_asks_for_what_the_policy_forbids(tabs, served):
+    watched = tabs(served.address)
+    for page in (*PAGES, *ONE):
+        watched.goto(page)
+    assert watched.wrong == []
+    assert "token" not in watched.tab.url
+
+
+def test_pages_without_anything_are_sound_and_accessible(tabs, tmp_path):
+    with running(Wish(tmp_path / "halflife.toml", port=0)) as nothing:
+        watched = tabs(nothing.address, bypass_csp=True)
+        for page in PAGES:
+            assert grave(watched.goto(page)) == [], page
+        assert watched.wrong == []
+        watched.tab.close()
+
+
+def test_pages_fit_a_phone(tabs, served):
+    watched = tabs(served.address, viewport={"width": 360, "height": 700})
+    for page in (*PAGES, *ONE):
+        tab = watched.goto(page)
+        wide = tab.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, page
+
+
+def test_the_slider_answers_at_once(tabs, served):
+    watched = tabs(served.address)
+    tab = watched.goto("what-if")
+    before = tab.locator("#bought .big").first.inner_text()
+    tab.locator("#budget").focus()
+    with tab.expect_response(lambda answer: "budget=1&" in answer.url + "&"):
+        tab.keyboard.press("Home")
+    tab.wait_for_function(
+        "old => document.querySelector('#bought .big').innerText !== old", arg=before
+    )
+    assert tab.locator("#asked").inner_text() == "1"
+    assert "budget=1" in tab.url
+    assert watched.wrong == []
+
+
+def test_sources_are_sorted_by_a_click_and_by_the_keyboard(tabs, served):
+    watched = tabs(served.address)
+    tab = watched.goto("sources")
+    tab.get_by_role("link", name="source", exact=True).click()
+    tab.wait_for_selector("th[aria-sort=ascending] >> text=source")
+    names = tab.locator("tbody th").all_inner_texts()
+    assert names == sorted(names)
+    tab.locator("thead th[aria-sort] a").focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("th[aria-sort=descending]")
+    assert tab.locator("tbody th").all_inner_texts() == names[::-1]
+    assert watched.wrong == []
+
+
+def test_sources_are_filtered_while_somebody_types(tabs, served):
+    watched = tabs(served.address)
+    tab = watched.goto("sources")
+    tab.get_by_label("Name").fill("cars")
+    tab.wait_for_function("document.querySelectorAll('#list tbody tr').length === 1")
+    assert watched.wrong == []
+
+
+def test_a_held_answer_is_accepted_by_a_button(tabs, made, tmp_path):
+    import shutil  # noqa: PLC0415
+
+    shutil.copytree(made.parent, tmp_path / "held")
+    with running(Wish(tmp_path / "held" / made.name, port=0)) as served:
+        watched = tabs(served.address)
+        tab = watched.goto("inbox")
+        tab.get_by_role("button", name="Accept: believe the answer").click()
+        tab.wait_for_selector(".job.done", timeout=20_000)
+        tab.wait_for_selector("text=Nothing waits for you")
+        assert watched.wrong == []
+        tab.close()
+
+
+def test_without_scripts_pages_are_whole(tabs, served):
+    watched = tabs(served.address, java_script_enabled=False)
+    tab = watched.goto("what-if?budget=100")
+    assert tab.locator("#asked").inner_text() == "100"
+    tab.get_by_role("button", name="Show").click()
+    assert "budget=100" in tab.url
+    assert tab.locator("figure svg").count() == 1
+
+
+def test_the_demo_makes_every_page_live(tabs, tmp_path):
+    with running(Wish(tmp_path / "halflife.toml", port=0)) as nothing:
+        watched = tabs(nothing.address)
+        tab = watched.goto("overview")
+        tab.get_by_role("button", name="Make up a world to look at").click()
+        tab.wait_for_selector(
+            "text=You are looking at a made-up world", timeout=100_000
+        )
+        for page in ("overview", "source?name=demo", "source?name=jobs", "what-if"):
+            assert watched.goto(page).locator("figure svg").count() >= 1
+        assert watched.goto("plan").locator("tbody tr").count() > 10
+        tab.get_by_role("button", name="Back to my own sources").click()
+        tab.wait_for_selector("text=Nothing is kept yet")
+        assert watched.wrong == []
+        tab.close()

@@ -1,0 +1,330 @@
+"""Every page, and every page as JSON, over real HTTP on a real state."""
+
+import json
+import math
+import re
+import shutil
+import time
+
+import numpy as np
+import pytest
+from lxml import html
+
+from halflife.config import Config
+from halflife.live import wiring, worths
+from halflife.market import share
+from halflife.models.quality import freshness_forecast
+from halflife.stores.sqlite import SqliteStore
+from halflife.web import many
+from halflife.web.board import Board
+from halflife.web.slider import Slider
+from halflife.web.survey import AHEAD, WORST
+from halflife.worth import Worth
+
+PAGES = ("overview", "sources", "plan", "what-if", "inbox", "league", "audit")
+SOURCES = (
+    "handbook", "news", "wiki", "gazette", "archive",
+    "jobs", "rentals", "cars", "library",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def seen(made):
+    return Board(made).survey()
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    """The same settings and state, for a test to change."""
+    shutil.copytree(made.parent, tmp_path / "copied")
+    return tmp_path / "copied" / made.name
+
+
+def waited(visitor):
+    """Return what was set going last, when it has ended."""
+    for _ in range(400):
+        job = visitor.get("/jobs.json").json["results"][0]
+        if job["state"] != "running":
+            return job
+        time.sleep(0.05)
+    raise AssertionError(job)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_there_as_a_page_and_as_data(full, page):
+    answer = full.get(f"/{page}")
+    assert answer.status == 200
+    assert "<h1>" in answer.text
+    data = full.get(f"/{page}.json")
+    assert data.headers["content-type"] == "application/json"
+    assert data.json["at"].endswith("Z")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_without_anything_says_what_to_do(empty, page):
+    answer = empty.get(f"/{page}")
+    assert answer.status == 200
+    assert "<code>" in answer.text
+    assert 'class="empty"' in answer.text
+    assert empty.get(f"/{page}.json").status == 200
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_kind_of_source_has_its_page(full, name):
+    answer = full.get(f"/source?name={name}")
+    assert answer.status == 200
+    assert f"<h1>{name}</h1>" in answer.text
+    data = full.get(f"/source.json?name={name}").json
+    assert data["source"] == name
+    assert data["health"] in WORST
+
+
+def test_the_made_up_state_has_every_trouble(seen):
+    assert {row.health for row in seen.rows} >= {
+        "held", "failing", "at risk", "unknown", "no target", "fine",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [*PAGES, *(f"source?name={n}" for n in SOURCES)])
+def test_every_chart_has_words_and_numbers(full, page):
+    tree = html.fromstring(full.get(f"/{page}").text)
+    for figure in tree.iter("figure"):
+        chart = figure.find("svg")
+        assert chart.get("role") == "img"
+        assert chart.findtext("title")
+        assert chart.findtext("desc")
+        assert len(figure.findall(".//tbody/tr")) > 1
+    assert len(tree.xpath("//@id")) == len(set(tree.xpath("//@id")))
+
+
+def test_pages_need_no_script(full):
+    """Everything a script swaps can be had by a link or a form."""
+    tree = html.fromstring(full.get("/what-if").text)
+    (form,) = tree.xpath("//form[@data-live]")
+    assert form.get("action") == "/what-if"
+    assert form.xpath(".//button")
+    for link in html.fromstring(full.get("/sources").text).xpath("//a[@data-swap]"):
+        assert full.get(link.get("href")).status == 200
+
+
+def test_the_script_is_small(full):
+    assert len(full.get("/static/halflife.js").body) < 10_000
+
+
+def test_sources_are_sorted_and_filtered_by_the_address(full):
+    rows = full.get("/sources.json?sort=items&order=asc").json["results"]
+    items = [row["items"] for row in rows]
+    assert items == sorted(items, reverse=True)
+    rows = full.get("/sources.json?kind=listing").json["results"]
+    assert {row["source"] for row in rows} == {"jobs", "rentals"}
+    rows = full.get("/sources.json?health=held").json["results"]
+    assert [row["source"] for row in rows] == ["jobs"]
+    rows = full.get("/sources.json?q=AND").json["results"]
+    assert [row["source"] for row in rows] == ["handbook"]
+    assert full.get("/sources?sort=1;DROP&page=-3&order=x").status == 200
+
+
+def test_the_quality_of_pages_is_that_of_the_forecast(seen):
+    view, owned = seen.outlook.view, seen.owned
+    for i, name in enumerate(["handbook", "news", "wiki", "gazette"]):
+        weight = np.where(owned.code == i, view.weight, 0.0)
+        alone = freshness_forecast(_weighed(view, weight), AHEAD)
+        cast = seen.casts[name]
+        assert cast.mean == pytest.approx(alone.mean)
+        assert cast.low == pytest.approx(alone.low, abs=1e-9)
+        assert cast.high == pytest.approx(alone.high, abs=1e-9)
+
+
+def _weighed(view, weight):
+    from dataclasses import replace  # noqa: PLC0415
+
+    return replace(view, weight=weight)
+
+
+def test_what_many_sources_buy_is_what_each_buys_alone(made, seen):
+    """The curve drawn by prices is that of the solver, source by source."""
+    sources = [s for s in seen.config.source if s.has_pages]
+    weight = np.array([s.weight for s in sources])
+    found = many.worths(seen.owned, [s.name for s in sources], weight)
+    with SqliteStore.open(seen.config.store_path, readonly=True) as store:
+        appraiser = worths.Appraiser(seen.config, store, seen.now)
+        for source, worth in zip(sources, found, strict=True):
+            alone = appraiser.known(source).worth
+            assert (worth is None) == (alone is None)
+            if worth is not None:
+                at = np.geomspace(1.0, 100.0, 9)
+                assert worth.at(at) == pytest.approx(alone.at(at), abs=0.02)
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.5, 3.0, 20.0, 1e4])
+def test_the_slider_buys_what_the_market_buys(budget):
+    rng = np.random.default_rng(4)
+    curves = []
+    for i in range(30):
+        x = np.concatenate([[0.0], np.sort(rng.uniform(0.1, 9.0, 6))])
+        y = np.sort(rng.uniform(0.0, 1.0, 7))
+        curves.append(Worth(f"s{i:02}", "recall", rng.uniform(0.5, 3), x, y, y, y))
+    names = [curve.source for curve in curves]
+    limits = worths.Limits(
+        least={names[3]: 0.4, names[4]: 0.1},
+        most={names[5]: 1.0, names[6]: 0.0},
+        host={name: f"h{i % 4}" for i, name in enumerate(names)},
+        room={"h0": 2.5, "h1": 1e3},
+    )
+    one, other = Slider(curves, limits).at(budget), share(curves, budget, limits)
+    assert one.requests == pytest.approx(other.requests, abs=1e-9)
+    assert one.total == pytest.approx(other.total, abs=2e-3 if budget < 0.5 else 1e-9)
+    if budget >= 0.5:
+        assert one.price == pytest.approx(other.price)
+
+
+def test_more_budget_is_never_worse(full):
+    totals = [
+        full.get(f"/what-if.json?budget={n}").json["quality"]["then"]
+        for n in (1, 50, 300, 1200)
+    ]
+    assert totals == sorted(totals)
+    assert full.get("/what-if.json?budget=NaN").json["budget"]["then"] == 300
+    assert full.get("/what-if.json?budget=99999999").json["budget"]["then"] == 1200
+
+
+def test_the_plan_says_when_and_why(full):
+    rows = full.get("/plan.json").json["results"]
+    assert len(rows) > 10
+    assert all(row["why"] and row["source"] for row in rows)
+    times = [row["at"] for row in rows]
+    assert times == sorted(times)
+
+
+def test_the_inbox_shows_the_evidence(full):
+    (row,) = full.get("/inbox.json").json["results"]
+    assert row["source"] == "jobs"
+    assert row["missing"] > row["listed"] > 0
+    assert row["held"] == row["missing"] + row["listed"]
+
+
+def test_an_answer_that_is_accepted_counts(copied, visit):
+    here = visit(copied)
+    (row,) = here.get("/inbox.json").json["results"]
+    answer = here.post("/decide", f"run={row['run']}&verdict=accept")
+    assert (answer.status, answer.headers["location"]) == (303, "/inbox")
+    job = waited(here)
+    assert job["state"] == "done"
+    assert f"{row['missing']} missing" in job["said"]
+    assert here.get("/inbox.json").json["results"] == []
+    assert job["said"] in html.fromstring(here.get("/overview").text).text_content()
+
+
+def test_an_answer_that_is_not_believed_is_forgotten_and_nothing_is_lost(copied, visit):
+    here = visit(copied)
+    before = here.get("/source.json?name=jobs").json
+    (row,) = here.get("/inbox.json").json["results"]
+    here.post("/decide", f"run={row['run']}&verdict=keep")
+    assert waited(here)["state"] == "done"
+    assert here.get("/inbox.json").json["results"] == []
+    after = here.get("/source.json?name=jobs").json
+    assert after["items"] == before["items"]
+    config = Config.load(copied)
+    with SqliteStore.open(config.store_path) as store:
+        assert store.verify() == []
+        last = store.register("jobs").snapshots[-1]
+    assert (last.valid, last.note) == (False, "somebody did not believe it")
+
+
+def test_a_verdict_on_nothing_is_said_to_be_one(copied, visit):
+    here = visit(copied)
+    here.post("/decide", "run=999&verdict=accept")
+    assert "left nothing to decide" in waited(here)["said"]
+    assert here.post("/decide", "run=1&verdict=burn").status == 404
+
+
+def test_a_source_that_another_process_keeps_is_not_synced(copied, visit):
+    here = visit(copied)
+    config = Config.load(copied)
+    with SqliteStore.open(config.store_path) as store:
+        run = store.begin(["wiki"], wiring.clock(), lease=1.0)
+        answer = here.post("/sync", "source=wiki")
+        assert answer.headers["location"] == "/source?name=wiki"
+        job = waited(here)
+        store.finish(run, wiring.clock())
+    assert job["state"] == "failed"
+    assert "wiki" in job["said"]
+    assert job["said"] in html.fromstring(here.get("/sources").text).text_content()
+
+
+def test_a_sync_says_what_came_of_it(tmp_path, visit):
+    """An address that must not be asked: the same code as the verb refuses it."""
+    path = tmp_path / "halflife.toml"
+    path.write_text('[[source]]\nname = "a"\npages = ["http://127.0.0.1:9/x"]\n')
+    here = visit(path)
+    here.post("/sync", "source=a")
+    job = waited(here)
+    assert job["state"] == "done"
+    assert "1 failed" in job["said"]
+    assert here.get("/source.json?name=a").json["health"] == "failing"
+
+
+def test_unknown_sources_and_pages_are_said_to_be_so(full):
+    for path in ("/source?name=nix", "/nix", "/static/x.css", "/copy?item=nix"):
+        answer = full.get(path)
+        assert answer.status == 404
+        assert "<h1>Not here</h1>" in answer.text
+    assert full.get("/source.json?name=nix").json["status"] == 404
+    assert full.post("/sync", "source=nix").status == 404
+
+
+def test_settings_that_are_wrong_are_said_to_be_so(tmp_path, visit):
+    path = tmp_path / "halflife.toml"
+    path.write_text("[budget]\nrequest = 1\n")
+    answer = visit(path).get("/overview")
+    assert answer.status == 500
+    assert "did you mean" in answer.text
+
+
+def test_what_is_written_elsewhere_shows_at_once(copied, visit):
+    here = visit(copied)
+    assert here.get("/sources.json").json["all"] == 9
+    text = copied.read_text()
+    more = '[[source]]\nname = "late"\npages = ["https://late.example/"]\n'
+    copied.write_text(text + more)
+    for _ in range(100):
+        if here.get("/sources.json").json["all"] == 10:
+            break
+        time.sleep(0.05)
+    assert here.get("/source.json?name=late").json["health"] == "unknown"
+
+
+def test_a_league_is_shown_and_a_broken_one_is_not(made, tmp_path, visit):
+    bounds = {"blind": 0.9, "told": 0.95, "hindsight": 0.99}
+    rows = [
+        {"policy": name, "budget": b, **bounds}
+        | {"freshness": {"mean": 0.5 + b, "low": 0.4, "high": 0.7 + b}}
+        for name in ("champion", "uniform")
+        for b in (0.01, 0.1)
+    ]
+    file = tmp_path / "league.json"
+    file.write_text(json.dumps({"items": 9, "days": 30, "results": rows}))
+    here = visit(made, league=file)
+    assert "champion" in here.get("/league").text
+    assert "<style" not in here.get("/league").text
+    file.write_text('{"results": [{"policy": 1}]}')
+    assert "does not hold a league" in here.get("/league").text
+
+
+def test_audits_say_how_forecasts_came_true(full):
+    answer = full.get("/audit.json").json
+    assert answer["told"] > 50
+    for row in answer["results"]:
+        assert 0.5 < row["inside"] <= 1.0
+        assert row["meant"] == pytest.approx(0.95)
+
+
+def test_pages_are_light(full):
+    for page in [*PAGES, *(f"source?name={name}" for name in SOURCES)]:
+        assert len(full.get(f"/{page}").body) < 500_000
+
+
+def test_times_are_told_with_their_zone(full):
+    text = full.get("/source?name=handbook").text
+    assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", text)
+    assert not math.isnan(full.get("/source.json?name=handbook").json["wait"])

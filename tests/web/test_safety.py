@@ -1,0 +1,244 @@
+"""Who gets in, what gets out, and what remote text can do: nothing."""
+
+import hashlib
+import shutil
+
+import pytest
+from lxml import html
+from starlette.routing import Route
+
+from halflife.errors import UsageError
+from halflife.live import wiring
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.register import Listing
+from halflife.tracking import Tracker
+from halflife.web.serving import Wish, prepare
+
+EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\u202e"
+ROUTES = {
+    "/", "/overview", "/overview.json", "/sources", "/sources.json", "/source",
+    "/source.json", "/plan", "/plan.json", "/what-if", "/what-if.json", "/inbox",
+    "/inbox.json", "/league", "/league.json", "/audit", "/audit.json", "/jobs.json",
+    "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
+}  # fmt: skip
+WRITING = {"/sync", "/decide", "/demo", "/leave"}
+
+
+def routes(visitor):
+    return [route for route in visitor.app.routes if isinstance(route, Route)]
+
+
+def test_every_route_is_known_to_this_test(full):
+    assert {route.path for route in routes(full)} == ROUTES
+    assert len(full.app.routes) == len(routes(full))
+
+
+def test_only_four_routes_change_anything(full):
+    for route in routes(full):
+        safe = route.methods <= {"GET", "HEAD"}
+        assert safe == (route.path not in WRITING)
+
+
+@pytest.mark.parametrize("path", sorted(ROUTES))
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_is_answered_without_the_token(full, path, method):
+    path = path.replace("{name}", "halflife.css")
+    assert full.ask(method, path).status == 401
+    for wrong in ("", "x", full.token[:-1], full.token + "x", "é"):
+        headers = {"Authorization": f"Bearer {wrong}".encode()}
+        assert full.ask(method, path, headers).status == 401
+    assert full.ask(method, f"{path}?token=wrong").status == 401
+    cookie = {"Cookie": f"halflife-{full.host.partition(':')[2]}=wrong; x=\x01"}
+    assert full.ask(method, path, cookie).status == 401
+
+
+@pytest.mark.parametrize("path", sorted(ROUTES))
+def test_a_foreign_host_is_turned_away_even_with_the_token(full, path):
+    path = path.replace("{name}", "halflife.css")
+    port = full.host.partition(":")[2]
+    for host in ("evil.test", f"evil.test:{port}", "127.0.0.1", "", f"a@{full.host}"):
+        for method in ("GET", "POST"):
+            answer = full.ask(method, path, {**full.bearer, "Host": host})
+            assert answer.status in {400, 421}
+
+
+def test_the_token_in_the_address_becomes_a_cookie_that_is_kept_well(full):
+    answer = full.ask("GET", f"/sources?kind=form&token={full.token}")
+    assert answer.status == 303
+    assert answer.headers["location"] == "/sources?kind=form"
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    kept = {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+    assert full.ask("GET", "/sources", kept).status == 200
+
+
+def test_the_way_in_leads_to_no_other_host(full):
+    answer = full.ask("GET", f"//evil.test/?token={full.token}")
+    assert not answer.headers.get("location", "/").startswith("//")
+
+
+@pytest.mark.parametrize("path", sorted(WRITING))
+def test_other_sites_can_set_nothing_going(full, path):
+    cookie = f"halflife-{full.host.partition(':')[2]}={full.token}"
+    form = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
+    refused = (
+        {},
+        {"Origin": "null"},
+        {"Origin": "http://evil.test"},
+        {"Origin": f"http://{full.host}.evil.test"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": f"http://{full.host}"},
+        {"Sec-Fetch-Site": "same-site"},
+    )
+    before = len(full.site.deeds.jobs)
+    for headers in refused:
+        assert full.ask("POST", path, {**form, **headers}, "source=wiki").status == 403
+    assert len(full.site.deeds.jobs) == before
+
+
+def test_our_own_pages_can(full):
+    cookie = f"halflife-{full.host.partition(':')[2]}={full.token}"
+    form = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
+    for headers in (
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Origin": f"http://{full.host}"},
+    ):
+        answer = full.ask("POST", "/sync", {**form, **headers}, "source=nix")
+        assert answer.status == 404  # it got as far as looking for the source
+
+
+def test_large_forms_are_refused(full):
+    assert full.post("/sync", "source=" + "x" * 20_000).status == 413
+
+
+@pytest.mark.parametrize("path", ["/overview", "/nix", "/sources.json", "/copy?item=x"])
+def test_every_answer_is_sealed(full, path):
+    headers = full.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "server" not in headers
+    assert full.ask("GET", path).headers["x-content-type-options"] == "nosniff"
+
+
+def test_pages_have_nothing_that_the_policy_would_stop(full):
+    for path in ROUTES - WRITING - {"/copy", "/static/{name}"}:
+        if path.endswith(".json") or path == "/source":
+            continue
+        tree = html.fromstring(full.get(path).text)
+        assert not tree.xpath("//style | //@style")
+        assert all(s.get("src") == "/static/halflife.js" for s in tree.iter("script"))
+        assert not [a for a in tree.xpath("//@*") if a.attrname.startswith("on")]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A state in which every text of other people is meant to do harm."""
+    folder = tmp_path_factory.mktemp("hostile")
+    path = folder / "halflife.toml"
+    url = "https://a.example/?x=%3Cscript%3E'><svg/onload=alert(3)>"
+    path.write_text(
+        '[[source]]\nname = "pages"\npages = ["https://a.example/"]\n'
+        '[[source]]\nname = "list"\nkind = "listing"\nkey = "id"\n'
+        'url = "https://l.example/?<script>alert(4)</script>"\n'
+    )
+    from halflife.config import Config  # noqa: PLC0415
+    from halflife.item import Item  # noqa: PLC0415
+
+    now = wiring.clock()
+    with wiring.writing(Config.load(path)) as store:
+        store.add([Item(url, "pages")])
+        run = store.begin(["pages", "list"], now - 9, lease=99.0)
+        for day in range(5):
+            body = Content("text/html", f"<script>alert({day})</script>".encode())
+            look = Observation(
+                url, now - 6 + day, Seen.PRESENT, str(day % 2), content=body
+            )
+            failed = Observation(
+                "https://a.example/", now - 6 + day, Seen.FAILED, note=EVIL
+            )
+            store.append(run, Looks.of([look, failed]))
+        tracker = Tracker()
+        for day in range(6):
+            records = {f"{EVIL}{i}": {EVIL: EVIL, "n": i} for i in range(day, day + 30)}
+            tracker.take(Listing(now - 6 + day, records, note=EVIL))
+        store.save_register(run, "list", tracker.register(), anew=True)
+        store.stage(run, "list", Listing(now, {EVIL: {EVIL: EVIL}}), EVIL)
+        store.finish(run, now)
+    return path, url
+
+
+def test_remote_text_is_only_ever_text(hostile, visit):
+    here = visit(hostile[0])
+    pages = ["overview", "sources", "plan", "what-if", "inbox", "audit"]
+    for page in [*pages, "source?name=pages", "source?name=list"]:
+        answer = here.get(f"/{page}")
+        assert answer.status == 200
+        text = answer.text
+        for bad in ("<script>alert", "<img", "<svg/onload", "\u202e"):
+            assert bad not in text
+        tree = html.fromstring(text)
+        assert len(list(tree.iter("script"))) == 1
+        assert not tree.xpath("//img")
+    assert "{{7*7}}" in here.get("/inbox").text
+
+
+@pytest.mark.parametrize("name", [EVIL, "a' OR 1=1 --", "\x00", "../../etc/passwd"])
+def test_hostile_parameters_are_only_ever_text(full, name):
+    from urllib.parse import quote  # noqa: PLC0415
+
+    for path in ("/source?name=", "/sources?q=", "/sources?sort=", "/what-if?budget="):
+        answer = full.get(path + quote(name))
+        assert answer.status in {200, 404}
+        assert "<script>alert" not in answer.text
+    assert full.get("/static/" + quote(name, safe="")).status == 404
+
+
+def test_a_copy_is_a_file_and_never_a_page(hostile, visit):
+    from urllib.parse import quote  # noqa: PLC0415
+
+    answer = visit(hostile[0]).get("/copy?item=" + quote(hostile[1]))
+    assert answer.body == b"<script>alert(4)</script>"
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+def test_looking_changes_nothing(made, tmp_path, visit):
+    shutil.copytree(made.parent, tmp_path / "seen")
+    here = visit(tmp_path / "seen" / made.name)
+    store = tmp_path / "seen" / "halflife.db"
+    before = hashlib.sha256(store.read_bytes()).digest()
+    for path in sorted(ROUTES - WRITING):
+        here.get(path.replace("{name}", "halflife.js"))
+    assert hashlib.sha256(store.read_bytes()).digest() == before
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_an_address_that_others_reach_is_refused_unless_that_is_meant(tmp_path, bind):
+    with pytest.raises(UsageError, match="--expose"):
+        prepare(Wish(tmp_path / "x.toml", port=0, bind=bind))
+
+
+def test_an_exposed_server_has_a_token_too(tmp_path):
+    served = prepare(Wish(tmp_path / "x.toml", port=0, bind="0.0.0.0", expose=True))
+    served.listening.close()
+    assert len(served.address.partition("token=")[2]) >= 40
+
+
+def test_errors_that_nobody_foresaw_show_a_number_alone(made, visit, capfd):
+    here = visit(made)
+
+    def broken(seen, params):
+        raise RuntimeError("secret 10.0.0.7")
+
+    here.site.answers["plan"] = broken
+    answer = here.get("/plan")
+    assert answer.status == 500
+    assert "secret" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "Traceback" not in answer.text
+    assert "secret 10.0.0.7" in capfd.readouterr().err
