@@ -98,3 +98,24 @@ def test_a_search_is_kept_too(here, fails):
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=30)
     assert running.returncode == 130
+
+
+def test_signals_end_work_of_every_kind(here, server, keep, told):
+    server.pages["/jobs.json"] = ("application/json", b'[{"id": 1}]')
+    keep(server, "/")
+    with (here / "halflife.toml").open("a") as settings:
+        settings.write(
+            '\n[[source]]\nname = "jobs"\nkind = "listing"\nkey = "id"\n'
+            f'allow = ["127.0.0.0/8"]\nurl = "{server.url}/jobs.json"\n'
+        )
+    server.go.clear()
+    with started(here, "run") as running:
+        wait_for(lambda: "/jobs.json" in server.asked)
+        for _ in range(2):
+            running.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        _, err = running.communicate(timeout=4)  # well within the grace of the first
+    assert running.returncode == 143
+    assert "Traceback" not in err
+    server.go.set()
+    assert told("sync")[0] == 0  # the leases were given back

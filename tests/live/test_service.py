@@ -12,12 +12,21 @@ from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.errors import AlreadyRunning
 from halflife.item import Item
-from halflife.live import breakers, deciding, listings, offline, wiring, zones
+from halflife.live import (
+    breakers,
+    costs,
+    deciding,
+    listings,
+    offline,
+    wiring,
+    zones,
+)
 from halflife.live.keeping import Outcome, keeping
 from halflife.live.summarizing import Summarized
 from halflife.live.upkeeping import Turned
 from halflife.loop import LEASE
 from halflife.observation import Looks, Observation, Seen
+from halflife.register import Listing
 from halflife.sources.wire import Offline, Wire
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -190,10 +199,12 @@ def asleep(path, server, hours, many=10_000, heavy=40):
     return {k for k, w in zip(keys, weight, strict=True) if w > 1}
 
 
+@pytest.mark.parametrize("mixed", [False, True])
 def test_after_three_days_of_sleep_there_is_no_stampede_and_the_best_come_first(
-    write, server
+    write, server, mixed
 ):
-    path = write(page_source(server, ["/p0"]), requests=480)
+    more = listing_source(server) if mixed else ""
+    path = write(page_source(server, ["/p0"]), more, requests=480)
     best = asleep(path, server, 72)
     per_turn, last = [], [0]
 
@@ -206,11 +217,13 @@ def test_after_three_days_of_sleep_there_is_no_stampede_and_the_best_come_first(
     play = Play(path, now=BEGAN + 3.0).run(0.1, count)
     hourly = deciding.hourly(Config.load(path))
     assert hourly == 20
-    assert max(per_turn) <= hourly
+    assert max(per_turn) <= hourly + 2 * mixed  # a listing that is new goes beyond
     assert sum(per_turn) > 2 * hourly  # it does catch up
-    first = [f"{server.url}{p}" for p in server.asked if p != "/robots.txt"][:19]
+    pages = [path for path in server.asked if path.startswith("/p")]
+    first = [server.url + path for path in pages][:19]
     assert set(first) <= best
-    gaps = np.diff([at for at, _ in play.results]) * 86400
+    turns = [at for at, result in play.results if isinstance(result, Outcome)]
+    gaps = np.diff(turns) * 86400
     assert gaps.min() >= 890  # a quarter of an hour lies between two such turns
     assert fullest(ledger(path), 1.0) <= 480
 
@@ -397,3 +410,26 @@ def test_results_are_told_as_they_come(write, server):
     assert any(isinstance(result, Outcome) for _, result in play.results)
     assert {e["sources"] for e in play.named("worked")} == {"docs", "jobs"}
     assert play.named("stopped")
+
+
+@pytest.mark.parametrize(("saved", "grant"), [(30, None), (60, 50)])
+def test_a_listing_that_costs_more_than_an_hour_brings_is_saved_for(
+    write, server, saved, grant
+):
+    path = write(listing_source(server), requests=480)
+    config = Config.load(path)
+    (source,) = config.source
+    with wiring.writing(config) as store:
+        for day in (0.0, 1.0, 2.0):
+            run = store.begin(["jobs"], BEGAN + day, lease=LEASE)
+            records = {str(n): {} for n in range(int(day) * 5, 40)}
+            listing = Listing(BEGAN + day, records, complete=True, note="")
+            listings.write(store, run, source, listing, 50, "")
+            store.finish(run, BEGAN + day)
+        costs.note(store, "jobs", 50)
+        now = BEGAN + 4.0
+        store.save_memo("income spent until", repr(now - saved / 480))
+        groups = deciding.grouped(config.source)
+        found = deciding.decide(deciding.Situation(config, store, now, groups))
+    assert found.grants.get(("jobs",)) == grant
+    assert found.waits == ("" if grant else "jobs")

@@ -9,7 +9,7 @@ and was saved for. None goes beyond what the budget's window has left.
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -200,7 +200,7 @@ def _shared(
     ration = float(min(credit, hourly(at.config)))
     limits = Limits(most=most)
     taken = take(offers, max(ration, urgent), limits, turn=turn, patient=True)
-    taken = _saved_for(offers, taken, credit)
+    taken = _saved_for(offers, taken, credit, hourly(at.config))
     shares = np.bincount(
         offers.source[taken.rows], offers.cost[taken.rows], len(sources)
     )
@@ -212,10 +212,15 @@ def _shared(
     return Decision(grants, paid, max(due, 0), waits)
 
 
-def _saved_for(offers: Offers, taken: Taken, credit: float) -> Taken:
-    """Take what was waited for, too, as soon as enough was saved for it."""
+def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Taken:
+    """Take what costs more than an hour brings, as soon as enough was saved for it.
+
+    What costs less just waits for the next turn.
+    """
     row = taken.waits
-    if row is None or taken.requests + offers.cost[row] > credit:
+    if row is None or offers.cost[row] <= hourly:
+        return replace(taken, waits=None)
+    if taken.requests + offers.cost[row] > credit:
         return taken
     rows = np.append(taken.rows, row)
     cost, gain = float(offers.cost[row]), float(offers.gain[row])

@@ -168,11 +168,11 @@ class Service:
         if self.status.offline and not await self._back(crew):
             self._time.nap = PROBE
         else:
-            decision = self._decide(crew, now)
+            self._decide(crew, now)
             self._time.decided = loop.time() - began
             await self._settle(WAIT)
             self._collect(crew)
-            self._time.nap = self._until_next(decision)
+            self._time.nap = self._until_next()
         self._judge(crew)
         self._tidier.tidy(self.settings.config, self.clock())
         self._note(crew, loop.time() - began)
@@ -186,7 +186,7 @@ class Service:
         self._time.now, self._time.tick = now, tick
         return now
 
-    def _decide(self, crew: Crew, now: float) -> deciding.Decision:
+    def _decide(self, crew: Crew, now: float) -> None:
         """Decide what to do, pay for it, and begin."""
         config = crew.config
         busy = {*self._under, *self._left_alone(now)}
@@ -201,7 +201,6 @@ class Service:
                 task = asyncio.create_task(crew.work(group, requests))
                 self._under[names] = Under(group, task, decision.paid.get(names, 0.0))
         self.status.due = decision.due
-        return decision
 
     def _left_alone(self, now: float) -> set[Group]:
         found = self.breakers.items()
@@ -299,11 +298,11 @@ class Service:
         addresses = [group[0].addresses[0] for group in groups if group[0].addresses]
         return await self._outside.reach(addresses)
 
-    def _until_next(self, decision: deciding.Decision) -> float:
+    def _until_next(self) -> float:
         """Return the seconds until a turn has something to spend."""
         config, now = self.settings.config, self.clock()
         wallet = Wallet(self.store, config.budget)
-        plenty = wallet.income(now) >= deciding.hourly(config) and not decision.waits
+        plenty = wallet.income(now) >= deciding.hourly(config)
         wait = CATCH_UP if plenty else wallet.next_income(now) * DAY
         if self.status.offline:
             wait = PROBE
