@@ -103,6 +103,17 @@ def test_a_file_whose_making_was_interrupted_is_new(path):
     SqliteStore.open(path, create=True).close()
 
 
+def test_a_file_whose_first_page_was_torn_by_a_power_cut_is_made_anew(path):
+    path.write_bytes(bytes(4096))
+    # The journal of a file that was empty before: its sectors and its pages.
+    head = bytes.fromhex(
+        "d9d505f920a163d7 00000000 05c081e9 00000000 00000200 00001000"
+    )
+    path.with_name("state.db-journal").write_bytes(head.ljust(512, b"\0"))
+    with SqliteStore.open(path, create=True) as store:
+        assert store.verify() == []
+
+
 @pytest.mark.parametrize("create", [True, False])
 def test_a_file_that_is_no_database_is_left_alone(path, create):
     path.write_text("{}")
