@@ -157,7 +157,7 @@ def test_sources_are_filtered_while_somebody_types(tabs, served):
     watched = tabs(served.address)
     tab = watched.goto("sources")
     tab.get_by_label("Name").fill("cars")
-    tab.wait_for_function("document.querySelectorAll('#list tbody tr').length === 1")
+    sync_api.expect(tab.locator("#list tbody tr")).to_have_count(1)
     assert watched.wrong == []
 
 

@@ -2,12 +2,20 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _RECENT = """
 SELECT run.id, state, began, ended, sources FROM run
 WHERE EXISTS (SELECT 1 FROM json_each(run.sources) WHERE value = ?)
 ORDER BY run.id DESC LIMIT ?
+"""
+_LOOKS = """
+SELECT item, at, seen, digest FROM observation
+WHERE item IN (SELECT value FROM json_each(?1)) AND seen <= 1
+    AND at >= coalesce((SELECT max(at) FROM observation AS b
+        WHERE b.item = observation.item AND b.seen <= 1 AND b.at < ?2), ?2)
+ORDER BY item, at
 """
 
 
@@ -45,6 +53,24 @@ def recent(db: sqlite3.Connection, source: str, most: int) -> list[Ran]:
         Ran(run, state, began, ended, tuple(json.loads(names)), requests.get(run, 0))
         for run, state, began, ended, names in rows
     ]
+
+
+def looks(
+    db: sqlite3.Connection, items: Sequence[int], since: float
+) -> list[tuple[int, float, bool]]:
+    """Return good looks at items: which, when, and whether it found a change.
+
+    The first look at an item finds none; one before ``since`` is only compared with.
+    """
+    found = []
+    before: tuple[object, ...] = ()
+    for item, at, *rest in db.execute(_LOOKS, (json.dumps(list(items)), since)):
+        here = (item, *rest)
+        if at >= since:
+            changed = before[:1] == (item,) and before != here
+            found.append((item, at, changed))
+        before = here
+    return found
 
 
 def dismiss(db: sqlite3.Connection, run: int) -> int:

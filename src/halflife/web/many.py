@@ -86,21 +86,20 @@ def _shared(owned: Owned, pair: tuple[Ints, Ints], age: Floats) -> Floats:
     return np.asarray(np.bincount(source, each**2, owned.n), np.float64)
 
 
-def worths(
-    owned: Owned, names: Sequence[str], weight: Floats, confidence: float = 0.95
-) -> list[Worth | None]:
+def worths(owned: Owned, names: Sequence[str], weight: Floats) -> list[Worth | None]:
     """Return what requests buy at each source; None where nothing was looked at.
 
     At a price p of a request, a page of share w, rate r and cost c is looked at every
     x / r days with 1 - (1 + x) exp(-x) = p c r / w, or never if no x does: all that
-    any budget of its source would do, so the prices draw the whole curve.
+    any budget of its source would do, so the prices draw the whole curve. Bounds are
+    left wide open: for so many sources they take longer than all the rest.
     """
     view, share = owned.view, owned.share
     first = share / np.maximum(view.rate * view.cost, 1e-12)  # the highest price
     top = np.zeros(owned.n)
     np.maximum.at(top, owned.code, first)
     gained = special.gammainc(2.0, _TABLE)
-    requests, mean, variance = (np.zeros((owned.n, POINTS)) for _ in range(3))
+    requests, mean = (np.zeros((owned.n, POINTS)) for _ in range(2))
     for k, part in enumerate(np.geomspace(LOWEST, HIGHEST, POINTS)[::-1]):
         y = part * top[owned.code] / first
         looked = (y < 1.0) & (view.rate > 0)
@@ -110,30 +109,17 @@ def worths(
         fresh = np.where(looked, fresh, (view.rate == 0).astype(np.float64))
         requests[:, k] = owned.total(np.where(looked, view.cost / every, 0.0))
         mean[:, k] = owned.total(share * fresh)
-        variance[:, k] = owned.total(share**2 * fresh * (1.0 - fresh))
     held = owned.total(view.held.astype(np.float64)) > 0
     return [
-        _worth(name, weight[i], requests[i], mean[i], variance[i], confidence)
-        if held[i]
-        else None
+        _worth(name, float(weight[i]), requests[i], mean[i]) if held[i] else None
         for i, name in enumerate(names)
     ]
 
 
-def _worth(
-    name: str,
-    weight: float,
-    requests: Floats,
-    mean: Floats,
-    variance: Floats,
-    confidence: float,
-) -> Worth:
+def _worth(name: str, weight: float, requests: Floats, mean: Floats) -> Worth:
     """Return the curve through the points at which more requests are spent."""
-    x = np.concatenate([[0.0], requests])
+    x, y = np.concatenate([[0.0], requests]), np.concatenate([[0.0], mean])
     kept = np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > 1e-12])
-    y = np.concatenate([[0.0], mean])
     mean = np.maximum.accumulate(np.clip(y[kept], 0.0, 1.0))
-    spread = np.minimum(np.concatenate([[0.0], variance])[kept], mean * (1.0 - mean))
-    low, high = beta_bounds(mean, spread, 2.0 * confidence - 1.0)
-    low = np.maximum.accumulate(low)
-    return Worth(name, "freshness", float(weight), x[kept], mean, low, high)
+    none, all_ = np.zeros(mean.size), np.ones(mean.size)
+    return Worth(name, "freshness", weight, x[kept], mean, none, all_)

@@ -1,6 +1,7 @@
 """What stands on the pages about all sources: overview, sources, plan, inbox."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ ORDERS = {
     "sync-by": lambda row: (_soonest(row), row.name),
     "last": lambda row: (row.last, row.name),
 }
+SETS = frozenset({"listing", "search"})
 RISKY = frozenset({"failing", "below target", "at risk"})
 
 
@@ -59,6 +61,7 @@ def told(row: Row, now: float) -> Answer:
 def overview(seen: Survey, _: Params) -> Answer:
     """Return how it stands with everything."""
     rows = seen.rows
+    healths = Counter(row.health for row in rows)
     risky = sorted((r for r in rows if r.health in RISKY), key=ORDERS["health"])
     budget = seen.config.budget
     due = [r for r in rows if math.isfinite(r.sync_by)]
@@ -80,7 +83,7 @@ def overview(seen: Survey, _: Params) -> Answer:
             "left": max(budget.requests - seen.spent, 0),
             "next": seen.wait,
         },
-        "health": {word: sum(r.health == word for r in rows) for word in WORST},
+        "health": {word: healths[word] for word in WORST},
         "sources": len(rows),
         "waiting": len(seen.staged),
         "risky": [told(row, seen.now) for row in risky[:NEXT]],
@@ -179,8 +182,10 @@ def plan(seen: Survey, _: Params) -> Answer:
         ]
     soon = [
         told(row, seen.now)
-        for row in sorted(seen.rows, key=ORDERS["sync-by"])
-        if row.kind in {"listing", "search"} and row.sync_by - seen.now <= 1.0
+        for row in sorted(
+            (r for r in seen.rows if r.kind in SETS and r.sync_by - seen.now <= 1.0),
+            key=ORDERS["sync-by"],
+        )
     ]
     return {
         "at": words.date(seen.now),
@@ -206,7 +211,7 @@ def _looks(seen: Survey, most: int, every: float) -> list[Answer]:
     """Return the next looks at pages; requests come in one after the other."""
     if seen.outlook is None:
         return []
-    names = [s.name for s in seen.config.source if s.has_pages]
+    names = list(seen.paged)
     row = seen.outlook.evidence.row
 
     def look(k: int, step: Any) -> Answer:  # noqa: ANN401  (a step of a plan)

@@ -118,8 +118,21 @@ class Slider:
         return Bought(requests, quality, self._mean(quality), price)
 
     def curve(self, budgets: Floats) -> Floats:
-        """Return the weighted mean quality at each budget."""
-        return np.array([self.at(budget).total for budget in budgets.tolist()])
+        """Return the weighted mean quality at each budget.
+
+        Pieces are bought one after the other, so this is a chain of straight lines.
+        """
+        spent, whole = float(self._least.sum()), float(self._weight.sum())
+        if not whole > 0:
+            return np.ones(budgets.size)
+        gain = self._weight[self._of] * self._slope * self._length
+        bought = np.concatenate([[0.0], np.cumsum(gain)]) / whole
+        at = np.concatenate([[0.0], np.cumsum(self._length)])
+        begun = self._mean(self._start)
+        total = begun + np.interp(budgets - spent, at, bought)
+        short = np.flatnonzero(budgets < spent)
+        total[short] = [self.at(float(budgets[i])).total for i in short]
+        return np.asarray(total)
 
     def _mean(self, quality: Floats) -> float:
         whole = float(self._weight.sum())

@@ -20,6 +20,7 @@ from halflife.web.survey import Row, Survey
 DAYS = 30  # of a timeline
 PAGE = 25  # items at a time
 RUNS = 20
+MOST = 2000  # pages whose looks are drawn
 WORDS = 20  # of a summary
 
 
@@ -122,7 +123,7 @@ def _pages(seen: Survey, store: Store, row: Row, params: Params) -> Answer:
         "page": page,
         "pages": pages,
         "card": _page_card(row, rate, view.looks[rows], view.changes[rows]),
-        "figures": _looked(store, row.name, seen.now),
+        "figures": _looked(store, evidence.number[rows], seen.now),
     }
 
 
@@ -156,20 +157,23 @@ def _page_card(row: Row, rate: Floats, looks: Ints, changes: Ints) -> list[str]:
     return said
 
 
-def _looked(store: Store, name: str, now: float) -> list[Figure]:
+def _looked(store: Store, numbers: Ints, now: float) -> list[Figure]:
     """Return looks and changes on each of the last days."""
-    history = store.history([name])
-    if not history.at.size:
+    if not isinstance(store, SqliteStore):
         return []
-    starts = np.zeros(history.at.size, dtype=bool)
-    starts[history.start[:-1][history.start[:-1] < history.at.size]] = True
-    new = np.diff(history.digest, prepend=-1) != 0
-    new |= np.diff(history.seen.astype(np.intp), prepend=-1) != 0
-    changed = new & ~starts
-    days = _days(float(history.at.min()), now)
-    looks, found = _daily(history.at, days), _daily(history.at[changed], days)
+    some = numbers[numbers >= 0][:MOST]
+    with store.looking() as db:
+        found = remembered.looks(db, some.tolist(), math.floor(now) - DAYS + 1.0)
+    if not found:
+        return []
+    at = np.array([moment for _, moment, _ in found])
+    changed = np.array([change for *_, change in found])
+    days = _days(float(at.min()), now)
+    looks, changes = _daily(at, days), _daily(at[changed], days)
     title = "Looks, and changes that they found"
-    counts = {"looks without a change": looks - found, "changes found": found}
+    if numbers.size > MOST:
+        title += f" (of {MOST} pages)"
+    counts = {"looks without a change": looks - changes, "changes found": changes}
     return [charts.timeline(title, counts, days)]
 
 

@@ -149,11 +149,15 @@ class Survey:
         if self.owned is None:
             return np.zeros(0, dtype=np.intp)
         order, edge = self._by_source
-        names = [s.name for s in self.config.source if s.has_pages]
-        if name not in names:
-            return np.zeros(0, dtype=np.intp)
-        at = names.index(name)
-        return order[edge[at] : edge[at + 1]]
+        at = self.paged.get(name)
+        none = np.zeros(0, dtype=np.intp)
+        return none if at is None else order[edge[at] : edge[at + 1]]
+
+    @cached_property
+    def paged(self) -> dict[str, int]:
+        """The sources with pages, and their places among each other."""
+        paged = (s.name for s in self.config.source if s.has_pages)
+        return {name: i for i, name in enumerate(paged)}
 
     @cached_property
     def steps(self) -> Sequence[Step]:
@@ -162,7 +166,10 @@ class Survey:
             return ()
         most = Budget(min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED))
         view = self.outlook.view
-        return self.outlook.policy(view, most, np.random.default_rng(0))
+        plan = self.outlook.policy(view, most, np.random.default_rng(0))
+        return tuple(
+            plan[: most.requests]
+        )  # a reason is worked out when it is asked for
 
     @cached_property
     def slider(self) -> Slider:
@@ -174,8 +181,8 @@ class Survey:
     def appraised(self) -> tuple[Known, ...]:
         """What requests buy at each source, in the order of the settings."""
         alone = {known.source.name: known for known in self.known}
-        paged = {known.source.name: known for known in self._paged()}
-        return tuple({**paged, **alone}[s.name] for s in self.config.source)
+        both = {known.source.name: known for known in self._paged()} | alone
+        return tuple(both[s.name] for s in self.config.source)
 
     def _paged(self) -> list[Known]:
         """Return the same of sources with pages that were not appraised alone."""

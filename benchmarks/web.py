@@ -1,0 +1,130 @@
+"""How long pages take, and how heavy they are, with many sources.
+
+    python benchmarks/web.py [--sources 10000] [--items 100] [--folder DIR]
+
+A store of that many sources, each with so many pages, is made (in DIR it is kept and
+used again), served on loopback, and visited. Times are of whole answers over HTTP.
+"""
+
+import argparse
+import http.client
+import json
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from time import perf_counter
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.config import Config
+from halflife.item import Item
+from halflife.live import wiring
+from halflife.observation import Looks
+from halflife.stores.sqlite import SqliteStore
+from halflife.web.serving import Wish, running
+
+VISITS = 20
+LOOKS = 3  # at each page
+PAGES = {
+    "overview": "/overview",
+    "sources": "/sources",
+    "sources, sorted, page 50": "/sources?sort=quality&page=50",
+    "sources, filtered": "/sources?q=77",
+    "source": "/source?name=s{n}",
+    "plan": "/plan",
+    "what-if": "/what-if?budget={n}",
+    "inbox": "/inbox",
+    "audit": "/audit",
+}
+
+
+def built(folder: Path, sources: int, items: int) -> Path:
+    """Write settings and a state; return where the settings are."""
+    path = folder / "halflife.toml"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["[budget]\nrequests = 100000\n"]
+    lines += [
+        f'[[source]]\nname = "s{i}"\ntarget = "freshness >= 0.{5 + i % 5}"\n'
+        f'pages = ["https://s{i}.example/0"]\n'
+        for i in range(sources)
+    ]
+    path.write_text("".join(lines))
+    config = Config.load(path)
+    rng, now = np.random.default_rng(1), wiring.clock()
+    with wiring.writing(config) as store:
+        for first in range(0, sources, 1000):
+            names = [f"s{i}" for i in range(first, min(first + 1000, sources))]
+            _looked(store, names, items, now, rng)
+    return path
+
+
+def _looked(
+    store: SqliteStore, names: list[str], items: int, now: float, rng: Generator
+) -> None:
+    keys = tuple(f"https://{name}.example/{k}" for name in names for k in range(items))
+    store.add(
+        Item(key, urlsplit(key).netloc.partition(".")[0], group=urlsplit(key).netloc)
+        for key in keys
+    )
+    run = store.begin(names, now - 9.0, lease=99.0)
+    rate = rng.lognormal(-2.0, 1.0, len(keys))
+    version = np.zeros(len(keys), dtype=int)
+    for look in range(LOOKS):
+        version += rng.poisson(rate * 2.0)
+        at = np.full(len(keys), now - 6.5 + 2.0 * look)
+        digest = tuple(f"{v:032x}" for v in version.tolist())
+        store.append(run, Looks(keys, at, np.zeros(len(keys), np.int8), digest))
+    store.finish(run, now)
+
+
+def visited(host: str, token: str, path: str) -> tuple[float, int]:
+    """Return the seconds and the bytes of a visit."""
+    with closing(http.client.HTTPConnection(host, timeout=600)) as line:
+        start = perf_counter()
+        line.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        answer = line.getresponse()
+        size = len(answer.read())
+        assert answer.status == 200, (path, answer.status)
+        return perf_counter() - start, size
+
+
+def main() -> None:
+    """Build, serve, visit, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sources", type=int, default=10_000)
+    parser.add_argument("--items", type=int, default=100)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        start = perf_counter()
+        folder = given.folder or Path(scratch) / "many"
+        path = built(folder, given.sources, given.items)
+        print(f"built in {perf_counter() - start:.0f} s", file=sys.stderr)
+        with running(Wish(path, port=0)) as served:
+            parts = urlsplit(served.address)
+            host, token = parts.netloc, parts.query.removeprefix("token=")
+            first, _ = visited(host, token, "/overview")
+            print(f"first page after {first:.1f} s", file=sys.stderr)
+            rows = {}
+            for name, page in PAGES.items():
+                each = [
+                    visited(host, token, page.format(n=(17 + 97 * k) % given.sources))
+                    for k in range(VISITS)
+                ]
+                times = np.array([seconds for seconds, _ in each])
+                rows[name] = {
+                    "p50_ms": round(1000 * float(np.median(times)), 1),
+                    "p95_ms": round(1000 * float(np.quantile(times, 0.95)), 1),
+                    "kb": round(max(size for _, size in each) / 1024, 1),
+                }
+    head = {"sources": given.sources, "items": given.sources * given.items}
+    print(json.dumps({**head, "first_s": round(first, 1), "pages": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
