@@ -85,16 +85,12 @@ def add(  # noqa: PLR0913  (each is an option)
     limits = {"scope": _within(scope), "depth": depth, "most": most}
     told = {name: value for name, value in limits.items() if value is not None}
     path = Config.find(config)
-    if form is not None:
-        _only_for_pages({**told, "site": site, "search": search, "weight": weight})
-        name = _named(urls or [], listed, source)
-        _add_form(path, form, name, tuple(allow or ()), write=not dry_run, json=json)
-        return
-    if search is not None:
-        _only_for_pages({**told, "site": site, "weight": weight})
-        name = _named(urls or [], listed, source)
-        wanted = search, name, tuple(allow or ())
-        _add_search(path, *wanted, check=check, write=not dry_run, json=json)
+    if form is not None or search is not None:
+        other = search if form is not None else None
+        _only_for_pages({**told, "site": site, "search": other, "weight": weight})
+        wanted = _named(urls or [], listed, source), tuple(allow or ())
+        asked = form, search
+        _add_asked(path, asked, wanted, check=check, write=not dry_run, json=json)
         return
     if site is None:
         _only_for_sites(told)
@@ -104,6 +100,23 @@ def add(  # noqa: PLR0913  (each is an option)
         found, crawl = probing.gathered([site], None), told
     wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
     _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
+
+
+def _add_asked(
+    path: Path,
+    asked: tuple[str | None, str | None],
+    wanted: tuple[str | None, tuple[str, ...]],
+    *,
+    check: bool,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add a form or a search."""
+    form, search = asked
+    if form is not None:
+        _add_form(path, form, *wanted, write=write, json=json)
+    elif search is not None:
+        _add_search(path, search, *wanted, check=check, write=write, json=json)
 
 
 def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
+    from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
 
@@ -31,10 +32,9 @@ def status(
     from dataclasses import asdict
 
     from halflife.cli import sets, show, texts
-    from halflife.cli.answers import budget_left, freshness_now, source_rows
+    from halflife.cli.answers import budget_left
     from halflife.config import Config
     from halflife.live import crawling, wiring
-    from halflife.live.audited import factor
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -46,13 +46,10 @@ def status(
         searched = texts.status_rows(store, chosen, now)
         left = budget_left(settings.budget, store, now)
         waiting = sets.waiting_rows(store)
-        rows, fresh = [], None
+        rows: list[dict[str, object]] = []
+        fresh = None
         if pages or not (names or searched):
-            seen = wiring.outlook(settings, store, pages)
-            rows = source_rows(seen, store, wiring.names(pages))
-            fresh = freshness_now(
-                seen.view, factor(store, wiring.names(pages), seen.now)
-            )
+            rows, fresh = _of_all_pages(settings, store, pages)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
@@ -67,6 +64,20 @@ def status(
         show.emit({**head, **said, **found})
         return
     _tell(found, fresh, left, [crawl.words() for crawl in crawls])
+
+
+def _of_all_pages(
+    config: "Config", store: "Store", pages: "Sequence[SourceConfig]"
+) -> "tuple[list[dict[str, object]], dict[str, float]]":
+    """Return what ``status`` says of each source of pages, and of all together."""
+    from halflife.cli.answers import freshness_now, source_rows
+    from halflife.live import wiring
+    from halflife.live.audited import factor
+
+    names = wiring.names(pages)
+    seen = wiring.outlook(config, store, pages)
+    fresh = freshness_now(seen.view, factor(store, names, seen.now))
+    return source_rows(seen, store, names), fresh
 
 
 def _tell(

@@ -10,8 +10,6 @@ from halflife.cli.app import app
 from halflife.cli.options import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from halflife.bench.league import Rules
     from halflife.cli.queries import Asked
     from halflife.lives import Collection
@@ -127,45 +125,66 @@ def replay(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
-    from halflife.bench import league
-    from halflife.cli import queries, sets
-    from halflife.cli.words import listed, positive
+    _one_of(history, pages, text, query_new, query_known)
+    path, folder = pages or history, query_new or query_known
+    if text is not None:
+        _replay_texts(text, policies, every, json=json)
+    elif folder is not None:
+        columns = attributes if query_new else keywords
+        when = begin, end
+        asked = _asked(folder, columns, policies, when, page_size, seeds)
+        _replay_queries(asked, budgets, new=query_new is not None, json=json)
+    elif path is not None and not _replayed_as_set(path, pages, json=json):
+        rules = _rules(budgets, seeds, ticks, jobs, of_pages=pages is not None)
+        _replay_pages(path, policies, rules, days, quarter=not pages, json=json)
+
+
+def _one_of(*given: Path | None) -> None:
+    """Raise ``UsageError`` unless just one history is named."""
     from halflife.errors import UsageError
 
-    given = (history, pages, text, query_new, query_known)
     if sum(one is not None for one in given) != 1:
         raise UsageError(
             "name one history: HISTORY, or --pages, --text, --query-new or "
             "--query-known with a folder"
         )
-    if text is not None:
-        _replay_texts(text, policies, every, json=json)
-        return
-    folder = query_new or query_known
-    if folder is not None:
-        asked = queries.Asked(
-            folder,
-            listed(attributes if query_new else keywords),
-            [] if policies == RIVALS else listed(policies),
-            begin,
-            end,
-            page_size,
-            seeds,
-        )
-        _replay_queries(asked, budgets, new=query_new is not None, json=json)
-        return
-    path = pages or history
-    assert path is not None
+
+
+def _asked(
+    folder: Path,
+    columns: str,
+    policies: str,
+    when: tuple[str | None, str | None],
+    page_size: int,
+    seeds: int,
+) -> "Asked":
+    from halflife.cli.queries import Asked
+    from halflife.cli.words import listed
+
+    names = [] if policies == RIVALS else listed(policies)
+    return Asked(folder, listed(columns), names, *when, page_size, seeds)
+
+
+def _replayed_as_set(path: Path, pages: Path | None, *, json: bool) -> bool:
+    """Replay a set source of the store, if that is what is named."""
+    from halflife.cli import sets
+
     known = None if path.exists() or pages else sets.stored(str(path))
     if known is not None:
         _replay_set(known, json=json)
-        return
-    names = league.everybody() if policies == "all" else listed(policies)
+    return known is not None
+
+
+def _rules(
+    budgets: str, seeds: int, ticks: int | None, jobs: int, *, of_pages: bool
+) -> "Rules":
+    """Return how pages are replayed."""
+    from halflife.bench import league
+    from halflife.cli.words import listed, positive
+
     shares = [positive("--budgets", word) for word in listed(budgets)]
-    rules = league.Rules(shares, seeds=seeds, ticks=ticks or 4, jobs=jobs)
-    if pages:
-        rules, days = replace(rules, ticks=ticks or league.TICKS), days or league.DAYS
-    _replay_pages(path, names, rules, days=days, quarter=not pages, json=json)
+    usual = league.TICKS if of_pages else 4
+    return league.Rules(shares, seeds=seeds, ticks=ticks or usual, jobs=jobs)
 
 
 def _replay_queries(asked: "Asked", budgets: str, *, new: bool, json: bool) -> None:
@@ -182,20 +201,22 @@ def _replay_queries(asked: "Asked", budgets: str, *, new: bool, json: bool) -> N
 
 def _replay_pages(
     path: Path,
-    names: "Sequence[str]",
+    policies: str,
     rules: "Rules",
-    *,
     days: float | None,
+    *,
     quarter: bool,
     json: bool,
 ) -> None:
     """Score policies on a recording of pages; ``quarter`` of it may be to warm up."""
     from halflife.bench import league
     from halflife.cli import show
+    from halflife.cli.words import listed
     from halflife.sources import histories
 
+    names = league.everybody() if policies == "all" else listed(policies)
     league.check(names)
-    recorded = histories.load(path, days=days)
+    recorded = histories.load(path, days=days if quarter else days or league.DAYS)
     if quarter:
         rules = replace(rules, warm=0.25 * (recorded.end - recorded.begin))
     steps = len(names) * len(rules.shares)

@@ -36,7 +36,6 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
     cap, reached, ended = _cap(notes, counts)
     newest, order = _newest(notes, date)
     lookup, keyed = _lookup(notes)
-    everything = notes.everything
     opinions = {
         "number of hits": counted,
         "order of results": steady,
@@ -62,7 +61,7 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
         paged=paged,
         newest=newest,
         lookup=lookup,
-        everything=everything,
+        everything=notes.everything,
         conjunctive=conjunctive,
         ignored=ignored,
         failures=notes.failures,
