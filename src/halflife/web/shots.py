@@ -6,11 +6,16 @@ Needs Playwright and a Chromium; a made-up state is shown.
 import argparse
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from halflife.live import wiring
 from halflife.web import showcase
 from halflife.web.serving import Wish, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 CHROMIUM = Path("/usr/bin/chromium")
 PAGES = {
@@ -27,7 +32,12 @@ PAGES = {
     "league": "/league",
     "audit": "/audit",
 }
-WIDTHS = {"wide": 1280, "phone": 390}
+EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
+LOOKS: tuple[tuple[Literal["light", "dark"], str, int], ...] = (
+    ("light", "wide", 1280),
+    ("dark", "wide", 1280),
+    ("light", "phone", 390),
+)
 
 
 def shoot(out: Path, league: Path | None = None) -> list[Path]:
@@ -35,34 +45,35 @@ def shoot(out: Path, league: Path | None = None) -> list[Path]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  (for tests only)
 
     out.mkdir(parents=True, exist_ok=True)
-    taken = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         settings = showcase.build(Path(folder) / "full", wiring.clock())
         nothing = Path(folder) / "empty" / "halflife.toml"
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox"]
         )
-        for name, path in {"": settings, "empty-": nothing}.items():
-            wanted = {"overview": "/overview", "league": "/league"} if name else PAGES
-            with running(Wish(path, port=0, league=league)) as served:
-                for scheme, width in (
-                    ("light", "wide"),
-                    ("dark", "wide"),
-                    ("light", "phone"),
-                ):
-                    view = browser.new_page(
-                        color_scheme=scheme,
-                        viewport={"width": WIDTHS[width], "height": 800},
-                    )
-                    view.goto(served.address)
-                    base = served.address.partition("/?")[0]
-                    for page, place in wanted.items():
-                        view.goto(base + place)
-                        file = out / f"{name}{page}-{width}-{scheme}.png"
-                        view.screenshot(path=file, full_page=True)
-                        taken.append(file)
-                    view.close()
+        with running(Wish(settings, port=0, league=league)) as served:
+            taken = _shots(browser, served.address, out, PAGES)
+        with running(Wish(nothing, port=0)) as served:
+            taken += _shots(browser, served.address, out, EMPTY)
         browser.close()
+    return taken
+
+
+def _shots(
+    browser: "Browser", address: str, out: Path, pages: Mapping[str, str]
+) -> list[Path]:
+    taken = []
+    for scheme, name, width in LOOKS:
+        view = browser.new_page(
+            color_scheme=scheme, viewport={"width": width, "height": 800}
+        )
+        view.goto(address)
+        for page, place in pages.items():
+            view.goto(address.partition("/?")[0] + place)
+            file = out / f"{page}-{name}-{scheme}.png"
+            view.screenshot(path=file, full_page=True)
+            taken.append(file)
+        view.close()
     return taken
 
 
