@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.models import decay
-from halflife.models.decay import Series
+from halflife.models.decay import LONGEST, Series
 
 LAGS = [(), (1,), (1, 2), (1, 7), (1, 2, 3)]
 
@@ -144,3 +144,11 @@ def test_noise_adds_up_as_the_lags_carry_it():
         total += d
     carried = decay.sum_variance(np.array([[0.0, 0.5]]), (1,), np.array([4.0]))
     assert carried == pytest.approx([total.var()], rel=0.05)
+
+
+def test_years_without_a_look_are_not_a_million_steps():
+    looks = np.array([0.0, 0.01, 0.02, 3650.0, 3650.01])
+    series = Series.of(looks, np.exp([-0.1, -0.1, -3.0, -0.2]), 0.01)
+    assert series.decay.size == 2 + LONGEST + 1
+    assert series.place.tolist() == [0, 1, 2, 2 + LONGEST, 3 + LONGEST]
+    assert series.decay[2] == pytest.approx(-3.0 / 364_998)

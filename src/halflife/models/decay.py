@@ -13,6 +13,7 @@ import numpy as np
 from halflife.arrays import Floats, Ints
 
 FAR = 400  # steps ahead after which nothing is left of the recent values
+LONGEST = 2 * FAR  # steps that are kept of one gap, at most
 STEEPEST = 0.98  # the most that |b_1| + .. + |b_k| may be: the series must return
 
 
@@ -35,15 +36,17 @@ class Series:
     def of(cls, looks: Floats, quality: Floats, step: float) -> "Series":
         """Return the series behind the quality of each look's copy at the next look.
 
-        A gap of g steps gives each of them a g-th of its decay (papers/000, s. 4.1).
+        A gap of g steps gives each of them a g-th of its decay (papers/000, s. 4.1);
+        of one that is longer than anything is remembered, only so many are kept.
 
         >>> Series.of(np.array([0.0, 1.0, 3.0]), np.exp([-0.3, -0.4]), 1.0).decay
         array([-0.3, -0.2, -0.2])
         """
-        steps = np.maximum(1, np.rint(np.diff(looks) / step)).astype(np.intp)
+        steps = np.maximum(1.0, np.rint(np.diff(looks) / step))
         decay = np.minimum(0.0, np.log(np.maximum(quality, 1e-12)))
-        place = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)[: looks.size]
-        return cls(step, np.repeat(decay / steps, steps), place)
+        told = np.minimum(steps, LONGEST).astype(np.intp)
+        place = np.concatenate([[0], np.cumsum(told)]).astype(np.intp)[: looks.size]
+        return cls(step, np.repeat(decay / steps, told), place)
 
 
 def lagged(decay: Floats, lags: tuple[int, ...]) -> Floats:
