@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from halflife.config import Config, SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
 from halflife.live import deciding, listings, network, upkeeping, wiring
+from halflife.live.auditing import spare
 from halflife.live.crawling import HOPS
 from halflife.live.forming import Former
 from halflife.live.keeping import LONGEST_NAP, Keeper, Outcome, keeping
@@ -115,10 +116,14 @@ class Crew:
         requests = max(requests, self._short.pop(group, 0))
         self._eases[group] = keeper.ease
         lost, heard = steady.lost, steady.heard
-        audited = self._audited(requests)
+        # Checked first: after the turn the copy is better than it mostly is.
+        evidence = self.store.evidence(keeper.run.sources)
+        audited = min(self._audited(requests), spare(evidence, requests))
+        checked = 0
+        if audited and self._extra is not None:
+            checked = await self._extra(keeper, audited)
         outcome = await keeper.turn(requests - audited)
-        if audited and self._extra is not None and not keeper.eased:
-            outcome.requests += await self._extra(keeper, audited)
+        outcome.requests += checked
         cut = steady.lost > lost
         if outcome.requests and steady.heard == heard and not cut:
             # All of it went into redirects: next time, see where they end.
