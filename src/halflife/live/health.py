@@ -101,20 +101,13 @@ def exposition(status: Status, now: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _families(
-    status: Status, now: float
-) -> Iterable[tuple[str, str, str, Sequence[Sample]]]:
+Family: TypeAlias = tuple[str, str, str, Sequence[Sample]]
+
+
+def _families(status: Status, now: float) -> Iterable[Family]:
     """Return name, type, meaning and samples of every figure."""
-    sent = [
-        ({"sources": name}, float(n)) for name, n in sorted(status.requests.items())
-    ]
-    failed = [
-        ({"source": name}, float(n)) for name, n in sorted(status.failures.items())
-    ]
     last = float("nan") if status.turned is None else status.turned * 86400.0
     yield "up", "gauge", "1 if all is well, else 0.", _one(not status.reasons(now))
-    yield "requests_total", "counter", "Requests sent since the start.", sent
-    yield "failures_total", "counter", "Looks that failed since the start.", failed
     yield "turns_total", "counter", "Turns since the start.", _one(status.turns)
     yield "turn_seconds", "gauge", "How long the last turn took.", _one(status.seconds)
     yield "last_turn_timestamp_seconds", "gauge", "When it ended.", _one(last)
@@ -123,34 +116,35 @@ def _families(
     yield "due", "gauge", "Offers that the last turn had to leave.", _one(status.due)
     yield "in_flight", "gauge", "Pieces of work under way.", _one(status.in_flight)
     yield "offline", "gauge", "1 if there is no network.", _one(status.offline)
-    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
-    yield (
-        "target",
-        "gauge",
-        "Quality that was asked for.",
-        [({"source": one.source}, one.target) for one in status.sources],
-    )
-    yield (
-        "target_met",
-        "gauge",
-        "1 if the target is met.",
-        [
-            ({"source": one.source}, float(one.mean >= one.target))
-            for one in status.sources
-            if not (isnan(one.target) or isnan(one.mean))
-        ],
-    )
-    yield (
-        "failing",
-        "gauge",
-        "1 if a source is left alone: it fails.",
-        [
-            ({"source": one.source}, float(one.source in status.failing))
-            for one in status.sources
-        ],
-    )
     yield "alarms", "gauge", "Alarms that stand.", _one(len(status.alarms))
     yield "store_bytes", "gauge", "Size of the state file.", _one(status.store_bytes)
+    yield from _of_sources(status)
+
+
+def _of_sources(status: Status) -> Iterable[Family]:
+    """Return the figures that each source has."""
+    sent = _counted("sources", status.requests)
+    failed = _counted("source", status.failures)
+    wanted = [({"source": one.source}, one.target) for one in status.sources]
+    met = [
+        ({"source": one.source}, float(one.mean >= one.target))
+        for one in status.sources
+        if not (isnan(one.target) or isnan(one.mean))
+    ]
+    alone = [
+        ({"source": one.source}, float(one.source in status.failing))
+        for one in status.sources
+    ]
+    yield "requests_total", "counter", "Requests sent since the start.", sent
+    yield "failures_total", "counter", "Looks that failed since the start.", failed
+    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
+    yield "target", "gauge", "Quality that was asked for.", wanted
+    yield "target_met", "gauge", "1 if the target is met.", met
+    yield "failing", "gauge", "1 if a source is left alone: it fails.", alone
+
+
+def _counted(label: str, numbers: Mapping[str, int]) -> list[Sample]:
+    return [({label: name}, float(n)) for name, n in sorted(numbers.items())]
 
 
 def _one(value: float) -> list[Sample]:
