@@ -220,3 +220,17 @@ def test_dates_that_lie_are_found_out(world) -> None:
     done = keep(Ledger(form), held, Wish("new"), NOW, np.random.default_rng(0))
     came = set(now) - set(held.records)
     assert len(came & set(done.records)) > 0.9 * len(came)
+
+
+def test_a_crawl_that_was_broken_off_is_made_again() -> None:
+    records = cars(120)
+    tracker = Tracker()
+    some = {key: records[key] for key in list(records)[:30]}
+    tracker.take(Listing(1.0, some, complete=False))
+    held = Held.of(tracker.register())
+    assert not held.begun
+    ledger = Ledger(behind(records, cap=20, everything=True))
+    done = keep(ledger, held, Wish(), NOW, np.random.default_rng(0))
+    assert dict(done.records) == records
+    tracker.take(Listing(2.0, records, complete=False, note=done.stop))
+    assert Held.of(tracker.register()).begun

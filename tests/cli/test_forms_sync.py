@@ -1,11 +1,13 @@
 """Keeping the copy of a database behind a form, with the verbs people use."""
 
+import asyncio
+
 import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, Office, serving, snippet
-from halflife.live import wiring
+from halflife.live import forming, upkeeping, wiring
 
 HEAD = "[budget]\nrequests = 2000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
@@ -99,3 +101,29 @@ def test_status_counts_a_form_among_the_sets(office, asked):
     (row,) = answer["sets"]
     assert row["source"] == "simulated"
     assert row["held"] == 200
+
+
+def test_what_was_shown_before_a_crash_is_kept(office, here, monkeypatch):
+    """The program dies in the middle of the first crawl, without a word."""
+    config = Config.load(here / "halflife.toml")
+    office.form = behind(office.form.records, everything=True, page_size=2)
+    shown = []
+
+    class Died(BaseException):
+        pass
+
+    def dies(self, kept, run):
+        shown.append(len(kept.records))
+        raise Died
+
+    monkeypatch.setattr(upkeeping._Notes, "write", dies)
+
+    async def crawl():
+        with wiring.writing(config) as store:
+            former = forming.Former(config, store)
+            await upkeeping.sync(former, config.source[0], most=90)
+
+    with pytest.raises(Died):
+        asyncio.run(crawl())
+    assert shown[0] > 100
+    assert len(held(here)) >= shown[0] - 2 * upkeeping.NOTED

@@ -1,20 +1,26 @@
 """Keeping the copies of databases behind forms: ask, doubt, and write down."""
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf, nextafter
 
 import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.errors import ConfigError
+from halflife.forms import Found
 from halflife.live import forming, listings
 from halflife.live.listings import Looked
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
 from halflife.queries.upkeep import Asked, Held, Kept, Wish, ahead, keep
-from halflife.register import Listing, Register
+from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
+from halflife.tracking import Change, Tracker
+
+NOTED = 20  # answers after which what they showed is written down
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +108,84 @@ async def sync(
     An answer that lacks more than is credible is put aside: nothing is removed, and
     ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
     """
-    store, clock = former.store, former.clock
-    wanted, copy = wish(source), held(store, source)
-    how = forming.corrected(store, source)
-    seen: list[Looked] = []
+    wanted, copy = wish(source), held(former.store, source)
+    how = forming.corrected(former.store, source)
+    notes = _Notes(former, source, asyncio.get_running_loop())
 
     def work(desk: Desk, run: Run) -> Kept:
+        notes.run = run
         rng = np.random.default_rng(run.id)
-        return keep(Ledger(desk, most), copy, wanted, clock(), rng, told)
+        return keep(Ledger(desk, most), copy, wanted, former.clock(), rng, told)
 
-    def write(kept: Kept, run: Run) -> None:
+    kept = await former.asking(
+        source, how, work, most=most, told=notes.hear, write=notes.write
+    )
+    assert notes.looked is not None
+    return Turned(notes.looked, kept)
+
+
+class _Notes:
+    """Writes down what a form shows, now and then and at the end.
+
+    So a crash costs no more than the answers since the last note.
+    """
+
+    def __init__(
+        self,
+        former: forming.Former,
+        source: SourceConfig,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.run: Run | None = None
+        self.looked: Looked | None = None
+        self._former, self._source, self._loop = former, source, loop
+        self._fresh: dict[str, Attributes] = {}
+        self._answers = 0
+        self._before = Change()
+
+    def hear(self, found: Found) -> None:
+        """Take in an answer; in the thread that asked."""
+        self._fresh.update(found.records)
+        self._answers += 1
+        if self._answers >= NOTED and self._fresh and self.run is not None:
+            note = asyncio.run_coroutine_threadsafe(self._note(self.run), self._loop)
+            note.result()
+
+    async def _note(self, run: Run) -> None:
+        store, source = self._former.store, self._source
+        tracked = listings.tracker(store, source)
+        listing = Listing(self._now(tracked), dict(self._fresh), complete=False)
+        change = tracked.take(listing)
+        store.save_register(run, source.name, tracked.news())
+        self._before = _summed(self._before, change)
+        self._fresh, self._answers = {}, 0
+
+    def write(self, kept: Kept, run: Run) -> None:
+        """Write down the whole of it, or put it aside if it is not credible."""
+        store, source, spent = self._former.store, self._source, self._former.spent
         if not kept.records and not kept.absent:
-            seen.append(Looked(source.name, run.id, former.spent, trouble=kept.trouble))
+            self.looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
             return
-        records, absent = dict(kept.records), kept.absent
-        listing = Listing(clock(), records, kept.complete, kept.stop, absent)
-        spent, trouble = former.spent, kept.trouble
-        seen.append(listings.write(store, run, source, listing, spent, trouble))
+        at = self._now(listings.tracker(store, source))
+        told = dict(kept.records), kept.complete, kept.stop, kept.absent
+        listing = Listing(at, *told)
+        looked = listings.write(store, run, source, listing, spent, kept.trouble)
+        self.looked = replace(looked, change=_summed(self._before, looked.change))
 
-    kept = await former.asking(source, how, work, most=most, write=write)
-    return Turned(seen[0], kept)
+    def _now(self, tracked: Tracker) -> float:
+        """Return the time, or just after the last look if the clock stood still."""
+        return max(self._former.clock(), nextafter(tracked.last, inf))
+
+
+def _summed(one: Change, two: Change) -> Change:
+    return Change(
+        one.arrived + two.arrived,
+        one.updated + two.updated,
+        two.missing,
+        two.gone,
+        one.flapped + two.flapped,
+        two.unobserved,
+    )
 
 
 def plan(store: Store, source: SourceConfig, now: float, most: int) -> list[Asked]:

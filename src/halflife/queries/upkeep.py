@@ -60,6 +60,7 @@ class Held:
         seen: When each was last seen.
         gaps: Record, days and versions at both ends of the times between versions.
         last: When the source was last looked at; ``-inf`` if never.
+        begun: Whether a turn has come to its end; if not, the first crawl has not.
 
     """
 
@@ -68,6 +69,7 @@ class Held:
     seen: Mapping[str, float]
     gaps: Sequence[tuple[str, float, Attributes, Attributes]]
     last: float
+    begun: bool = True
 
     @classmethod
     def of(cls, register: Register) -> "Held":
@@ -89,13 +91,14 @@ class Held:
             latest[place] = version.seen_from, version.attributes
         for (key, number), (since, record) in latest.items():
             gaps.append((key, running[key, number].last_seen - since, record, record))
-        looks = [snapshot.at for snapshot in register.snapshots if snapshot.valid]
+        looks = [snapshot for snapshot in register.snapshots if snapshot.valid]
         return cls(
             {key: record for (key, _), (_, record) in latest.items()},
             {spell.key: spell.first_seen for spell in running.values()},
             {spell.key: spell.last_seen for spell in running.values()},
             gaps,
-            looks[-1] if looks else -NEVER,
+            looks[-1].at if looks else -NEVER,
+            any(look.complete or look.note for look in looks),
         )
 
     def local(self, interface: Interface) -> Local:
@@ -155,9 +158,9 @@ class Kept:
     trouble: str = ""
 
 
-def first_crawl(ledger: Ledger) -> Kept:
+def first_crawl(ledger: Ledger, held: Held) -> Kept:
     """Read all there is, as far as the budget goes."""
-    done = crawl(ledger)
+    done = crawl(ledger, held.records.values())
     left = len(done.open)
     why = "everything was read" if done.complete else f"{left} queries are left open"
     trouble = ledger.trouble if done.why else ""
@@ -291,8 +294,8 @@ def keep(
     told: Callable[[Asked], None] = lambda _: None,
 ) -> Kept:
     """Ask until the budget is spent or nothing is worth a request."""
-    if not held.records:
-        return first_crawl(ledger)
+    if not held.records or not held.begun:
+        return first_crawl(ledger, held)
     work = Upkeep(held, ledger.interface, wish, now)
     turn = Round(work.fresh, work.local, ledger)
     done = Kept(ledger.seen, stop="nothing more is worth a request")
