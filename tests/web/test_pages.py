@@ -294,6 +294,19 @@ def test_what_is_written_elsewhere_shows_at_once(copied, visit):
     assert here.get("/source.json?name=late").json["health"] == "unknown"
 
 
+def test_settings_that_break_later_are_told_beside_what_was_known(copied, visit):
+    here = visit(copied)
+    assert here.get("/overview").status == 200
+    copied.write_text("[budget]\nrequest = 1\n")
+    for _ in range(100):
+        text = here.get("/sources").text
+        if "did you mean" in text:
+            break
+        time.sleep(0.05)
+    assert "did you mean" in text
+    assert "handbook" in text
+
+
 def test_a_league_is_shown_and_a_broken_one_is_not(made, tmp_path, visit):
     bounds = {"blind": 0.9, "told": 0.95, "hindsight": 0.99}
     rows = [

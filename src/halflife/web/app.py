@@ -134,6 +134,7 @@ class Site:
             blank
             | {"titles": TITLES, "jobs": self.deeds.jobs}
             | {"visiting": self.board.visiting}
+            | {"trouble": words.plain(self.board.trouble)}
             | said
         )
 

@@ -6,13 +6,15 @@ from pathlib import Path
 from time import monotonic
 
 from halflife.config import Config
+from halflife.errors import HalflifeError
 from halflife.live import wiring
 from halflife.web import survey
 from halflife.web.survey import Memo, Survey
 
 AGED = 30.0  # seconds after which what is believed is computed again
 BRIEF = 0.3  # seconds that a visitor may be made to wait for that
-PATIENT = 5.0  # the same for somebody who has just done something
+PATIENT = 10.0  # the same for somebody who has just done something
+RARELY = 10.0  # times what it takes that lie between two, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ def _stamp(path: Path) -> tuple[int, int]:
 class Board:
     """The latest survey of the sources in a settings file.
 
-    A survey that is quick is taken when somebody asks and something has changed; one
-    that takes long is taken in the background, and visitors see the one before.
+    A survey is taken in the background when somebody asks and something has changed,
+    or some time has passed. A visitor waits for it a little while, and sees the one
+    before if it takes longer.
 
     Args:
         path: The settings file.
@@ -53,6 +56,7 @@ class Board:
         self._taking = threading.Lock()
         self._own = path
         self._memo = Memo()
+        self.trouble = ""  # why there is no newer survey
         self._turn(path)
 
     def _turn(self, path: Path) -> None:
@@ -60,7 +64,7 @@ class Board:
         self._config: Config | None = None
         self._survey: Survey | None = None
         self._mark: Mark | None = None
-        self._taken, self._took = 0.0, 0.0
+        self._began, self._took, self._done = 0.0, 0.0, 0.0
 
     @property
     def visiting(self) -> bool:
@@ -74,62 +78,63 @@ class Board:
 
     def config(self) -> Config:
         """Return the settings as they are now; those of an empty file if none."""
-        path = self._path
-        known = self._config
+        path, known, mark = self._path, self._config, self._mark
         if not path.exists():
             return Config(path=path)
-        if known is None or self._mark is None or known.path != path:
+        if known is None or mark is None or _stamp(path) != mark.files[0]:
             return Config.load(path)
-        return (
-            known
-            if Mark.of(known).files[0] == self._mark.files[0]
-            else Config.load(path)
-        )
-
-    def survey(self) -> Survey:
-        """Return the latest survey; one that is being taken is not waited for."""
-        with self._lock:
-            known, old = self._survey, self._is_old()
-            brief = BRIEF if self._mark is not None else PATIENT
-        if known is None:
-            return self._take()
-        if not old:
-            return known
-        if self._took < brief:
-            return self._take()
-        if not self._taking.locked():
-            threading.Thread(target=self._take, daemon=True).start()
         return known
 
-    def forget(self) -> None:
-        """Take a new survey for the next visitor."""
+    def survey(self) -> Survey:
+        """Return the latest survey."""
         with self._lock:
-            self._mark = None
+            known, patience = self._survey, self._patience()
+        if known is None:
+            return self._take()
+        if patience > 0:
+            thread = threading.Thread(target=self._take_quietly, daemon=True)
+            thread.start()
+            thread.join(patience)
+        with self._lock:
+            return self._survey or known
 
-    def _is_old(self) -> bool:
-        if self._survey is None or self._mark is None:
-            return True
-        if Mark.of(self._survey.config) != self._mark:
-            return True
-        return monotonic() - self._taken > AGED
+    def forget(self) -> None:
+        """Let the next visitor wait for what was just done."""
+        with self._lock:
+            self._done = monotonic()
+
+    def _patience(self) -> float:
+        """Return the seconds that a new survey is worth; 0 if it would be the same."""
+        if self._done > self._began:
+            return PATIENT
+        if self._survey is None or Mark.of(self._survey.config) != self._mark:
+            return BRIEF
+        aged = monotonic() - self._began > max(AGED, RARELY * self._took)
+        return BRIEF if aged else 0.0
+
+    def _take_quietly(self) -> None:
+        """Take a survey unless one is being taken; if it fails, say why on the pages."""
+        if self._done <= self._began and self._taking.locked():
+            return
+        try:
+            self._take()
+        except HalflifeError as error:
+            self.trouble = str(error)
 
     def _take(self) -> Survey:
         with self._taking:
             with self._lock:
-                if self._survey is not None and not self._is_old():
+                if self._survey is not None and not self._patience():
                     return self._survey
             start = monotonic()
             config = self.config()
             mark = Mark.of(config)
             with wiring.reading(config) as store:
                 found = survey.take(config, store, wiring.clock(), self._memo)
-            if self._took >= BRIEF or len(config.source) > survey.FEW_SOURCES:
-                _ = (
-                    found.slider,
-                    found.pages,
-                    found.steps,
-                )  # in the background, not for a visitor
+            if len(config.source) > survey.FEW_SOURCES:
+                _ = found.slider, found.pages, found.steps  # not while somebody waits
             with self._lock:
                 self._survey, self._mark, self._config = found, mark, config
-                self._taken, self._took = monotonic(), monotonic() - start
+                self.trouble = ""
+                self._began, self._took = start, monotonic() - start
         return found

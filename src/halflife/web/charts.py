@@ -14,7 +14,14 @@ from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
 from halflife.study.marks import Band, Bars, Line, Mark, Points
 from halflife.study.svg import Chart
+from halflife.web import words
 
+MEASURES = {
+    "freshness": "Freshness",
+    "recall": "Recall",
+    "content": "True records",
+    "summary": "Chance that the summary holds",
+}
 LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 
 
@@ -63,12 +70,12 @@ def decay(
         np.interp(ahead, at, y) for y in (cast.mean, cast.low, cast.high)
     )
     floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
-    marks: list[Mark] = [
-        Band(ahead, low, high, "95 % interval"),
-        Line(ahead, mean, f"expected {cast.measure}"),
-    ]
-    said = f"It is {mean[0]:.3f} now ({low[0]:.3f} to {high[0]:.3f})"
-    said += f" and {mean[-1]:.3f} in {far:.3g} days if nothing is fetched."
+    marks: list[Mark] = [Line(ahead, mean, f"expected {cast.measure}")]
+    said = f"It is {mean[0]:.3f} now"
+    if (low < high).any():
+        marks.insert(0, Band(ahead, low, high, "95 % interval"))
+        said += f" ({low[0]:.3f} to {high[0]:.3f})"
+    said += f", and {mean[-1]:.3f} in {words.span(far)} if nothing is fetched."
     if math.isfinite(target):
         ends = np.array([0.0, far])
         floor = min(floor, 0.1 * math.floor(10.0 * target))
@@ -77,7 +84,7 @@ def decay(
             place = np.full(2, wait)
             marks.append(Line(place, np.array([floor, 1.0]), "sync by", 1, 2))
     chart = Chart(
-        f"{cast.measure.capitalize()} from now on, if nothing is fetched",
+        f"{MEASURES[cast.measure]} from now on, if nothing is fetched",
         said,
         spans("from now", far),
         percent(cast.measure, floor, 1.0),

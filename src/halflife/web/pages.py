@@ -67,12 +67,9 @@ def overview(seen: Survey, _: Params) -> Answer:
     due = [r for r in rows if math.isfinite(r.sync_by)]
     figures = [charts.spent(seen.days, seen.now, budget.pace)]
     if seen.pages is not None:
-        targets = [r.target for r in rows if r.measure == "freshness"]
-        level = max((t for t in targets if not math.isnan(t)), default=math.nan)
-        below = math.inf
-        if math.isfinite(level):
-            below = seen.pages.first_below(level) or math.inf
-        figures.insert(0, charts.decay("fresh", seen.pages, seen.now, level, below))
+        # Targets are of sources: all pages together have none.
+        all_ = charts.decay("fresh", seen.pages, seen.now, math.nan, math.inf)
+        figures.insert(0, all_)
     return {
         "at": words.date(seen.now),
         "measures": _measures(seen),

@@ -17,6 +17,11 @@ from halflife.web.charts import Figure
 from halflife.web.pages import Answer, Params, asked, told, whole
 from halflife.web.survey import Row, Survey
 
+FORECAST = {
+    "listing": "The forecast is a weighted mean of several models; each counts by how "
+    "well its forecasts at past looks came true.",
+    "form": "The forecast lets records come and change at the rates seen so far.",
+}
 DAYS = 30  # of a timeline
 PAGE = 25  # items at a time
 RUNS = 20
@@ -255,10 +260,7 @@ def _set_card(known: Collection, row: Row) -> list[str]:
             f"No object was seen to go in {words.span(days)}; the rate is at most "
             f"{most:.2g} a day at 95 % confidence."
         )
-    said.append(
-        "The forecast is a weighted mean of several models; each counts by how well "
-        "its forecasts at past looks came true."
-    )
+    said.append(FORECAST[row.kind])
     return said
 
 

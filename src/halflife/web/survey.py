@@ -342,8 +342,9 @@ def _alone(
     look = _look(known)
     if look not in memo.casts:
         step = float(np.median(np.diff(known.looks)))
-        far = max(30.0, 30.0 * step)
-        ahead = np.geomspace(min(max(step / 2.0, 1e-3), 1.0), far, HORIZONS)
+        # Past forecasts were told by looks, so whole steps are known best.
+        whole = np.geomspace(1.0, max(30.0, 30.0 / max(step, 1e-3)), HORIZONS)
+        ahead = step * np.unique(np.concatenate([[0.5], np.round(whole)]))
         recall = forecast(known, last, ahead.tolist(), 0.95).recall
         memo.casts[look] = Forecast("recall", last + ahead, *recall)
     since = known.looks[0]
