@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halflife import shown
 from halflife.arrays import Floats
 
 
@@ -45,3 +46,25 @@ class Forecast:
             return float(self.at[0])
         share = (self.low[i - 1] - level) / (self.low[i - 1] - self.low[i])
         return float(self.at[i - 1] + share * (self.at[i] - self.at[i - 1]))
+
+    def plot(self) -> str:
+        """Return the forecast as an SVG that can stand alone."""
+        title = f"{self.measure}, with its {self.confidence:.0%} interval"
+        return shown.curve(title, self.at, self.mean, self.low, self.high)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the curve, and its ends in words."""
+        if not self.at.size:
+            return shown.table([self.measure], [])
+        rows = [
+            (
+                shown.moment(float(self.at[i])),
+                *_three(self.mean, self.low, self.high, i),
+            )
+            for i in (0, -1)
+        ]
+        return self.plot() + shown.table(["at", self.measure, "low", "high"], rows)
+
+
+def _three(mean: Floats, low: Floats, high: Floats, i: int) -> tuple[str, ...]:
+    return tuple(f"{column[i]:.3f}" for column in (mean, low, high))

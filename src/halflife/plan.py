@@ -6,8 +6,11 @@ from typing import overload
 
 import numpy as np
 
+from halflife import shown
 from halflife.arrays import Floats, Ints
 from halflife.request import Fetch, Request
+
+SHOWN = 20  # steps that a notebook shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,13 @@ class Plan(Sequence[Step]):
 
     def __iter__(self) -> Iterator[Step]:
         return (self[i] for i in range(len(self)))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first steps, and how many follow."""
+        head = ["request", "gain", "why"]
+        rows = [(s.request.key, f"{s.gain:.3g}", s.why) for s in self[:SHOWN]]
+        more = len(self) - len(rows)
+        return shown.table(head, rows) + (f"<p>and {more} more</p>" if more else "")
 
 
 def no_plan() -> Plan:

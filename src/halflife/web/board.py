@@ -113,7 +113,7 @@ class Board:
         return BRIEF if aged else 0.0
 
     def _take_quietly(self) -> None:
-        """Take a survey unless one is being taken; if it fails, say why on the pages."""
+        """Take a survey unless one is being taken; pages say why if that fails."""
         if self._done <= self._began and self._taking.locked():
             return
         try:
