@@ -324,12 +324,21 @@ def test_a_league_is_shown_and_a_broken_one_is_not(made, tmp_path, visit):
     assert "does not hold a league" in here.get("/league").text
 
 
-def test_audits_say_how_forecasts_came_true(full):
+def test_audits_say_what_the_verb_says(full, made, capsys):
+    from halflife.cli import main  # noqa: PLC0415
+
     answer = full.get("/audit.json").json
     assert answer["told"] > 50
+    assert answer["checked"] > 50
+    assert main(["audit", "--json", "--config", str(made)]) == 0
+    said = {
+        row["source"]: row for row in json.loads(capsys.readouterr().out)["results"]
+    }
     for row in answer["results"]:
-        assert 0.5 < row["inside"] <= 1.0
-        assert row["meant"] == pytest.approx(0.95)
+        other = said[row["source"]]
+        assert row["forecasts"] == other["forecasts"]
+        assert row["coverage"] == pytest.approx(other["coverage"])
+        assert row["trust"] == pytest.approx(other["trust"], abs=1e-6)
 
 
 def test_pages_are_light(full):

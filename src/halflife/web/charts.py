@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from halflife.arrays import Floats
+from halflife.arrays import Bools, Floats
 from halflife.forecast import Forecast
+from halflife.models.calibration import Reliability
 from halflife.study import svg
 from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
@@ -180,10 +181,10 @@ def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:
     return _figure("timeline", chart, table)
 
 
-def told(mean: Floats, found: Floats, inside: Floats) -> Figure:
+def told(mean: Floats, found: Floats, inside: Bools) -> Figure:
     """Return what was forecast against what came true."""
     ends = np.array([0.0, 1.0])
-    yes = inside > 0
+    yes = inside
     marks = (
         Line(ends, ends, "as forecast", 6, 1),
         Points(mean[yes], found[yes], "within its interval", 0),
@@ -198,6 +199,31 @@ def told(mean: Floats, found: Floats, inside: Floats) -> Figure:
     )
     table = {"forecast": mean.tolist(), "found": found.tolist()}
     return _figure("told", chart, table)
+
+
+def reliable(table: Reliability) -> Figure:
+    """Return believed chances of being current beside what checks found."""
+    ends = np.array([0.0, 1.0])
+    marks = (
+        Line(ends, ends, "as believed", 6, 1),
+        Points(table.forecast, table.found, "found", 0, table.low, table.high),
+    )
+    chart = Chart(
+        "Pages drawn at random: believed and found",
+        f"{int(table.size.sum())} pages in {table.size.size} classes; whiskers are "
+        "95 % intervals of what was found.",
+        percent("believed chance of being current"),
+        percent("share that was current"),
+        marks,
+    )
+    columns = {
+        "pages": table.size.tolist(),
+        "believed": table.forecast.tolist(),
+        "found": table.found.tolist(),
+        "low": table.low.tolist(),
+        "high": table.high.tolist(),
+    }
+    return _figure("reliable", chart, columns)
 
 
 def bar(mean: float, low: float, high: float, target: float) -> Markup:

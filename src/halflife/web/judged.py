@@ -11,7 +11,10 @@ import numpy as np
 from markupsafe import Markup
 
 from halflife.live import wiring
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.live.audited import WINDOW, Judged, judge
+from halflife.models.calibration import reliability
+from halflife.stores import remembered
+from halflife.stores.forecasts import Checks, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.study import league as drawing
 from halflife.web import charts, words
@@ -19,6 +22,7 @@ from halflife.web.charts import Figure
 from halflife.web.pages import PAGE, Answer, Params, whole
 from halflife.web.survey import Survey
 
+MEANT = 0.95  # the confidence of forecasts
 EVEN = 0.0005  # quality by which a source must change to gain or lose
 FARTHEST = 4.0  # times the budget that the slider goes
 POINTS = 49
@@ -142,60 +146,65 @@ def _league(rows: Sequence[Answer]) -> Figure:
 
 
 def audit(seen: Survey, _: Params) -> Answer:
-    """Return how forecasts came true, by source."""
+    """Return what audits found, and whether forecasts came true, by source."""
+    found: list[Judged] = []
     told: list[Issued] = []
+    checks: list[Checks] = []
     waiting = 0
     with wiring.reading(seen.config) as store:
         if isinstance(store, SqliteStore):
             with store.looking() as db:
-                found = db.execute(
-                    "SELECT source, count(*) - count(told) FROM forecast"
-                    " GROUP BY source ORDER BY source LIMIT ?",
-                    (PAGE,),
-                ).fetchall()
-            forecasts = Forecasts(store)
-            for name, open_ in found:
-                waiting += open_
-                told += forecasts.settled(name)
-    rows = [
-        _scored(name, [one for one in told if one.source == name])
-        for name in sorted({one.source for one in told})
-    ]
-    known = [one for one in told if one.found is not None][-PAGE * 5 :]
-    figures = []
-    if known:
-        mean = np.array([one.mean for one in known])
-        found_ = np.array([one.found for one in known], dtype=np.float64)
-        figures.append(charts.told(mean, found_, _inside(known)))
+                names, waiting = remembered.audited(db, seen.now - WINDOW, PAGE)
+            kept = Forecasts(store)
+            for name in names:
+                found.append(judge(store, name, seen.now))
+                told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
+                checks.append(kept.checks(name, seen.now - WINDOW))
+    rows = [_judged(one, seen.now) for one in found if one.scored or one.checked]
     return {
         "at": words.date(seen.now),
+        "days": WINDOW,
         "share": seen.config.audit.share,
         "waiting": waiting,
-        "told": len(told),
+        "told": sum(one.scored for one in found),
+        "checked": sum(one.checked for one in found),
         "results": rows,
-        "figures": figures,
+        "figures": _audit_figures(told, checks),
     }
 
 
-def _inside(told: Sequence[Issued]) -> Any:  # noqa: ANN401  (an array)
-    return np.array([float(one.low <= (one.found or 0.0) <= one.high) for one in told])
+def _audit_figures(told: Sequence[Issued], checks: Sequence[Checks]) -> list[Figure]:
+    figures = []
+    if told:
+        mean = np.array([one.mean for one in told])
+        found = np.array([one.found or 0.0 for one in told])
+        inside = np.array([one.low <= (one.found or 0.0) <= one.high for one in told])
+        figures.append(charts.told(mean, found, inside))
+    if any(one.at.size for one in checks):
+        believed = np.concatenate([one.believed for one in checks])
+        fresh = np.concatenate([one.fresh for one in checks])
+        figures.append(charts.reliable(reliability(believed, fresh)))
+    return figures
 
 
-def _scored(name: str, told: Sequence[Issued]) -> Answer:
-    """Return how the forecasts of a source did."""
-    known = [one for one in told if one.found is not None]
-    inside = float(_inside(known).mean()) if known else math.nan
-    wrong = [(one.found or 0.0) - one.mean for one in known]
-    meant = float(np.mean([one.confidence for one in known])) if known else math.nan
-    # Two standard errors of a share: fewer within the bounds than chance explains.
-    slack = 2.0 * math.sqrt(meant * (1.0 - meant) / max(len(known), 1))
+def _judged(one: Judged, now: float) -> Answer:
+    """Return what audits say of a source, and what that comes to."""
+    coverage = one.coverage
+    if one.drifting(now):
+        verdict = "drifting"
+    elif one.scored and coverage.high < MEANT:
+        verdict = "too sure"
+    else:
+        verdict = "as good as said"
     return {
-        "source": name,
-        "measure": known[0].measure if known else "",
-        "forecasts": len(known),
-        "meant": meant,
-        "inside": inside,
-        "bias": float(np.mean(wrong)) if wrong else math.nan,
-        "error": float(np.mean(np.abs(wrong))) if wrong else math.nan,
-        "verdict": "as good as said" if inside >= meant - slack else "too sure",
+        "source": one.source,
+        "measure": one.measure,
+        "checked": one.checked,
+        "quality": one.quality._asdict() if one.quality else None,
+        "believed": one.believed._asdict() if one.believed else None,
+        "forecasts": one.scored,
+        "coverage": coverage._asdict() if one.scored else None,
+        "meant": MEANT,
+        "trust": one.trust,
+        "verdict": verdict,
     }

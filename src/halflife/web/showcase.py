@@ -18,7 +18,7 @@ from halflife.lives import Collection, Lives
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Attributes, Listing
 from halflife.stores import summaries
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Check, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
 from halflife.summary import Summary
@@ -231,7 +231,23 @@ def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
             spread = (one.high - one.low) / 4.2
             found = float(np.clip(rng.normal(one.mean, spread), 0.0, 1.0))
             told.append(replace(one, told=one.due, found=found, looks=12.0, draw=0.5))
+    for name in SHAPES:
+        forecasts.note(name, _checks(name, now, rng))
     forecasts.settle(told[: int(0.9 * len(told))])
+
+
+def _checks(name: str, now: float, rng: Generator) -> list[Check]:
+    """Return pages drawn at random: as many are current as was believed."""
+    count = SHAPES[name][0]
+    believed = rng.uniform(0.3, 1.0, 60)
+    fresh = rng.uniform(size=60) < believed
+    return [
+        Check(
+            _key(name, k % count), now - 20.0 + k // 3, 0.02, 1.0,
+            float(believed[k]), bool(fresh[k]),
+        )
+        for k in range(60)
+    ]  # fmt: skip
 
 
 def _issued(name: str, now: float, rng: Generator) -> Sequence[Issued]:
