@@ -91,14 +91,8 @@ def decay(
         percent(cast.measure, floor, 1.0),
         tuple(marks),
     )
-    rows = slice(None, None, 6)
-    table = {
-        "days from now": ahead[rows].tolist(),
-        "expected": mean[rows].tolist(),
-        "low": low[rows].tolist(),
-        "high": high[rows].tolist(),
-    }
-    return _figure(name, chart, table)
+    columns = {"days from now": ahead, "expected": mean, "low": low, "high": high}
+    return _figure(name, chart, {k: v[::6].tolist() for k, v in columns.items()})
 
 
 def spent(days: Sequence[int], now: float, pace: float) -> Figure:

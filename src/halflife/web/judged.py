@@ -20,6 +20,7 @@ from halflife.study import league as drawing
 from halflife.web import charts, words
 from halflife.web.charts import Figure
 from halflife.web.pages import PAGE, Answer, Params, whole
+from halflife.web.slider import Bought, Slider
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
@@ -58,13 +59,20 @@ def what_if(seen: Survey, params: Params) -> Answer:
         "results": [],
         "figures": [],
     }
-    if not slider.worths:
-        return answer
+    if slider.worths:
+        answer |= _compared(slider, now, then)
+        budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
+        here, there = (budget.pace, now.total), (asked / budget.days, then.total)
+        drawn = charts.buys(budgets, slider.curve(budgets), here, there)
+        answer["figures"] = [drawn]
+    return answer
+
+
+def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
+    """Return who gains and who loses, most first."""
     change = then.quality - now.quality
     rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
-    answer["winners"] = int(np.count_nonzero(change > EVEN))
-    answer["losers"] = int(np.count_nonzero(change < -EVEN))
-    answer["results"] = [
+    results = [
         {
             "source": slider.worths[i].source,
             "measure": slider.worths[i].measure,
@@ -76,16 +84,11 @@ def what_if(seen: Survey, params: Params) -> Answer:
         }
         for i in rows.tolist()
     ]
-    budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
-    answer["figures"] = [
-        charts.buys(
-            budgets,
-            slider.curve(budgets),
-            (budget.pace, now.total),
-            (asked / budget.days, then.total),
-        )
-    ]
-    return answer
+    return {
+        "winners": int(np.count_nonzero(change > EVEN)),
+        "losers": int(np.count_nonzero(change < -EVEN)),
+        "results": results,
+    }
 
 
 def league(seen: Survey, given: Path | None) -> Answer:

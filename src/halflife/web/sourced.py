@@ -11,6 +11,7 @@ from halflife.errors import UsageError
 from halflife.live import forming, upkeeping, wiring
 from halflife.lives import Collection
 from halflife.stores import Store, remembered, summaries
+from halflife.stores.remembered import Ran
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import charts, words
 from halflife.web.charts import Figure
@@ -61,17 +62,18 @@ def source(seen: Survey, params: Params) -> Answer:
         "queries": [],
         "findings": [],
         **answer,
-        "runs": [
-            {
-                "run": one.id,
-                "state": one.state,
-                "began": words.date(one.began),
-                "lasted": None if one.ended is None else one.ended - one.began,
-                "requests": one.requests,
-            }
-            for one in ran
-        ],
+        "runs": [_run(one) for one in ran],
         "figures": figures,
+    }
+
+
+def _run(one: Ran) -> Answer:
+    return {
+        "run": one.id,
+        "state": one.state,
+        "began": words.date(one.began),
+        "lasted": None if one.ended is None else one.ended - one.began,
+        "requests": one.requests,
     }
 
 

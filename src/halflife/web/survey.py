@@ -213,24 +213,22 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
             rows[row.name], casts[row.name] = row, cast
     appraiser = Appraiser(config, store, now)
     few = len(pages) <= FEW_SOURCES and (owned is None or len(owned.view) <= FEW_PAGES)
-    known = [
-        _appraised(appraiser, source, memo)
-        for source in config.source
-        if few or not source.has_pages
-    ]
+    wanted = [source for source in config.source if few or not source.has_pages]
+    known = [_appraised(appraiser, source, memo) for source in wanted]
     for source in config.source:
         if not source.has_pages:
             row, found = _alone(store, source, now, memo)
             rows[source.name] = row
             if found is not None:
                 casts[source.name] = found
+    place = {source.name: i for i, source in enumerate(config.source)}
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
         now=now,
         rows=tuple(
-            _judged(rows[s.name], casts.get(s.name), now, held.get(s.name, ""))
-            for s in config.source
+            _judged(rows[name], casts.get(name), now, held.get(name, ""))
+            for name in place
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
         staged=staged,
@@ -240,7 +238,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         owned=owned,
         known=tuple(known),
         wait=wallet.next_income(now),
-        _place={source.name: i for i, source in enumerate(config.source)},
+        _place=place,
     )
 
 
