@@ -111,6 +111,7 @@ class Site:
 
     def page(self, name: str, request: Request) -> Response:
         """Answer with a page."""
+        jobs = self.deeds.jobs  # before the survey, which then knows what they did
         seen = self.board.survey()
         first = not seen.config.source and name not in ALWAYS
         answer = {} if first else self.answers[name](seen, _params(request))
@@ -123,6 +124,7 @@ class Site:
             now=seen.now,
             settings=str(seen.config.path),
             waiting=len(seen.staged),
+            jobs=jobs,
             query=str(request.query_params),
         )
         return Response(html, media_type="text/html")

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -59,8 +59,8 @@ class Deeds:
 
     @property
     def jobs(self) -> list[Job]:
-        """What was set going, latest first."""
-        return list(self._jobs)[::-1]
+        """What was set going, latest first, as it stands now."""
+        return [replace(job) for job in list(self._jobs)[::-1]]
 
     def start(self, what: str, work: Callable[[], str], source: str = "") -> Job:
         """Begin something; it goes on after this has returned."""
@@ -75,7 +75,7 @@ class Deeds:
         except (HalflifeError, OSError) as error:
             said, state = str(error), "failed"
         job.said = words.plain(said)
-        self._ended()
+        self._ended()  # whoever sees that it is done sees what it did, too
         job.state = state
 
 
