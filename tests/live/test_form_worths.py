@@ -26,13 +26,13 @@ def watched(days: int = 20, born: int = 5, changed: int = 0) -> Held:
 
 
 def test_what_came_tells_what_comes():
-    rate, days = form_worths.arrival(watched())
+    rate, days = watched().arrival
     assert days == 20.0
     assert rate == pytest.approx(100.5 / 20.0)
 
 
 def test_a_copy_that_nothing_came_to_is_not_said_to_last_for_ever():
-    rate, _ = form_worths.arrival(watched(born=0))
+    rate, _ = watched(born=0).arrival
     assert 0 < rate == pytest.approx(0.5 / 20.0)
 
 

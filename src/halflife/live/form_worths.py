@@ -18,7 +18,6 @@ from halflife.queries.known.content import measure
 from halflife.queries.upkeep import Asked, Held, Wish
 from halflife.stores import Store
 
-LEAST = 1.0  # days watched that rates go by, at least
 FARTHEST = 365.0  # days that anything is foreseen
 HORIZONS = 24
 PLANNED = 200  # requests that are thought of at a time
@@ -30,18 +29,6 @@ def held(store: Store, source: SourceConfig) -> Held | None:
     return copy if copy.records else None
 
 
-def arrival(copy: Held) -> tuple[float, float]:
-    """Return the records that come a day, and the days by which that is told.
-
-    What came after the first look, over the time since; with nothing to go by, half a
-    record in that time (Jeffreys' prior of a Poisson rate).
-    """
-    first = min(copy.came.values())
-    watched = max(copy.last - first, LEAST)
-    came = sum(moment > first for moment in copy.came.values())
-    return (came + 0.5) / watched, watched
-
-
 def decay(copy: Held, wish: Wish, confidence: float) -> Decay:
     """Return how the copy's quality falls after everything was looked at.
 
@@ -49,7 +36,7 @@ def decay(copy: Held, wish: Wish, confidence: float) -> Decay:
     N S(t) / (N + r t). Records that came in a row share their luck, so the lower bound
     is that of the rate's Gamma posterior, and of S less its binomial spread.
     """
-    rate, watched = arrival(copy)
+    rate, watched = copy.arrival
     n = len(copy.records)
     z = max(float(special.ndtri(confidence)), 0.0)
     ahead = np.geomspace(1.0 / 24.0, FARTHEST, HORIZONS)

@@ -7,7 +7,7 @@ records it has, or whichever of the two is worth more at the moment.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import ceil, isfinite
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -101,6 +101,18 @@ class Held:
             any(look.complete or look.note for look in looks),
         )
 
+    @property
+    def arrival(self) -> tuple[float, float]:
+        """Records that come a day, and the days by which that is told.
+
+        What came after the first look, over the time since; with nothing to go by,
+        half a record in that time (Jeffreys' prior of a Poisson rate).
+        """
+        first = min(self.came.values(), default=self.last)
+        watched = max(self.last - first, LEAST)
+        came = sum(moment > first for moment in self.came.values())
+        return (came + 0.5) / watched, watched
+
     def local(self, interface: Interface) -> Local:
         """Return the copy as those who look for new records see it."""
         return Local(interface, self.records, self.came)
@@ -168,6 +180,8 @@ def first_crawl(ledger: Ledger, held: Held) -> Kept:
     return Kept(dict(ledger.seen), frozenset(), done.complete, 0, asked, why, trouble)
 
 
+LEAST = 1.0  # days watched that rates go by, at least
+SURE = 2  # pages without new records that end a look at the newest
 TRIES = 3  # pages that try whether the newest first are all that is new
 _AHEAD = 20.0  # requests that are planned for at a time
 
@@ -201,8 +215,9 @@ class Upkeep:
         self.local = held.local(interface)
         self.gap = min(now - held.last, now)
         self.fresh = Expected(since=held.last - self.gap)
+        self.coming = held.arrival[0] * max(self.gap, 0.0)
         dated = interface.newest and interface.everything
-        self._dated = Newest() if dated else None
+        self._dated = Newest(margin=SURE) if dated else None
         self._tries: int | None = None  # pages that dates are tried with, still
         self._known = 0
         self.copy = held.copy(wish, now)
@@ -234,7 +249,8 @@ class Upkeep:
         if self._dated is not None:
             choice = self._dated.next(self.local, ledger, rng)
             if choice is not None:
-                return replace(choice, expected=float(ledger.interface.page_size))
+                page = float(ledger.interface.page_size)
+                return replace(choice, expected=min(page, max(self.coming, 1.0)))
             self._dated, self._tries = None, TRIES
             self._known = len(self.local)
         if self._tries is not None:
@@ -326,9 +342,9 @@ def ahead(
     work = Upkeep(held, interface, wish, now)
     found: list[Step] = []
     if work.wants_new and interface.newest and interface.everything:
-        page = float(interface.page_size)
-        first = "newest first, until nothing is new"
-        found.append(Choice(Query(), expected=page, why=first, newest=True))
+        pages = ceil(work.coming / interface.page_size) + SURE + TRIES
+        why = f"newest first, until nothing is new: about {work.coming:.1f} are"
+        found.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
     elif work.wants_new:
         found += work.fresh.ranked(work.local, most)
     if work.known is not None:
