@@ -358,7 +358,7 @@ def _formed(
     if copy is None:
         return replace(row, why="nothing of it was read yet"), None
     falls = form_worths.decay(copy, upkeeping.wish(source), 0.95)
-    rate, _ = form_worths.arrival(copy)
+    rate, _ = copy.arrival
     row = replace(row, items=len(copy.records), last=copy.last, rate=rate)
     high = np.ones(falls.ahead.size)
     cast = Forecast(row.measure, copy.last + falls.ahead, falls.mean, falls.low, high)
