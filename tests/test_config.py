@@ -100,6 +100,11 @@ def test_a_wrong_setting_is_named_in_one_line(text, said):
     assert complaint(text).startswith(said)
 
 
+def test_the_first_of_names_given_twice_is_told():
+    named = (f"[[source]]\nname='{name}'\n" for name in "cabba")
+    assert complaint("".join(named)).startswith("two sources are named 'a'")
+
+
 def test_malformed_toml_is_reported_with_its_line():
     assert "line 3" in complaint("store = 'x'\n\n[budget\n")
 

@@ -7,6 +7,7 @@ import difflib
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias, get_args
@@ -259,9 +260,8 @@ class Config(Table):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        names = [s.name for s in self.source]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(s.name for s in self.source).items():
+            if count > 1:
                 raise ValueError(f"two sources are named {name!r}; rename one of them")
         return self
 
