@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from form_worlds import cars
 from halflife.live import form_worths
@@ -52,6 +53,49 @@ def test_content_falls_as_records_change():
     week = np.searchsorted(moving.ahead, 7.0)
     assert moving.mean[week] == pytest.approx(0.5, abs=0.1)
     assert (moving.low >= 0).all()
+
+
+@pytest.mark.parametrize("purpose", ["new", "known", "both"])
+@pytest.mark.parametrize("changed", [0, 30, 100])
+@pytest.mark.parametrize("born", [0, 5])
+@pytest.mark.parametrize("confidence", [0.5, 0.975])
+def test_a_forecast_lies_within_its_bounds(purpose, changed, born, confidence):
+    copy = watched(born=born, changed=changed)
+    _, mean, low, high = form_worths.bounds(copy, Wish(purpose), confidence)
+    assert (low >= 0).all()
+    assert (low <= mean).all()
+    assert (mean <= high).all()
+    assert (high <= 1).all()
+    for column in (mean, low, high):
+        assert (np.diff(column) <= 0).all()
+
+
+def test_more_confidence_takes_more_room():
+    copy = watched(changed=30)
+    _, _, low, high = form_worths.bounds(copy, Wish("both"), 0.9)
+    _, _, lower, higher = form_worths.bounds(copy, Wish("both"), 0.99)
+    assert (lower < low).all()
+    assert (high < higher).all()
+
+
+def test_the_best_that_recall_may_be_is_that_of_the_least_rate():
+    copy = watched()
+    ahead, _, low, high = form_worths.bounds(copy, Wish("new"), 0.975)
+    n, rate = len(copy.records), 100.5 / 20.0
+    # Of a Gamma posterior with 100.5 arrivals in 20 days, as a normal law has it.
+    least, most = gamma(100.5, scale=1 / 20.0).interval(0.95)
+    assert high == pytest.approx(n / (n + least * ahead), abs=0.01)
+    assert low == pytest.approx(n / (n + most * ahead), abs=0.01)
+    assert (n / (n + rate * ahead) < high).all()
+
+
+def test_worth_and_forecast_go_by_the_same_curve():
+    copy = watched(changed=30)
+    falls = form_worths.decay(copy, Wish("both"), 0.9)
+    ahead, mean, low, _ = form_worths.bounds(copy, Wish("both"), 0.9)
+    assert falls.ahead.tolist() == ahead.tolist()
+    assert falls.mean.tolist() == mean.tolist()
+    assert falls.low.tolist() == low.tolist()
 
 
 def test_both_fall_faster_than_either():

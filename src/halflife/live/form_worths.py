@@ -30,29 +30,48 @@ def held(store: Store, source: SourceConfig) -> Held | None:
 
 
 def decay(copy: Held, wish: Wish, confidence: float) -> Decay:
-    """Return how the copy's quality falls after everything was looked at.
+    """Return how the copy's quality falls after everything was looked at."""
+    ahead, mean, low, _ = bounds(copy, wish, confidence)
+    return Decay(ahead, mean, low)
+
+
+def bounds(
+    copy: Held, wish: Wish, confidence: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return days ahead, and then the copy's quality: its mean, low and high.
 
     Of N records each is still true after t days with the chance S(t), and r t are new:
-    N S(t) / (N + r t). Records that came in a row share their luck, so the lower bound
-    is that of the rate's Gamma posterior, and of S less its binomial spread.
+    N S(t) / (N + r t). Low takes the highest credible rate and the lowest credible
+    share, S less its binomial spread; high the lowest rate and the highest share. The
+    rate's ends are those of its Gamma posterior, taken as normal. Each bound holds
+    with the confidence, so both hold with 2 confidence - 1.
     """
     rate, watched = copy.arrival
     n = len(copy.records)
     z = max(float(special.ndtri(confidence)), 0.0)
     ahead = np.geomspace(1.0 / 24.0, FARTHEST, HORIZONS)
-    true = np.ones(ahead.size)
-    if wish.purpose != "new":
-        # Whatever differs by how much: a share of the copy is true, or it is not.
-        said = ",".join(wish.measure.columns)
-        share = replace(wish, measure=measure(f"changed:{said}" if said else "changed"))
-        growth = copy.copy(share, copy.last).growth()
-        each = [1.0 - float(np.mean(growth.mean(np.full(n, t)))) for t in ahead]
-        true = np.clip(each, 0.0, 1.0)
-    missing = rate * ahead if wish.purpose != "known" else np.zeros(ahead.size)
-    high = (rate + z * np.sqrt(rate / watched)) * ahead if missing.any() else missing
+    true = np.ones(ahead.size) if wish.purpose == "new" else _true(copy, wish, ahead)
     spread = z * np.sqrt(true * (1.0 - true) / n)
-    low = np.maximum(true - spread, 0.0) * n / (n + high)
-    return Decay(ahead, np.minimum.accumulate(true * n / (n + missing)), low)
+    doubt = z * np.sqrt(rate / watched)
+    comes = wish.purpose != "known"
+
+    def share(still: Floats, pace: float) -> Floats:
+        new = max(pace, 0.0) * ahead if comes else 0.0
+        return np.minimum.accumulate(np.clip(still, 0.0, 1.0) * n / (n + new))
+
+    low = share(true - spread, rate + doubt)
+    return ahead, share(true, rate), low, share(true + spread, rate - doubt)
+
+
+def _true(copy: Held, wish: Wish, ahead: Floats) -> Floats:
+    """Return what share of the copy's records is still true after so many days."""
+    # Whatever differs by how much: a share of the copy is true, or it is not.
+    said = ",".join(wish.measure.columns)
+    changed = replace(wish, measure=measure(f"changed:{said}" if said else "changed"))
+    growth = copy.copy(changed, copy.last).growth()
+    n = len(copy.records)
+    lost = [float(np.mean(growth.mean(np.full(n, t)))) for t in ahead]
+    return np.clip(1.0 - np.array(lost), 0.0, 1.0)
 
 
 def whole(copy: Held, source: SourceConfig) -> float:

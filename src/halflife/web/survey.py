@@ -357,11 +357,12 @@ def _formed(
     copy = form_worths.held(store, source)
     if copy is None:
         return replace(row, why="nothing of it was read yet"), None
-    falls = form_worths.decay(copy, upkeeping.wish(source), 0.95)
+    # An interval of 95 % leaves half of the rest on either side.
+    wish = upkeeping.wish(source)
+    ahead, mean, low, high = form_worths.bounds(copy, wish, 0.975)
     rate, _ = copy.arrival
     row = replace(row, items=len(copy.records), last=copy.last, rate=rate)
-    high = np.ones(falls.ahead.size)
-    cast = Forecast(row.measure, copy.last + falls.ahead, falls.mean, falls.low, high)
+    cast = Forecast(row.measure, copy.last + ahead, mean, low, high)
     return row, _shifted(cast, copy.last, now)
 
 
