@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from halflife import shown
 from halflife.allocation import blind_bound, signal_bound
 from halflife.arrays import Floats, Ints
 from halflife.loop import Allowance, Loop, Turn
@@ -55,6 +56,25 @@ class Score:
     warm_days: int
     sums: Sums
     chance: bool
+
+    def plot(self) -> str:
+        """Return the freshness of each day as an SVG that can stand alone."""
+        days = self.daily.size
+        warm = f"; {self.warm_days} days of warming up" if self.warm_days else ""
+        title = f"freshness of each day{warm}"
+        ends = ("day 1", f"day {days}")
+        return shown.line(title, np.arange(float(days)), self.daily, ends)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: freshness day by day, and the scores."""
+        rows = [
+            ("freshness", f"{self.freshness:.3f}"),
+            ("age, in days", f"{self.age:.3g}"),
+            ("looks that found a change", f"{self.change_ratio:.3f}"),
+            ("items never looked at", f"{self.starved:.3f}"),
+            ("requests", self.requests),
+        ]
+        return self.plot() + shown.table(["score", "value"], rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from halflife import shown
 from halflife.arrays import Floats, Ints
 from halflife.errors import UsageError
 from halflife.lives import Collection, Lives
@@ -100,6 +101,23 @@ class Score:
     def rho(self) -> float:
         """Mean recall per sync, papers/000 s. 6.2; of no sync, as of one."""
         return self.recall / max(self.syncs, 1.0)
+
+    def plot(self) -> str:
+        """Return the recall of each gap as an SVG that can stand alone."""
+        middle = np.cumsum(self.days) - self.days / 2.0
+        ends = ("day 0", f"day {self.days.sum():.3g}")
+        return shown.line("recall between looks", middle, self.recalls, ends)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: recall over time, and the scores."""
+        rows = [
+            ("recall", f"{self.recall:.3f}"),
+            ("precision", f"{self.precision:.3f}"),
+            ("time below the target", f"{self.below:.3f}"),
+            ("syncs", f"{self.syncs:.4g}"),
+            ("recall per sync", f"{self.rho:.3g}"),
+        ]
+        return self.plot() + shown.table(["score", "value"], rows)
 
 
 @dataclass(frozen=True)

@@ -41,35 +41,59 @@ def moment(days: float) -> str:
 
 def curve(title: str, x: Floats, mean: Floats, low: Floats, high: Floats) -> str:
     """Return shares over time as an SVG: a line within its band, from 0 to 1."""
-    span = float(x[-1] - x[0]) if x.size > 1 else 1.0
-    across = LEFT + (x - x[0]) / (span or 1.0) * (WIDE - LEFT - RIGHT)
+    band = _points(x, high) + _points(x, low)[::-1]
+    area = f'<path d="M{"L".join(band)}Z" fill="#3a86b7" fill-opacity=".25"/>'
+    ends = moment(float(x[0])), moment(float(x[-1]))
+    return _drawn(title, (area, _stroke(_points(x, mean))), ends)
 
-    def up(y: Floats) -> Floats:
-        height: Floats = TOP + (1.0 - np.clip(y, 0.0, 1.0)) * (HIGH - TOP - BOTTOM)
-        return height
 
-    def points(y: Floats) -> list[str]:
-        pairs = zip(across.tolist(), up(y).tolist(), strict=True)
-        return [f"{a:.1f} {b:.1f}" for a, b in pairs]
+def line(title: str, x: Floats, y: Floats, ends: tuple[str, str]) -> str:
+    """Return shares as an SVG: a line from 0 to 1, with words at its two ends.
 
-    band = "M" + "L".join(points(high) + points(low)[::-1]) + "Z"
+    What is not a number is left out.
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    return _drawn(title, (_stroke(_points(x[known], y[known])),), ends)
+
+
+def _up(y: Floats) -> Floats:
+    height: Floats = TOP + (1.0 - np.clip(y, 0.0, 1.0)) * (HIGH - TOP - BOTTOM)
+    return height
+
+
+def _points(x: Floats, y: Floats) -> list[str]:
+    begin = float(x[0]) if x.size else 0.0
+    span = (float(x[-1]) - begin if x.size > 1 else 1.0) or 1.0
+    across = LEFT + (x - begin) / span * (WIDE - LEFT - RIGHT)
+    pairs = zip(across.tolist(), _up(y).tolist(), strict=True)
+    return [f"{a:.1f} {b:.1f}" for a, b in pairs]
+
+
+def _stroke(points: Sequence[str]) -> str:
+    if not points:
+        return ""
+    return (
+        f'<path d="M{"L".join(points)}" fill="none" stroke="#3a86b7" stroke-width="2"/>'
+    )
+
+
+def _drawn(title: str, parts: Iterable[str], ends: tuple[str, str]) -> str:
+    """Return a picture with its scale from 0 to 1, and words under its two ends."""
     said = html.escape(title)
     marks = "".join(
         f'<path d="M{LEFT} {y:.1f}H{WIDE - RIGHT}" stroke="currentColor" '
         f'stroke-opacity=".2"/><text x="{LEFT - 6}" y="{y + 4:.1f}" '
         f'text-anchor="end">{level:.1f}</text>'
         for level in (0.0, 0.5, 1.0)
-        for y in up(np.array([level])).tolist()
+        for y in _up(np.array([level])).tolist()
     )
+    first, last = (html.escape(end) for end in ends)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{said}" '
         f'viewBox="0 0 {WIDE:.0f} {HIGH:.0f}" width="{WIDE:.0f}" height="{HIGH:.0f}" '
         'font-family="sans-serif" font-size="11" fill="currentColor">'
-        f"<title>{said}</title>{marks}"
-        f'<path d="{band}" fill="#3a86b7" fill-opacity=".25"/>'
-        f'<path d="M{"L".join(points(mean))}" fill="none" stroke="#3a86b7" '
-        'stroke-width="2"/>'
-        f'<text x="{LEFT}" y="{HIGH - 10}">{moment(float(x[0]))}</text>'
+        f"<title>{said}</title>{marks}{''.join(parts)}"
+        f'<text x="{LEFT}" y="{HIGH - 10}">{first}</text>'
         f'<text x="{WIDE - RIGHT}" y="{HIGH - 10}" text-anchor="end">'
-        f"{moment(float(x[-1]))}</text></svg>"
+        f"{last}</text></svg>"
     )

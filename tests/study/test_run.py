@@ -79,6 +79,36 @@ def test_tables_hold_numbers_and_no_formulas(made):
             assert not value.startswith(("=", "@", "+"))
 
 
+def test_a_notebook_shows_the_facts_and_the_decay_and_runs_nothing(made):
+    shown = made._repr_html_()
+    tree = html.fromstring(f"<div>{shown}</div>")
+    assert tree.findtext("h3") == made.page.title
+    facts = [[c.text_content() for c in row] for row in tree.findall(".//tbody/tr")]
+    assert facts == [list(fact) for fact in made.page.facts]
+    ids = tree.xpath("//@id")
+    assert len(set(ids)) == len(ids)
+    assert len(tree.xpath("//svg")) == 2
+    assert "<script" not in shown
+    assert "prefers-color-scheme:dark" in shown
+
+
+def test_every_figure_can_be_drawn_alone(made):
+    for figure in made.page.figures:
+        if figure.charts:
+            drawn = etree.fromstring(made.plot(figure.name).encode())
+            assert "prefers-color-scheme:dark" in drawn.findtext("{*}style")
+            assert drawn.findtext("{*}title")
+    assert made.plot() == made.plot("decay")
+    with pytest.raises(UsageError, match="no figure 'nix'; it has decay, "):
+        made.plot("nix")
+
+
+def test_hostile_names_are_text_in_a_notebook_too(tmp_path):
+    looks, born = np.arange(9.0), np.arange(0.0, 8.0, 0.1)
+    source = seen(HOSTILE, looks, born, born + 3.0, {})
+    assert "<script" not in run.study(source, tmp_path)._repr_html_()
+
+
 def test_light_dark_and_paper_are_thought_of(page):
     assert "prefers-color-scheme:dark" in page
     assert "@media print" in page

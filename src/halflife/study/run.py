@@ -1,18 +1,20 @@
 """A whole study: one page, and a table beside it for each of its figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, overload
+from zlib import crc32
 
 import numpy as np
 
-from halflife import __version__
+from halflife import __version__, shown
 from halflife.arrays import Floats
 from halflife.errors import UsageError
 from halflife.lives import Collection
 from halflife.models.census import Census
 from halflife.models.setquality import Study, forecast, when
-from halflife.study import decays, empirical, flows, judged, lifespans
+from halflife.study import decays, empirical, flows, judged, lifespans, svg
 from halflife.study.decays import Fan
 from halflife.study.figures import Figure, as_csv
 from halflife.study.page import Page, html
@@ -25,14 +27,64 @@ LEVEL = 0.9  # of precision and recall, in the headline
 PAGE = "index.html"
 
 
+@dataclass(frozen=True, slots=True)
+class Studied(Sequence[tuple[Path, str]]):
+    """A study that was made: its files with what each is about, the page first.
+
+    Attributes:
+        files: Where they are, and their titles.
+        page: What stands on the page.
+
+    """
+
+    files: tuple[tuple[Path, str], ...]
+    page: Page
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Path, str]: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[tuple[Path, str], ...]: ...
+    def __getitem__(
+        self, at: int | slice
+    ) -> tuple[Path, str] | tuple[tuple[Path, str], ...]:
+        return self.files[at]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def plot(self, name: str = "decay") -> str:
+        """Return the first picture of a figure as an SVG that can stand alone."""
+        return self._drawn(name)[0]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the facts, and how fast a copy decays."""
+        head = f"<h3>{svg.text(self.page.title)}</h3><p>{svg.text(self.page.lead)}</p>"
+        facts = shown.table(["", "value", "remark"], self.page.facts)
+        return head + facts + "".join(self._drawn("decay"))
+
+    def _drawn(self, name: str) -> list[str]:
+        figures = {figure.name: figure for figure in self.page.figures}
+        if name not in figures:
+            raise UsageError(
+                f"the study has no figure {name!r}; it has {', '.join(figures)}"
+            )
+        # Other studies may stand in the same notebook, so ids are of this one alone.
+        own = f"s{crc32(self.page.lead.encode(errors='replace')):08x}"
+        charts = figures[name].charts
+        return [
+            svg.alone(draw(f"{own}-{name}-{k + 1}"))
+            for k, (_, draw) in enumerate(charts)
+        ]
+
+
 def study(
     collection: Collection,
     out: Path,
     *,
     by: str | None = None,
     advance: Advance = lambda _done, _said: None,
-) -> list[tuple[Path, str]]:
-    """Write the study of a set source into a folder; return its files, the page first.
+) -> Studied:
+    """Write the study of a set source into a folder; return what was made.
 
     ``by`` is the attribute whose categories are compared; without one, that whose
     categories live most unlike each other. Raise ``UsageError`` if there is nothing
@@ -53,7 +105,7 @@ def study(
     files += [(f"{f.name}.csv", f.title, as_csv(f.table)) for f in figures if f.table]
     for name, _, body in files:
         (out / name).write_text(body, encoding="utf-8", errors="replace", newline="")
-    return [(out / name, title) for name, title, _ in files]
+    return Studied(tuple((out / name, title) for name, title, _ in files), page)
 
 
 def _attribute(collection: Collection, by: str | None) -> str | None:

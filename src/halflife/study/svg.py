@@ -154,6 +154,11 @@ def element(
     return "\n".join((head + style, *parts, "</svg>"))
 
 
+def alone(drawn: str) -> str:
+    """Return a chart that brings its colours along and can stand alone in a file."""
+    return drawn.replace("</desc>", f"</desc><style>{STYLE}</style>", 1)
+
+
 class _Frame:
     """Where the parts of a chart stand."""
 
