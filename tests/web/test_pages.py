@@ -4,14 +4,17 @@ import json
 import math
 import re
 import shutil
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 from lxml import html
 
 from halflife.config import Config
-from halflife.live import wiring, worths
+from halflife.live import listings, wiring, worths
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
 from halflife.stores.sqlite import SqliteStore
@@ -229,6 +232,86 @@ def test_an_answer_that_is_not_believed_is_forgotten_and_nothing_is_lost(copied,
         assert store.verify() == []
         last = store.register("jobs").snapshots[-1]
     assert (last.valid, last.note) == (False, "somebody did not believe it")
+
+
+@pytest.fixture
+def jobs(copied):
+    """A listing on loopback: what is held of it, as the settings now have it."""
+    config = Config.load(copied)
+    (source,) = config.named(["jobs"])
+    with SqliteStore.open(config.store_path) as store:
+        held = listings.tracker(store, source).held
+    there = [{"id": key, **record} for key, record in held.items()]
+    with answering(there) as (url, listed):
+        text = copied.read_text().replace(source.url, url)
+        text = text.replace('key = "id"', 'key = "id"\nallow = ["127.0.0.0/8"]', 1)
+        copied.write_text(text)
+        yield listed
+
+
+@contextmanager
+def answering(listed):
+    """Serve a list as JSON; it may be changed meanwhile."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps(listed).encode()
+            self.send_response(404 if self.path == "/robots.txt" else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/open.json", listed
+        server.shutdown()
+        thread.join()
+
+
+def test_retry_looks_again_and_a_whole_answer_counts(copied, jobs, visit):
+    here = visit(copied)
+    (row,) = here.get("/inbox.json").json["results"]
+    button = html.fromstring(here.get("/inbox").text).xpath("//button[@value='retry']")
+    assert [b.get("name") for b in button] == ["verdict"]
+    answer = here.post("/decide", f"run={row['run']}&verdict=retry")
+    assert (answer.status, answer.headers["location"]) == (303, "/inbox")
+    job = waited(here)
+    assert (job["what"], job["state"]) == ("sync jobs", "done")
+    assert here.get("/source.json?name=jobs").json["items"] == len(jobs)
+    assert here.get("/inbox.json").json["results"] == []
+
+
+def test_an_answer_that_is_as_doubtful_again_waits_again(copied, jobs, visit):
+    here = visit(copied)
+    (row,) = here.get("/inbox.json").json["results"]
+    held = len(jobs)
+    del jobs[held // 10 :]
+    here.post("/decide", f"run={row['run']}&verdict=retry")
+    assert waited(here)["state"] == "done"
+    (again,) = here.get("/inbox.json").json["results"]
+    assert again["run"] > row["run"]
+    assert (again["held"], again["listed"]) == (held, held // 10)
+
+
+def test_there_is_no_retry_of_what_does_not_wait(copied, visit):
+    assert visit(copied).post("/decide", "run=999&verdict=retry").status == 404
+
+
+def test_the_settings_are_named_and_their_path_is_told_to_who_asks(full, made):
+    (shown,) = html.fromstring(full.get("/sources").text).xpath("//footer//span")
+    assert (shown.text, shown.get("title")) == (made.name, str(made))
+
+
+def test_the_forecast_of_a_form_lies_within_a_narrow_band(seen):
+    cast = seen.casts["cars"]
+    assert (cast.low <= cast.mean).all()
+    assert (cast.mean <= cast.high).all()
+    assert cast.high[-1] < 1.0
 
 
 def test_a_verdict_on_nothing_is_said_to_be_one(copied, visit):

@@ -122,7 +122,7 @@ class Site:
             title=TITLES.get(name) or str(answer.get("source", "Source")),
             answer=answer,
             now=seen.now,
-            settings=str(seen.config.path),
+            settings=seen.config.path,
             waiting=len(seen.staged),
             jobs=jobs,
             query=str(request.query_params),
