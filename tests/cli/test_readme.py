@@ -1,6 +1,7 @@
 """What the first pages show is what the program prints."""
 
 import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,3 +36,12 @@ def test_the_examples_in_the_readme_are_true():
     failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert tried >= 2
     assert not failed
+
+
+def test_the_pictures_of_the_readme_are_there_and_light():
+    told = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(told) == 3
+    for path in told:
+        body = (ROOT / path).read_bytes()
+        assert body.startswith(b"\x89PNG")
+        assert len(body) <= 150_000

@@ -1,14 +1,16 @@
 """Pictures of every page, light and dark: ``python -m halflife.web.shots OUT``.
 
+With ``--first`` only the first screens that the README shows: ``docs/pictures``.
 Needs Playwright and a Chromium; a made-up state is shown.
 """
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halflife.live import wiring
 from halflife.web import showcase
@@ -17,6 +19,7 @@ from halflife.web.serving import Wish, running
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+Scheme: TypeAlias = Literal["light", "dark"]
 CHROMIUM = Path("/usr/bin/chromium")
 PAGES = {
     "overview": "/overview",
@@ -33,7 +36,12 @@ PAGES = {
     "audit": "/audit",
 }
 EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
-LOOKS: tuple[tuple[Literal["light", "dark"], str, int], ...] = (
+FIRST: Mapping[str, tuple[str, Scheme, int]] = {  # page, colours, height in px
+    "overview": ("/overview", "light", 800),
+    "source": ("/source?name=jobs", "light", 900),
+    "what-if": ("/what-if?budget=700", "dark", 900),
+}
+LOOKS: tuple[tuple[Scheme, str, int], ...] = (
     ("light", "wide", 1280),
     ("dark", "wide", 1280),
     ("light", "phone", 390),
@@ -42,21 +50,46 @@ LOOKS: tuple[tuple[Literal["light", "dark"], str, int], ...] = (
 
 def shoot(out: Path, league: Path | None = None) -> list[Path]:
     """Write a picture of each page into a folder; return them."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (for tests only)
-
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, _browser() as browser:
         settings = showcase.build(Path(folder) / "full", wiring.clock())
         nothing = Path(folder) / "empty" / "halflife.toml"
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
         with running(Wish(settings, port=0, league=league)) as served:
             taken = _shots(browser, served.address, out, PAGES)
         with running(Wish(nothing, port=0)) as served:
             taken += _shots(browser, served.address, out, EMPTY)
-        browser.close()
     return taken
+
+
+def first(out: Path) -> list[Path]:
+    """Write the first screens of a few pages into a folder; return them."""
+    out.mkdir(parents=True, exist_ok=True)
+    taken = []
+    with tempfile.TemporaryDirectory() as folder, _browser() as browser:
+        settings = showcase.build(Path(folder), wiring.clock())
+        with running(Wish(settings, port=0)) as served:
+            for name, (place, scheme, high) in FIRST.items():
+                view = browser.new_page(
+                    color_scheme=scheme, viewport={"width": 1280, "height": high}
+                )
+                view.goto(served.address)
+                view.goto(served.address.partition("/?")[0] + place)
+                taken.append(out / f"{name}.png")
+                view.screenshot(path=taken[-1])
+                view.close()
+    return taken
+
+
+@contextmanager
+def _browser() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (for tests only)
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
 
 
 def _shots(
@@ -82,8 +115,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m halflife.web.shots")
     parser.add_argument("out", type=Path, help="a folder for the pictures")
     parser.add_argument("--league", type=Path, help="league.json to show")
+    parser.add_argument("--first", action="store_true", help="what the README shows")
     given = parser.parse_args()
-    for file in shoot(given.out, given.league):
+    taken = first(given.out) if given.first else shoot(given.out, given.league)
+    for file in taken:
         sys.stdout.write(f"{file}\n")
 
 
