@@ -11,8 +11,8 @@ import numpy as np
 
 from halflife.arrays import Floats
 
-WIDE, HIGH = 480.0, 200.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
+WIDE, HIGH = 480.0, 218.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 28.0, 30.0
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -92,7 +92,8 @@ def _drawn(title: str, parts: Iterable[str], ends: tuple[str, str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{said}" '
         f'viewBox="0 0 {WIDE:.0f} {HIGH:.0f}" width="{WIDE:.0f}" height="{HIGH:.0f}" '
         'font-family="sans-serif" font-size="11" fill="currentColor">'
-        f"<title>{said}</title>{marks}{''.join(parts)}"
+        f'<title>{said}</title><text x="{LEFT}" y="14">{said}</text>'
+        f"{marks}{''.join(parts)}"
         f'<text x="{LEFT}" y="{HIGH - 10}">{first}</text>'
         f'<text x="{WIDE - RIGHT}" y="{HIGH - 10}" text-anchor="end">'
         f"{last}</text></svg>"
