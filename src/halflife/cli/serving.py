@@ -1,5 +1,6 @@
 """The verb that shows a page: serve."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,7 @@ def serve(  # noqa: PLR0913  (each is an option)
     served = prepare(Wish(path, port, bind, expose, tuple(name or ()), league))
     address = served.address
     show.emit({"address": address}, one_line=True) if json else show.say(address)
+    sys.stdout.flush()  # whoever reads it through a pipe waits for it
     show.note("Whoever has this address can see and sync everything. Ctrl-C ends it.")
     if not is_loopback(bind):
         show.note("Other machines can reach it, and nothing is encrypted on the way.")
