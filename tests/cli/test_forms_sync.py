@@ -127,3 +127,23 @@ def test_what_was_shown_before_a_crash_is_kept(office, here, monkeypatch):
         asyncio.run(crawl())
     assert shown[0] > 100
     assert len(held(here)) >= shown[0] - 2 * upkeeping.NOTED
+
+
+def test_what_queries_brought_is_remembered(office, asked, here):
+    asked("sync")
+    config = Config.load(here / "halflife.toml")
+    with wiring.reading(config) as store:
+        crawled = upkeeping.tried(store, config.source[0])
+    assert sum(row["new"] for row in crawled) >= 100
+    everything = cars(260)
+    office.form = behind(everything, everything=True, page_size=20)
+    _, answer = asked("sync", "--max-requests", 30)
+    with wiring.reading(config) as store:
+        latest = upkeeping.tried(store, config.source[0])
+    now = latest[: len(answer["listings"][0]["asked"])]
+    assert sum(row["new"] for row in now) == answer["listings"][0]["arrived"]
+    assert sum(row["requests"] for row in now) <= 30
+    assert [row["what"] for row in now] == [
+        step["what"] for step in reversed(answer["listings"][0]["asked"])
+    ]
+    assert len(latest) <= upkeeping.REMEMBERED

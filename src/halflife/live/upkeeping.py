@@ -1,9 +1,11 @@
 """Keeping the copies of databases behind forms: ask, doubt, and write down."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, nextafter
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,8 @@ from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.tracking import Change, Tracker
 
+MEMO = "what was asked of "  # the memo of a form begins so
+REMEMBERED = 50  # queries of which it is kept what they brought
 NOTED = 20  # answers after which what they showed is written down
 
 
@@ -163,6 +167,7 @@ class _Notes:
     def write(self, kept: Kept, run: Run) -> None:
         """Write down the whole of it, or put it aside if it is not credible."""
         store, source, spent = self._former.store, self._source, self._former.spent
+        _remember(store, source, kept, self._former.clock())
         if not kept.records and not kept.absent:
             self.looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
             return
@@ -175,6 +180,20 @@ class _Notes:
     def _now(self, tracked: Tracker) -> float:
         """Return the time, or just after the last look if the clock stood still."""
         return max(self._former.clock(), nextafter(tracked.last, inf))
+
+
+def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:
+    """Keep what the latest queries brought, for people to look at."""
+    rows = [{"at": now, **one._asdict()} for one in reversed(kept.tried)]
+    latest = [*rows, *tried(store, source)][:REMEMBERED]
+    store.save_memo(MEMO + source.name, json.dumps(latest))
+
+
+def tried(store: Store, source: SourceConfig) -> list[dict[str, Any]]:
+    """Return what the latest queries brought, the last one first."""
+    memo = store.memo(MEMO + source.name)
+    found: list[dict[str, Any]] = json.loads(memo) if memo else []
+    return found
 
 
 def _summed(one: Change, two: Change) -> Change:

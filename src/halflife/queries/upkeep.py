@@ -5,7 +5,7 @@ most right for a request: those that bring records the copy lacks, those that re
 records it has, or whichever of the two is worth more at the moment.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, isfinite
 from typing import Literal, NamedTuple, TypeAlias
@@ -146,6 +146,25 @@ class Asked(NamedTuple):
     why: str
 
 
+class Tried(NamedTuple):
+    """What one thing that was asked has brought.
+
+    Attributes:
+        what: The query, or the key that was looked up.
+        requests: Requests that it took.
+        shown: Records that it showed.
+        new: Those of them that nobody had seen before.
+        told: Records that match, as the form says; None if it does not.
+
+    """
+
+    what: str
+    requests: int
+    shown: int
+    new: int
+    told: int | None = None
+
+
 @dataclass(slots=True)
 class Kept:
     """What a turn came to.
@@ -156,6 +175,7 @@ class Kept:
         complete: Whether everything there is was shown.
         refreshed: Records of the copy that were shown.
         asked: What was asked, in order.
+        tried: What that brought.
         stop: Why it ended.
         trouble: What went wrong; empty if nothing did.
 
@@ -168,6 +188,7 @@ class Kept:
     asked: list[Asked] = field(default_factory=list)
     stop: str = ""
     trouble: str = ""
+    tried: list[Tried] = field(default_factory=list)
 
 
 def first_crawl(ledger: Ledger, held: Held) -> Kept:
@@ -177,7 +198,16 @@ def first_crawl(ledger: Ledger, held: Held) -> Kept:
     why = "everything was read" if done.complete else f"{left} queries are left open"
     trouble = ledger.trouble if done.why else ""
     asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
-    return Kept(dict(ledger.seen), frozenset(), done.complete, 0, asked, why, trouble)
+    tried = [_tried(ledger, query) for query in ledger.asked]
+    seen, none = dict(ledger.seen), frozenset[str]()
+    return Kept(seen, none, done.complete, 0, asked, why, trouble, tried)
+
+
+def _tried(ledger: Ledger, query: Query) -> Tried:
+    """Return what a query of the first crawl brought; all of it is new."""
+    shown = len(ledger.shown[query])
+    pages = max(1, ceil(shown / ledger.interface.page_size))
+    return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
 
 
 LEAST = 1.0  # days watched that rates go by, at least
@@ -187,6 +217,7 @@ _AHEAD = 20.0  # requests that are planned for at a time
 
 
 Step: TypeAlias = Choice | Probe | Check
+Sums: TypeAlias = tuple[int, int, int]  # requests, records returned, new ones
 
 
 class Upkeep:
@@ -315,11 +346,18 @@ def keep(
     work = Upkeep(held, ledger.interface, wish, now)
     turn = Round(work.fresh, work.local, ledger)
     done = Kept(ledger.seen, stop="nothing more is worth a request")
+    known = held.records.keys()
     try:
         while (chosen := work.next(ledger, rng)) is not None:
             done.asked.append(work.told(chosen))
             told(done.asked[-1])
-            done.refreshed += work.carry_out(chosen, turn, ledger)
+            before = ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
+            try:
+                done.refreshed += work.carry_out(chosen, turn, ledger)
+            finally:
+                done.tried.append(
+                    _outcome(ledger, chosen, done.asked[-1], known, before)
+                )
     except BudgetSpent:
         done.stop = "the budget is spent"
     except SourceError as error:  # what was shown until then is true all the same
@@ -327,6 +365,21 @@ def keep(
     work.doubts.hear(ledger)
     done.absent = work.doubts.absent()
     return done
+
+
+def _outcome(
+    ledger: Ledger, step: Step, asked: Asked, known: Collection[str], before: Sums
+) -> Tried:
+    """Return what a step has brought, given the sums before it."""
+    requests, returned, new = before
+    query = step.query if step.query is not None else Query()
+    return Tried(
+        asked.what,
+        ledger.requests - requests,
+        ledger.returned - returned,
+        len(ledger.seen.keys() - known) - new,
+        ledger.totals.get(query) if step.query is not None else None,
+    )
 
 
 def ahead(

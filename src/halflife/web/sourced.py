@@ -60,6 +60,7 @@ def source(seen: Survey, params: Params) -> Answer:
         "card": [],
         "items_shown": [],
         "queries": [],
+        "tried": [],
         "findings": [],
         **answer,
         "runs": [_run(one) for one in ran],
@@ -91,6 +92,10 @@ def _of_kind(
     if settings.kind == "form":
         steps = upkeeping.plan(store, settings, seen.now, 10)
         answer["queries"] = [asked(row.name, step) for step in steps]
+        answer["tried"] = [
+            {**one, "what": words.plain(one["what"]), "at": words.date(one["at"])}
+            for one in upkeeping.tried(store, settings)
+        ]
         found = forming.known(store, settings)
         answer["findings"] = [str(one) for one in found.findings] if found else []
     return answer
