@@ -1,6 +1,7 @@
 """Who gets in, what gets out, and what remote text can do: nothing."""
 
 import hashlib
+import json
 import shutil
 
 import pytest
@@ -8,7 +9,7 @@ from lxml import html
 from starlette.routing import Route
 
 from halflife.errors import UsageError
-from halflife.live import wiring
+from halflife.live import upkeeping, wiring
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing
 from halflife.tracking import Tracker
@@ -144,6 +145,9 @@ def hostile(tmp_path_factory):
         '[[source]]\nname = "pages"\npages = ["https://a.example/"]\n'
         '[[source]]\nname = "list"\nkind = "listing"\nkey = "id"\n'
         'url = "https://l.example/?<script>alert(4)</script>"\n'
+        '[[source]]\nname = "form"\nkind = "form"\nkey = "id"\nrecords = "r"\n'
+        'form_url = "https://f.example/?page={page}"\n'
+        '[source.attributes]\ncity = {kind = "select"}\n'
     )
     from halflife.config import Config  # noqa: PLC0415
     from halflife.item import Item  # noqa: PLC0415
@@ -151,7 +155,7 @@ def hostile(tmp_path_factory):
     now = wiring.clock()
     with wiring.writing(Config.load(path)) as store:
         store.add([Item(url, "pages")])
-        run = store.begin(["pages", "list"], now - 9, lease=99.0)
+        run = store.begin(["pages", "list", "form"], now - 9, lease=99.0)
         for day in range(5):
             body = Content("text/html", f"<script>alert({day})</script>".encode())
             look = Observation(
@@ -166,6 +170,12 @@ def hostile(tmp_path_factory):
             records = {f"{EVIL}{i}": {EVIL: EVIL, "n": i} for i in range(day, day + 30)}
             tracker.take(Listing(now - 6 + day, records, note=EVIL))
         store.save_register(run, "list", tracker.register(), anew=True)
+        cities = {f"{EVIL}{i}": {"city": EVIL} for i in range(9)}
+        known = Tracker()
+        known.take(Listing(now - 1, cities, note=EVIL))
+        store.save_register(run, "form", known.register(), anew=True)
+        row = {"what": f"city={EVIL}", "requests": 1, "shown": 9, "new": 9, "told": 9}
+        store.save_memo(upkeeping.MEMO + "form", json.dumps([{"at": now, **row}]))
         store.stage(run, "list", Listing(now, {EVIL: {EVIL: EVIL}}), EVIL)
         store.finish(run, now)
     return path, url
@@ -174,7 +184,7 @@ def hostile(tmp_path_factory):
 def test_remote_text_is_only_ever_text(hostile, visit):
     here = visit(hostile[0])
     pages = ["overview", "sources", "plan", "what-if", "inbox", "audit"]
-    for page in [*pages, "source?name=pages", "source?name=list"]:
+    for page in [*pages, *(f"source?name={n}" for n in ("pages", "list", "form"))]:
         answer = here.get(f"/{page}")
         assert answer.status == 200
         text = answer.text
@@ -184,6 +194,7 @@ def test_remote_text_is_only_ever_text(hostile, visit):
         assert len(list(tree.iter("script"))) == 1
         assert not tree.xpath("//img")
     assert "{{7*7}}" in here.get("/inbox").text
+    assert "Queries tried" in here.get("/source?name=form").text
 
 
 @pytest.mark.parametrize("name", [EVIL, "a' OR 1=1 --", "\x00", "../../etc/passwd"])
