@@ -17,8 +17,10 @@ from halflife.config import Config
 from halflife.live import listings, wiring, worths
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
+from halflife.register import Listing
 from halflife.stores.sqlite import SqliteStore
-from halflife.web import many
+from halflife.tracking import Tracker
+from halflife.web import grouped, many
 from halflife.web.board import Board
 from halflife.web.slider import Slider
 from halflife.web.survey import AHEAD, WORST
@@ -433,3 +435,31 @@ def test_times_are_told_with_their_zone(full):
     text = full.get("/source?name=handbook").text
     assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", text)
     assert not math.isnan(full.get("/source.json?name=handbook").json["wait"])
+
+
+def test_groups_of_objects_are_those_that_tell_most_apart():
+    records = {
+        f"o{i}": {"id": i, "city": "Oslo" if i % 3 else "Rome"} for i in range(9)
+    }
+    tracker = Tracker()
+    tracker.take(Listing(0.0, records))
+    fewer = {key: records[key] for key in list(records)[1:]}
+    for day in (1.0, 2.0):
+        tracker.take(Listing(day, fewer))
+    known = tracker.register().collection("x")
+    name, rows = grouped.of_objects(known, "")
+    assert name == "city"
+    found = {row["group"]: (row["items"], row["gone"]) for row in rows}
+    assert found == {"Oslo": (6, 0), "Rome": (2, 1)}
+    assert grouped.of_objects(known, "nothing of the kind") == ("", [])
+
+
+def test_groups_of_pages_are_their_folders():
+    keys = ["http://a/x/1", "http://a/x/2", "http://a/y/1"]
+    rows = grouped.of_pages(keys, np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.4, 0.6]))
+    assert [(row["group"], row["items"]) for row in rows] == [
+        ("http://a/x/", 2), ("http://a/y/", 1)
+    ]  # fmt: skip
+    assert rows[0]["rate"] == pytest.approx(2.0)
+    assert rows[0]["changed"] == pytest.approx(0.3)
+    assert grouped.of_pages(keys[:2], np.ones(2), np.ones(2)) == []

@@ -13,7 +13,7 @@ from halflife.lives import Collection
 from halflife.stores import Store, remembered, summaries
 from halflife.stores.remembered import Ran
 from halflife.stores.sqlite import SqliteStore
-from halflife.web import charts, words
+from halflife.web import charts, grouped, words
 from halflife.web.charts import Figure
 from halflife.web.pages import Answer, Params, asked, told, whole
 from halflife.web.survey import Row, Survey
@@ -59,6 +59,8 @@ def source(seen: Survey, params: Params) -> Answer:
         "syncs": settings.kind != "search",
         "card": [],
         "items_shown": [],
+        "grouped": "",
+        "groups": [],
         "queries": [],
         "tried": [],
         "findings": [],
@@ -89,6 +91,7 @@ def _of_kind(
         return {}
     known = store.collection(row.name)
     answer = _objects(known, row, seen.now)
+    answer["grouped"], answer["groups"] = grouped.of_objects(known, settings.group)
     if settings.kind == "form":
         steps = upkeeping.plan(store, settings, seen.now, 10)
         answer["queries"] = [asked(row.name, step) for step in steps]
@@ -130,10 +133,13 @@ def _pages(seen: Survey, store: Store, row: Row, params: Params) -> Answer:
         }
         for i in shown
     ]
+    keys = [view.keys[int(row)] for row in rows] if rows.size <= grouped.MANY else []
     return {
         "items_shown": items,
         "page": page,
         "pages": pages,
+        "grouped": "folder",
+        "groups": grouped.of_pages(keys, rate, stale),
         "card": _page_card(row, rate, view.looks[rows], view.changes[rows]),
         "figures": _looked(store, evidence.number[rows], seen.now),
     }
