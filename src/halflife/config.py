@@ -58,6 +58,7 @@ class BudgetConfig(Table):
 
     requests: int = Field(default=1000, ge=1, le=10**9)
     per: Literal["hour", "day", "week", "month"] = "day"
+    mode: Literal["quality", "targets"] = "quality"
 
     @property
     def days(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
-from halflife.live import deciding, listings, network, upkeeping, wiring
+from halflife.live import aiming, deciding, listings, network, upkeeping, wiring
 from halflife.live.auditing import spare
 from halflife.live.crawling import HOPS
 from halflife.live.forming import Former
@@ -90,7 +90,7 @@ class Crew:
         self._steady[names] = Steady(keeper.loop.source)
         keeper.loop = replace(keeper.loop, source=self._steady[names])
         keeper.pace(LONGEST_NAP)
-        _keep_intervals(keeper, group[0])
+        _keep_intervals(keeper, group[0], aiming.latest(self.config, group[0]))
         self.keepers[names] = keeper
 
     def ease(self) -> None:
@@ -186,15 +186,15 @@ class Crew:
         return await upkeeping.sync(former, source, most=requests)
 
 
-def _keep_intervals(keeper: Keeper, source: SourceConfig) -> None:
+def _keep_intervals(keeper: Keeper, source: SourceConfig, latest: float) -> None:
     """Let a keeper heed the intervals of a source that is kept by itself."""
     loop = keeper.loop
     if source.soonest > 0:
         belief = Spaced(loop.belief, source.soonest)
         short = None if loop.shortlist is None else Shortlist(belief, loop.policy)
         loop = replace(loop, belief=belief, shortlist=short)
-    if source.latest < inf:  # who has waited longest is not told from a short list
-        policy = Punctual(loop.policy, source.latest)
+    if latest < inf:  # who has waited longest is not told from a short list
+        policy = Punctual(loop.policy, latest)
         loop = replace(loop, policy=policy, shortlist=None)
     keeper.loop = loop
 
@@ -215,7 +215,7 @@ async def gathered(
     async with AsyncExitStack() as stack:
         gate = await stack.enter_async_context(network.gate(config, store, clock))
         crew = Crew(config, store, gate, clock, extra)
-        crew.groups = deciding.grouped(chosen)
+        crew.groups = deciding.grouped(chosen, apart=aiming.is_on(config))
         leases: list[asyncio.Task[None]] = []
         for group in crew.groups:
             if group[0].has_pages:

@@ -4,6 +4,9 @@ Never more comes out of a turn than came in within an hour, however long nobody 
 there to spend it. Three things go beyond: what was never looked at, what waited for
 longer than the settings allow, and the one thing that costs more than an hour brings
 and was saved for. None goes beyond what the budget's window has left.
+
+If the settings ask for the least requests that keep targets, a source gets no more than
+its target asks for, and what nobody asks for is not spent.
 """
 
 import json
@@ -14,14 +17,13 @@ from math import inf
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.config import Config, SourceConfig
-from halflife.live import costs, zones
+from halflife.live import aiming, costs, zones
 from halflife.live.schedule import SOONEST
 from halflife.live.spending import Wallet
 from halflife.live.worths import Appraiser, Decays
-from halflife.market import Limits, take
-from halflife.market.offering import Taken, intervals
+from halflife.market import Limits, keeping, take
+from halflife.market.offering import Taken, Turn, intervals
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from halflife.worth import Offers
@@ -29,6 +31,7 @@ from halflife.worth import Offers
 HOURS = 24.0
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
 FIRST_SHARE = 0.25  # of what is left, for the first look at a search or a form
+LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
 SLACK = 1.5  # a listing may have grown since it was read
 _SPENT = (
     "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
@@ -93,6 +96,9 @@ class Decision:
         paid: How many of them come out of what has come in.
         due: Offers that gained something and were not taken.
         waits: The source that requests are saved for; empty if there is none.
+        aim: What targets ask for, if no more than that is spent.
+        why: Why a group gets what it gets, in a few words, if targets decide.
+        memories: What to remember until the next decision.
 
     """
 
@@ -100,6 +106,13 @@ class Decision:
     paid: Mapping[tuple[str, ...], float] = field(default_factory=dict)
     due: int = 0
     waits: str = ""
+    aim: aiming.Aim = field(default_factory=aiming.Aim)
+    why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    memories: Mapping[str, aiming.Memory] = field(default_factory=dict)
+
+    def beyond(self, config: Config) -> bool:
+        """Say whether targets need more in the long run than the budget has."""
+        return self.aim.needed() > config.budget.pace
 
 
 def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
@@ -107,14 +120,17 @@ def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
     return tuple(source.name for source in group)
 
 
-def grouped(sources: Sequence[SourceConfig]) -> list[tuple[SourceConfig, ...]]:
+def grouped(
+    sources: Sequence[SourceConfig], *, apart: bool = False
+) -> list[tuple[SourceConfig, ...]]:
     """Return the sources that are worked at together.
 
     Pages are chosen from all their sources at once, except where a source has hours,
-    intervals or a limit of its own.
+    intervals or a limit of its own, or each is to be kept ``apart``.
     """
-    joint = tuple(s for s in sources if s.has_pages and not _apart(s))
-    alone = [(s,) for s in sources if not s.has_pages or _apart(s)]
+    single = [not s.has_pages or apart or _apart(s) for s in sources]
+    joint = tuple(s for s, one in zip(sources, single, strict=True) if not one)
+    alone = [(s,) for s, one in zip(sources, single, strict=True) if one]
     return [*([joint] if joint else ()), *alone]
 
 
@@ -141,6 +157,8 @@ def decide(at: Situation) -> Decision:
     credit = min(at.wallet.income(at.now), room)
     if not rest or room <= 0:
         return Decision(grants)
+    if aiming.is_on(at.config):
+        return _aimed(at, rest, grants, credit, room)
     if len(rest) == 1 and rest[0][0].has_pages and not _apart(rest[0][0]):
         return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
     return _shared(at, rest, grants, credit, room)
@@ -193,23 +211,75 @@ def _shared(
     sources = [source for group in groups for source in group]
     appraiser = Appraiser(at.config, at.store, at.now, at.decays)
     offers = appraiser.offers(sources)
-    age, soonest, latest = _ages(appraiser, sources, offers)
-    turn = intervals(age, soonest, latest)
-    most = {source.name: at.left(source) for source in sources}
-    urgent = min(float(offers.cost[turn.urgent].sum()), room)
-    ration = float(min(credit, hourly(at.config)))
-    limits = Limits(most=most)
-    taken = take(offers, max(ration, urgent), limits, turn=turn, patient=True)
+    turn = _turn(appraiser, sources, offers)
+    ration = _ration(at, offers, turn, credit, room)
+    limits = Limits(most={source.name: at.left(source) for source in sources})
+    taken = take(offers, ration, limits, turn=turn, patient=True)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
-    shares = np.bincount(
-        offers.source[taken.rows], offers.cost[taken.rows], len(sources)
-    )
-    paid = _grant(
-        grants, groups, dict(zip(offers.sources, shares.tolist(), strict=True))
-    )
-    waits = "" if taken.waits is None else offers.sources[offers.source[taken.waits]]
+    paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
-    return Decision(grants, paid, max(due, 0), waits)
+    return Decision(grants, paid, max(due, 0), _waits(offers, taken))
+
+
+def _aimed(
+    at: Situation,
+    groups: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    credit: int,
+    room: int,
+) -> Decision:
+    """Give each source what its target asks for, and no more."""
+    sources = [source for group in groups for source in group]
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays)
+    aim = aiming.aim(appraiser, sources, at.decays)
+    asks = aim.asks
+    some = [s for s in sources if s.name in asks or aiming.latest(at.config, s) < inf]
+    offers = _worth_it(appraiser.offers(some), some)
+    turn = _turn(appraiser, some, offers)
+    ration = _ration(at, offers, turn, credit, room)
+    limits = Limits(most={source.name: at.left(source) for source in some})
+    taken = keeping.kept(offers, asks, ration, limits, turn=turn)
+    taken = _saved_for(offers, taken, credit, hourly(at.config))
+    shares = _shares(offers, taken)
+    why = {
+        names(group): aim.stands[group[0].name].why()
+        for group in groups
+        if group[0].name in asks and shares.get(group[0].name)
+    }
+    return Decision(
+        grants,
+        _grant(grants, groups, shares),
+        sum(shares.get(name, 0.0) <= 0 for name in asks),
+        _waits(offers, taken),
+        aim,
+        why,
+        aim.paid(shares),
+    )
+
+
+def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:
+    """Let every whole look gain something: a target asks for it also to be sure."""
+    whole = np.array([not source.has_pages for source in sources], dtype=np.bool_)
+    least = np.where(whole[offers.source], LEAST_GAIN, 0.0)
+    return replace(offers, gain=np.maximum(offers.gain, least))
+
+
+def _ration(at: Situation, offers: Offers, turn: Turn, credit: int, room: int) -> float:
+    """Return what a turn may take: an hour's worth, or what must not wait."""
+    urgent = min(float(offers.cost[turn.urgent].sum()), room)
+    return max(float(min(credit, hourly(at.config))), urgent)
+
+
+def _shares(offers: Offers, taken: Taken) -> dict[str, float]:
+    """Return what each source gets."""
+    rows, n = taken.rows, len(offers.sources)
+    each = np.bincount(offers.source[rows], offers.cost[rows], n)
+    return dict(zip(offers.sources, each.tolist(), strict=True))
+
+
+def _waits(offers: Offers, taken: Taken) -> str:
+    row = taken.waits
+    return "" if row is None else offers.sources[offers.source[row]]
 
 
 def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Taken:
@@ -227,10 +297,10 @@ def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Take
     return Taken(rows, taken.requests + cost, taken.gain + gain, taken.price)
 
 
-def _ages(
+def _turn(
     appraiser: Appraiser, sources: Sequence[SourceConfig], offers: Offers
-) -> tuple[Floats, Floats, Floats]:
-    """Return age, least and longest interval of each offer, in days.
+) -> Turn:
+    """Return which offers may be taken now, and which must not wait.
 
     Whatever is not a page is one thing, which is not done again within minutes.
     """
@@ -241,8 +311,8 @@ def _ages(
         age[mine] = appraiser.age(source)
         least = 0.0 if source.has_pages else SOONEST
         soonest[mine] = max(source.soonest, least)
-        latest[mine] = max(source.latest, least)
-    return age, soonest, latest
+        latest[mine] = max(aiming.latest(appraiser.config, source), least)
+    return intervals(age, soonest, latest)
 
 
 def _grant(

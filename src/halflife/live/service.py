@@ -16,6 +16,7 @@ from halflife.alerts.machine import raised
 from halflife.config import SourceConfig
 from halflife.errors import HalflifeError, LeaseLost
 from halflife.live import (
+    aiming,
     alerts,
     breakers,
     conditions,
@@ -54,11 +55,12 @@ Job: TypeAlias = "asyncio.Task[Done]"
 
 @dataclass(slots=True)
 class Under:
-    """A piece of work under way: the task, and what was paid for it in advance."""
+    """A piece of work under way: the task, what was paid in advance, and why it is."""
 
     group: tuple[SourceConfig, ...]
     task: Job
     paid: float
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -124,6 +126,7 @@ class Service:
         self._casts: conditions.Casts = {}
         self._hurry = False
         self._said = ""
+        self._beyond = False
 
     async def run(self) -> None:
         """Turn until asked to stop; settings that change are taken up in between."""
@@ -199,8 +202,24 @@ class Service:
             names = deciding.names(group)
             if requests := decision.grants.get(names, 0):
                 task = asyncio.create_task(crew.work(group, requests))
-                self._under[names] = Under(group, task, decision.paid.get(names, 0.0))
+                paid, why = decision.paid.get(names, 0.0), decision.why.get(names, "")
+                self._under[names] = Under(group, task, paid, why)
         self.status.due = decision.due
+        aiming.remember(self.store, decision.memories)
+        self._say_beyond(crew, decision)
+
+    def _say_beyond(self, crew: Crew, decision: deciding.Decision) -> None:
+        """Say once that the targets need more than the budget has."""
+        if self._beyond or not decision.beyond(crew.config):
+            return
+        self._beyond = True
+        fields = {
+            "needed": decision.aim.needed(),
+            "budget": crew.config.budget.pace,
+            "below": ", ".join(sorted(decision.aim.asks)),
+            "next": "halflife budget names the cheapest target to lower",
+        }
+        logs.event("targets beyond the budget", level=logging.WARNING, fields=fields)
 
     def _left_alone(self, now: float) -> set[Group]:
         found = self.breakers.items()
@@ -268,7 +287,9 @@ class Service:
             fields = {"sources": said, "held": done.held, "trouble": done.trouble}
             logs.event("trouble", level=logging.WARNING, fields=fields)
         if done.spent or done.result is not None:
-            logs.event("worked", fields={"sources": said, "requests": done.spent})
+            why = {"why": under.why} if under.why else {}
+            spent = {"sources": said, "requests": done.spent, **why}
+            logs.event("worked", fields=spent)
         if done.result is not None:
             self._outside.told(done.result)
 
@@ -330,6 +351,7 @@ class Service:
             logs.event("settings not used", level=logging.ERROR, fields=said)
         elif fresh:
             logs.event("settings read again", fields={})
+            self._beyond = False
         self._said = self.status.settings = trouble
         return fresh
 

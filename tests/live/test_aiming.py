@@ -1,0 +1,236 @@
+"""The service with targets to keep, and no more than that to spend."""
+
+import json
+
+import numpy as np
+import pytest
+
+from form_worlds import behind, cars
+from halflife.config import Config
+from halflife.demo.forms import Office, serving, snippet
+from halflife.live import aiming, costs, deciding, listings, wiring
+from halflife.loop import LEASE
+from halflife.market import keeping
+from halflife.register import Listing
+from halflife.stores.sqlite import SqliteStore
+from service_parts import BEGAN, HOME, Play, fullest, ledger
+
+HEAD = "[budget]\nrequests = {}\nmode = {!r}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(*parts, requests=480, mode="targets"):
+        path = tmp_path / f"{mode}.toml"
+        store = f'store = "{mode}.db"\n'
+        path.write_text(store + HEAD.format(requests, mode) + "".join(parts))
+        return path
+
+    return to_file
+
+
+def pages(server, name, n, more=""):
+    paths = [f"/{name}{i}" for i in range(n)]
+    for path in paths:
+        server.pages[path] = ("text/plain", b"as ever")
+    urls = ", ".join(f'"{server.url}{path}"' for path in paths)
+    return f'[[source]]\nname = "{name}"\n{HOME}pages = [{urls}]\n{more}'
+
+
+def jobs(first, many=60):
+    rows = [{"id": n} for n in range(first, first + many)]
+    return "application/json", json.dumps(rows).encode()
+
+
+def listing(server, more=""):
+    server.pages["/jobs.json"] = jobs(0)
+    return (
+        f'[[source]]\nname = "jobs"\nkind = "listing"\n{HOME}key = "id"\n'
+        f'url = "{server.url}/jobs.json"\nconfirm_hours = 0.0\n{more}'
+    )
+
+
+def as_ever(path, days):
+    """Fill a store with daily looks at a listing that never changes."""
+    config = Config.load(path)
+    (source,) = config.source
+    with wiring.writing(config) as store:
+        for day in range(days):
+            run = store.begin(["jobs"], BEGAN + day, lease=LEASE)
+            records = {str(n): {} for n in range(40)}
+            listing = Listing(BEGAN + day, records, complete=True, note="")
+            listings.write(store, run, source, listing, 1, "")
+            store.finish(run, BEGAN + day)
+        costs.note(store, "jobs", 1)
+        store.save_memo("income spent until", repr(BEGAN))
+    return config
+
+
+def changing(server, name, n, every):
+    """Return what changes one page of ``n`` each so many days, one after the other."""
+    mixed = np.random.default_rng(5).permutation(n)
+
+    def each(play):
+        done = int((play.now - BEGAN) / every)
+        for i, page in enumerate(mixed.tolist()):
+            version = (done + n - 1 - i) // n
+            server.pages[f"/{name}{page}"] = ("text/plain", f"{version}".encode())
+
+    return each
+
+
+def sent(server, start):
+    return sum(path.startswith(start) for path in server.asked)
+
+
+def test_what_never_changes_is_hardly_asked_for_once_it_was_seen(write, server):
+    target = 'target = "freshness >= 0.8 with confidence 0.9"\n'
+    recall = 'target = "recall >= 0.9 with confidence 0.95"\n'
+    parts = pages(server, "p", 20, target), listing(server, recall)
+    used = {}
+    for mode in ("targets", "quality"):
+        server.asked.clear()
+        Play(write(*parts, mode=mode, requests=240)).run(0.5)
+        used[mode] = len(server.asked)
+    assert used["quality"] > 100
+    assert used["targets"] < 0.4 * used["quality"]  # two looks at each page
+
+
+def test_without_a_target_a_source_gets_its_first_looks_and_its_longest_interval(
+    write, server
+):
+    parts = pages(server, "a", 4), pages(server, "b", 4, 'max_interval = "6 h"\n')
+    path = write(*parts, requests=2400)
+    play = Play(path).run(0.9)
+    assert sent(server, "/a") == 4
+    assert 4 * 4 <= sent(server, "/b") <= 5 * 4
+    assert play.service.status.due == 0
+
+
+def test_an_age_is_kept_by_looks_that_come_in_time(write, server):
+    path = write(pages(server, "a", 3, 'target = "age p95 <= 3 h"\n'))
+    Play(path).run(0.9)
+    with SqliteStore.open(Config.load(path).store_path, readonly=True) as store:
+        times = {}
+        with store.looking() as db:
+            found = "SELECT item, at FROM observation ORDER BY at"
+            for item, at in db.execute(found):
+                times.setdefault(item, []).append(at * 24)
+    for looks in times.values():
+        gaps = np.diff(looks)
+        assert gaps.max() <= 3 / 0.95 + 0.1
+        assert gaps.min() >= 2.5
+
+
+def test_pages_are_looked_at_as_often_as_their_target_needs(write, server):
+    each = changing(server, "p", 40, 0.05)
+    used, fresh = {}, {}
+    for level in (0.5, 0.8):
+        target = f'target = "freshness >= {level}"\n'
+        path = write(pages(server, "p", 40, target), requests=2400, mode="targets")
+        path = path.rename(path.with_name(f"{level}.toml"))
+        path.write_text(path.read_text().replace("targets.db", f"{level}.db"))
+        held, seen = {}, []
+
+        def watch(play, held=held, seen=seen):
+            each(play)
+            for asked in server.asked:
+                held[asked] = server.pages.get(asked)
+            server.asked.clear()
+            if play.now > BEGAN + 1.0:
+                right = [held[p] == server.pages[p] for p in held if p[1] == "p"]
+                seen.append(np.mean(right))
+
+        Play(path).run(2.0, watch)
+        used[level] = sum(n for _, n in ledger(path))
+        fresh[level] = np.mean(seen)
+    assert used[0.5] < used[0.8] < 0.6 * 2 * 2400
+    assert fresh[0.8] >= 0.75
+    assert fresh[0.5] >= 0.45
+
+
+def test_a_listing_is_looked_at_before_it_falls_below_its_level(write, server):
+    def turn_over(play):
+        now = int((play.now - BEGAN) * 24)  # one in sixty goes and comes each hour
+        server.pages["/jobs.json"] = jobs(now)
+
+    recall = 'target = "recall >= 0.8 with confidence 0.9"\n'
+    path = write(listing(server, recall), requests=240)
+    play = Play(path).run(1.5, turn_over)
+    looked = np.array([at for at, _ in play.results])
+    longest = np.diff(looked).max() * 24
+    assert 1.0 - (longest + 1.0) / 60 >= 0.8
+    assert looked.size < 0.2 * 1.5 * 240
+    why = [event.get("why", "") for event in play.named("worked")]
+    assert any("below 0.8" in said for said in why)
+
+
+@pytest.mark.parametrize(("age", "grants"), [(0.5, {}), (7.1, {("jobs",): 1})])
+def test_a_listing_that_never_changes_is_still_looked_at_once_a_week(
+    write, server, age, grants
+):
+    config = as_ever(write(listing(server, 'target = "recall >= 0.5"\n')), 20)
+    with wiring.writing(config) as store:
+        groups, now = deciding.grouped(config.source), BEGAN + 19.0 + age
+        found = deciding.decide(deciding.Situation(config, store, now, groups))
+    assert found.grants == grants
+
+
+def test_targets_beyond_the_budget_are_told_once_and_the_budget_holds(write, server):
+    each = changing(server, "p", 40, 0.002)
+    target = 'target = "freshness >= 0.95 with confidence 0.95"\n'
+    path = write(pages(server, "p", 40, target), requests=120)
+    play = Play(path).run(1.5, each)
+    (said,) = play.named("targets beyond the budget")
+    assert said["level"] == "warning"
+    assert said["budget"] == 120
+    assert said["needed"] is None or said["needed"] > 120
+    charges = ledger(path)
+    assert fullest(charges, 1.0) <= 120
+    assert sum(n for _, n in charges) > 120
+
+
+def test_a_form_is_asked_only_as_its_target_asks(write):
+    office = Office(behind(cars(60), everything=True, page_size=20))
+    with serving(office) as url:
+        form = snippet(url, office.form.interface)
+        wanted = '\ntarget = "recall >= 0.6 with confidence 0.9"\n'
+        target = form.replace('kind = "form"', 'kind = "form"' + wanted)
+        used = {}
+        for mode, text in (("quality", form), ("targets", target)):
+            office.asked = 0
+            play = Play(write(text, requests=240, mode=mode)).run(0.5)
+            assert not play.named("trouble")
+            used[mode] = office.asked
+    assert 3 <= used["targets"] < used["quality"]
+
+
+def test_what_is_remembered_outlives_a_restart(tmp_path):
+    memory = aiming.Memory(keeping.Pace(2.5, 1.25), 20_000.0, np.inf, 19_999.5, 0.9)
+    with SqliteStore.open(tmp_path / "a.db", create=True) as store:
+        assert aiming.recall(store, "a") == aiming.Memory()
+        aiming.remember(store, {"a": memory})
+    with SqliteStore.open(tmp_path / "a.db", create=True) as store:
+        assert aiming.recall(store, "a") == memory
+
+
+def test_sources_of_pages_are_worked_at_apart_where_each_has_its_target(write, server):
+    parts = pages(server, "a", 1), pages(server, "b", 1), listing(server)
+    config = Config.load(write(*parts))
+    joint, apart = (deciding.grouped(config.source, apart=on) for on in (False, True))
+    assert [deciding.names(group) for group in joint] == [("a", "b"), ("jobs",)]
+    assert [deciding.names(group) for group in apart] == [("a",), ("b",), ("jobs",)]
+
+
+@pytest.mark.parametrize(
+    ("more", "level"),
+    [
+        ("", None),
+        ("recall = 0.7\nconfidence = 0.8\n", (0.7, 0.8)),
+        ('target = "recall >= 0.6"\n', (0.6, None)),
+        ('target = "age p95 <= 6 h"\n', None),
+    ],
+)
+def test_a_level_is_that_of_the_target_or_of_the_listing(write, server, more, level):
+    (source,) = Config.load(write(listing(server, more))).source
+    assert aiming.level(source) == level
