@@ -5,6 +5,7 @@ import pytest
 from halflife.live import wiring
 from halflife.web import showcase
 from halflife.web.serving import Wish, running
+from web_hostile import hostile_state
 from web_visitor import Visitor
 
 
@@ -25,6 +26,12 @@ def empty(tmp_path_factory):
     nothing = tmp_path_factory.mktemp("empty") / "halflife.toml"
     with running(Wish(nothing, port=0)) as served:
         yield Visitor(served)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory):
+    """A state in which every text of other people is meant to do harm."""
+    return hostile_state(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture

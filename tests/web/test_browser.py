@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from form_worlds import behind, cars
+from halflife.demo.forms import Office, serving, snippet
 from halflife.web.serving import Wish, running
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -173,6 +175,48 @@ def test_a_held_answer_is_accepted_by_a_button(tabs, made, tmp_path):
         tab.wait_for_selector("text=Nothing waits for you")
         assert watched.wrong == []
         tab.close()
+
+
+def test_hostile_texts_do_nothing(tabs, hostile):
+    """Titles, addresses, keys, values, notes and queries are all meant to do harm."""
+    with running(Wish(hostile[0], port=0)) as served:
+        watched = tabs(served.address)
+        sources = [f"source?name={name}" for name in ("pages", "list", "form")]
+        for page in (*PAGES, *sources):
+            tab = watched.goto(page)
+            assert tab.locator("h1").count() == 1
+        assert watched.wrong == []
+        watched.tab.close()
+
+
+def test_a_held_answer_is_put_away_by_a_button(tabs, made, tmp_path):
+    import shutil  # noqa: PLC0415
+
+    shutil.copytree(made.parent, tmp_path / "kept")
+    with running(Wish(tmp_path / "kept" / made.name, port=0)) as served:
+        watched = tabs(served.address)
+        tab = watched.goto("inbox")
+        tab.get_by_role("button", name="Keep: the answer was broken").click()
+        tab.wait_for_selector(".job.done", timeout=20_000)
+        tab.wait_for_selector("text=Nothing waits for you")
+        assert watched.wrong == []
+        tab.close()
+
+
+def test_a_source_is_synced_by_a_button(tabs, tmp_path):
+    office = Office(behind(cars(30), everything=True, page_size=20))
+    with serving(office) as url:
+        path = tmp_path / "halflife.toml"
+        path.write_text("[fetch]\ndelay = 0.0\n" + snippet(url, office.form.interface))
+        with running(Wish(path, port=0)) as served:
+            watched = tabs(served.address)
+            tab = watched.goto("source?name=simulated")
+            tab.get_by_role("button", name="Sync now").click()
+            tab.wait_for_selector(".job.done", timeout=30_000)
+            tab.wait_for_selector("text=Queries tried")
+            assert watched.wrong == []
+            tab.close()
+    assert office.asked > 0
 
 
 def test_without_scripts_pages_are_whole(tabs, served):

@@ -3,6 +3,7 @@
 import os
 import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,6 +16,8 @@ BUSY = 10.0  # seconds to wait while another process writes
 _OLDEST = (3, 38)  # STRICT tables, json_each built in
 _SHARED = {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "nfs", "nfs4", "smb3", "smbfs"}
 _MAGIC = b"SQLite format 3\0"
+_MOMENT = 0.02  # seconds
+_PATIENCE = 50  # moments that an empty file is given to be made
 _WORDS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and try again",
     sqlite3.SQLITE_READONLY: "it cannot be written; check its permissions and the disk",
@@ -175,13 +178,21 @@ def _check_place(path: Path, *, create: bool, readonly: bool) -> None:
 
 
 def _check_start(path: Path, *, create: bool) -> None:
-    with path.open("rb") as file:
-        start = file.read(len(_MAGIC))
+    start = _start(path)
+    patience = 0 if create else _PATIENCE
+    while not start and patience:  # another process may be making it just now
+        time.sleep(_MOMENT)
+        start, patience = _start(path), patience - 1
     if not start and not create:
         raise damaged(path, "it is empty")
     # With a journal beside it, its making was cut off: SQLite undoes that first.
     if start and start != _MAGIC and not _beside(path, "-journal").exists():
         raise damaged(path, "it is not a SQLite file")
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC))
 
 
 def _dial(path: Path, *, readonly: bool) -> sqlite3.Connection:
@@ -245,12 +256,11 @@ def _back_up(db: sqlite3.Connection, path: Path, found: int) -> None:
 
 def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None:
     """Return the file's schema version; None if there is nothing in it yet."""
-    # In one transaction, because another process may be making the file just now.
-    db.execute("BEGIN")
-    mark = db.execute("PRAGMA application_id").fetchone()[0]
-    used = not schema.is_new(db)
-    version = schema.version(db)
-    db.execute("ROLLBACK")
+    mark, used, version = _marks(db)
+    patience = 0 if create else _PATIENCE
+    while not (mark or used) and patience:  # another process may be making it just now
+        time.sleep(_MOMENT)
+        (mark, used, version), patience = _marks(db), patience - 1
     if mark == schema.APPLICATION_ID and used:
         return version
     if mark or used:
@@ -258,3 +268,12 @@ def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None
     if not create:
         raise damaged(path, "it is empty")
     return None
+
+
+def _marks(db: sqlite3.Connection) -> tuple[int, bool, int]:
+    """Return whose file it is, whether anything is in it, and its schema version."""
+    db.execute("BEGIN")  # one transaction: it may change at any moment
+    mark = int(db.execute("PRAGMA application_id").fetchone()[0])
+    used, version = not schema.is_new(db), schema.version(db)
+    db.execute("ROLLBACK")
+    return mark, used, version
