@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from math import inf
 
 from yarl import URL
 
@@ -16,6 +17,7 @@ from halflife.request import Fetch, Request
 from halflife.sources.addresses import host_of, parse_url, shown
 from halflife.sources.dates import to_http
 from halflife.sources.gate import Gate
+from halflife.sources.links import spelled
 from halflife.sources.maps import MapEntry, may_be_map, read_map
 from halflife.sources.rounds import Round
 from halflife.sources.terms import Access, Answer
@@ -23,6 +25,7 @@ from halflife.sources.text import check_mode, digest, fingerprint, media_type
 
 AUDITED = 100  # one look in so many asks for the page whatever we hold
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
+LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
 _FUTURE = 1.0  # days; a date further ahead than that is a mistake
 
 
@@ -79,6 +82,7 @@ class Pages:
         self._sites = sites
         self._source_of = source_of
         self._concurrency = concurrency
+        self._seen: dict[str, float] = {}  # of sites: when pages were last seen
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
@@ -87,11 +91,13 @@ class Pages:
         visits, failed = self._visits(requests)
         if failed:
             yield Looks.of(failed)
-        errand = _Errand(self._gate, now, purse)
+        self._seen = {k: at for k, at in self._seen.items() if now - at < LATELY}
+        errand = _Errand(self._gate, now, purse, self._seen)
         turn = Round(visits, errand, self._concurrency)
         async with aclosing(turn.batches()) as batches:
             async for batch in batches:
-                yield Looks.of(batch)
+                if batch:
+                    yield Looks.of(batch)
 
     def _visits(
         self, requests: Iterable[Request]
@@ -109,12 +115,22 @@ class Pages:
 
 
 class _Errand:
-    """Carries out the visits of one call of ``perform``."""
+    """Carries out the visits of one call of ``perform``.
 
-    def __init__(self, gate: Gate, now: float, purse: Purse) -> None:
+    Where it matters what leads where, no page is asked for twice: a redirect to a page
+    that was begun, or seen lately, is not followed, and a page that a redirect has shown,
+    or is about to show, is not asked for again.
+    """
+
+    def __init__(
+        self, gate: Gate, now: float, purse: Purse, seen: dict[str, float]
+    ) -> None:
         self._gate = gate
         self._now = now
         self._purse = purse
+        self._seen = seen  # when pages were last seen
+        self._begun: set[str] = set()
+        self._led: set[str] = set()  # pages that redirects lead to
 
     def host(self, visit: _Visit) -> str:
         return visit.url.raw_host or ""
@@ -126,11 +142,37 @@ class _Errand:
         return self._gate.alone(visit.url, visit.site.access)
 
     async def run(self, visit: _Visit) -> list[Observation]:
+        if visit.site.follow is None:
+            return await self._look(visit, visit.site.access)
+        if visit.fetch.key in self._led:
+            return []
+        self._begun.add(visit.fetch.key)
+        mine: set[str] = set()
+
+        def within(url: str) -> bool:
+            key, scope = spelled(url), visit.site.access.within
+            if scope is not None and not scope(url):
+                return False
+            if key == visit.fetch.key or key in mine:
+                return True
+            lately = self._gate.clock() - self._seen.get(key, -inf) < LATELY
+            if key in self._begun or key in self._led or lately:
+                return False
+            mine.add(key)
+            self._led.add(key)
+            return True
+
+        found = await self._look(visit, replace(visit.site.access, within=within))
+        self._led -= mine - {look.key for look in found}  # what was not reached
+        self._seen.update((k.key, k.at) for k in found if k.seen is Seen.PRESENT)
+        return found
+
+    async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
         try:
             answer = await self._gate.get(
                 visit.url,
                 self._purse,
-                access=visit.site.access,
+                access=access,
                 headers=conditions(visit.fetch, self._now),
             )
         except SourceError as error:

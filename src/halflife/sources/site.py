@@ -51,8 +51,8 @@ class Follow:
         """Return a look with its links; two looks if the page lies elsewhere.
 
         A redirect within the scope shows that one page is another address of a
-        second one, and shows the second. One that leaves it shows only that. What
-        matters of a redirect is where it leads, so that is its digest.
+        second one, and shows the second if it was followed. One that leaves it shows
+        only that. What matters of a redirect is where it leads, so that is its digest.
         """
         landed = spelled(answer.url)
         if landed == spelled(look.key):
@@ -62,6 +62,8 @@ class Follow:
         if landed not in self.scope:
             out = f"leads out of scope, to {shown(landed)}"
             return [replace(bare, note=out, links=Outgoing())]
+        if 300 <= answer.status < 400:
+            return [bare]
         links = self._links(landed, answer)
         return [bare, replace(look, key=landed, note="", links=links)]
 
