@@ -118,8 +118,8 @@ class _Errand:
     """Carries out the visits of one call of ``perform``.
 
     Where it matters what leads where, no page is asked for twice: a redirect to a page
-    that was begun, or seen lately, is not followed, and a page that a redirect has shown,
-    or is about to show, is not asked for again.
+    that was begun, or seen lately, is not followed, and a page that a redirect has
+    shown, or is about to show, is not asked for again.
     """
 
     def __init__(
