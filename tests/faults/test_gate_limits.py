@@ -10,6 +10,7 @@ import pytest
 
 from faults.evil import BOMB, Evil
 from halflife.errors import BudgetSpent, Unreachable
+from halflife.sources import wire
 from web_parts import HOME, Book, Coins, make_gate
 
 CODINGS = ["gzip", "deflate", "br", "zstd"]
@@ -206,6 +207,38 @@ def test_connections_are_kept_for_the_next_request():
             return len(evil._tasks)
 
     assert asyncio.run(scene()) == 1
+
+
+async def ask_hosts(gate, evil, hosts):
+    for i in range(hosts):
+        url = evil.url("/page", f"127.0.0.{i + 1}")
+        await gate.get(url, Coins(), access=HOME)
+
+
+def test_no_more_connections_are_kept_than_allowed_however_many_hosts_there_are():
+    async def scene():
+        async with Evil("0.0.0.0") as evil, make_gate(idle=10) as gate:
+            await ask_hosts(gate, evil, 60)
+            await asyncio.sleep(0.05)
+            return gate._wire.idle, len(evil._tasks)
+
+    kept, held_by_server = asyncio.run(scene())
+    assert 1 <= kept <= 10
+    assert held_by_server <= 10
+
+
+def test_connections_that_nobody_uses_are_closed(monkeypatch):
+    monkeypatch.setattr(wire, "_IDLE", 0.05)
+
+    async def scene():
+        async with Evil("0.0.0.0") as evil, make_gate() as gate:
+            await ask_hosts(gate, evil, 20)
+            async with asyncio.timeout(10):
+                while gate._wire.idle:
+                    await asyncio.sleep(0.02)
+            return len(evil._tasks)
+
+    assert asyncio.run(scene()) == 0
 
 
 def test_a_closed_port_is_unreachable_and_counts_against_the_host():

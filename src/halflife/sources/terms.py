@@ -28,6 +28,7 @@ class GateSettings:
         redirects: Most redirects that are followed.
         patience: A host closed for no longer than this is waited for.
         names_for: How long a host name's address is remembered.
+        idle: Most connections that are kept for another request, over all hosts.
 
     """
 
@@ -40,6 +41,7 @@ class GateSettings:
     redirects: int = 5
     patience: float = 10.0
     names_for: int = 60
+    idle: int = 100
 
     @property
     def agent(self) -> str:

@@ -6,13 +6,14 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from halflife.errors import Refused, SourceError, Unreachable
-from halflife.sources.addresses import Blocked, Network, guarded
+from halflife.sources.addresses import AddressInfo, Blocked, Network, guarded
 from halflife.sources.dates import from_http
 from halflife.sources.decoding import ACCEPTED, Undecodable, coding, pieces
 from halflife.sources.terms import Answer, GateSettings
@@ -25,6 +26,7 @@ _LINE = 1 << 14  # bytes of a header line
 _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
 NO_NETWORK = "there seems to be no network"  # how every such complaint ends
+_LAST = {"Connection": "close"}  # the connection is of no use after the answer
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
@@ -73,7 +75,8 @@ class Wire:
     """Connections to hosts; each session holds those of one set of allowed networks.
 
     Connections are kept for reuse, and one that a source may have must not be
-    handed to another that may not.
+    handed to another that may not. They are kept for seconds, and while enough are
+    kept, no more: the rest end with their answers.
     """
 
     def __init__(
@@ -85,7 +88,16 @@ class Wire:
         self._settings = settings
         self._clock = clock
         self._resolver = resolver
-        self._sessions: dict[tuple[Network, ...], aiohttp.ClientSession] = {}
+        self._sessions: dict[
+            tuple[tuple[Network, ...], bool], aiohttp.ClientSession
+        ] = {}
+        self._made: WeakSet[socket.socket] = WeakSet()
+        self._sending = 0
+
+    @property
+    def idle(self) -> int:
+        """Connections that are kept for later."""
+        return sum(made.fileno() >= 0 for made in self._made) - self._sending
 
     async def close(self) -> None:
         """Close every connection."""
@@ -95,16 +107,24 @@ class Wire:
 
     async def send(self, url: URL, call: Call) -> Reply:
         """Send one request and read its answer."""
+        crowded = self.idle >= self._settings.idle
+        self._sending += 1
+        try:
+            return await self._exchange(url, call, last=crowded)
+        finally:
+            self._sending -= 1
+
+    async def _exchange(self, url: URL, call: Call, *, last: bool) -> Reply:
         time = asyncio.get_running_loop().time
         began = time()
         try:
             async with (
                 asyncio.timeout(call.left) as limit,
-                self._session(call.allow).request(
+                self._session(call.allow, last=last).request(
                     "GET" if call.body is None else "POST",
                     url,
                     data=call.body,
-                    headers=call.headers,
+                    headers={**call.headers, **_LAST} if last else call.headers,
                     allow_redirects=False,
                     middlewares=(_once(),),
                 ) as response,
@@ -122,19 +142,30 @@ class Wire:
             location = ""
         return Reply(answer, location, time() - began)
 
-    def _session(self, allow: tuple[Network, ...]) -> aiohttp.ClientSession:
-        session = self._sessions.get(allow)
+    def _session(
+        self, allow: tuple[Network, ...], *, last: bool
+    ) -> aiohttp.ClientSession:
+        session = self._sessions.get((allow, last))
         if session is None:
-            session = self._sessions[allow] = self._new_session(allow)
+            session = self._new_session(allow, last=last)
+            self._sessions[allow, last] = session
         return session
 
-    def _new_session(self, allow: tuple[Network, ...]) -> aiohttp.ClientSession:
-        remember = self._settings.names_for
+    def _new_session(
+        self, allow: tuple[Network, ...], *, last: bool
+    ) -> aiohttp.ClientSession:
+        remember, make = self._settings.names_for, guarded(allow)
+
+        def made(info: AddressInfo) -> socket.socket:
+            self._made.add(one := make(info))
+            return one
+
         connector = aiohttp.TCPConnector(
             limit=0,
-            keepalive_timeout=_IDLE,
+            force_close=last,
+            keepalive_timeout=None if last else _IDLE,
             resolver=self._resolver,
-            socket_factory=guarded(allow),
+            socket_factory=made,
             use_dns_cache=remember > 0,
             ttl_dns_cache=remember,
         )
