@@ -7,6 +7,9 @@ import logging
 
 import aiohttp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from halflife.alerts import Health
 from halflife.config import Config
@@ -78,18 +81,23 @@ def test_there_is_nothing_else_to_ask_for():
 
 
 def read(text):
-    """Return the samples of an exposition, by name and labels."""
+    """Return the samples of an exposition, by name and labels, and their types.
+
+    The reader is the one of Prometheus' own client.
+    """
     found, types = {}, {}
-    for line in text.splitlines():
-        if line.startswith("# TYPE "):
-            _, _, name, kind = line.split(" ")
-            types[name] = kind
-        elif not line.startswith("# HELP "):
-            name, _, value = line.rpartition(" ")
-            assert name.partition("{")[0] in types
-            assert name not in found
-            found[name] = float(value)
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        for sample in family.samples:
+            types[sample.name] = family.type
+            place = sample.name, frozenset(sample.labels.items())
+            assert place not in found
+            found[place] = sample.value
     return found, types
+
+
+def at(name, **labels):
+    return f"halflife_{name}", frozenset(labels.items())
 
 
 def test_the_figures_are_in_the_text_format_of_prometheus():
@@ -104,15 +112,36 @@ def test_the_figures_are_in_the_text_format_of_prometheus():
     assert code == 200
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
     found, types = read(text)
-    assert found['halflife_requests_total{sources="a+b"}'] == 7
+    assert found[at("requests_total", sources="a+b")] == 7
     assert types["halflife_requests_total"] == "counter"
-    label = r'source="a \"b\"\\"'
-    assert found[f'halflife_quality{{{label},bound="low"}}'] == 0.5
-    assert found[f"halflife_target_met{{{label}}}"] == 0
-    assert not any("new" in name and "quality" in name for name in found)
-    assert found['halflife_failing{source="new"}'] == 1
-    assert found["halflife_last_turn_timestamp_seconds"] == BEGAN * 86400
-    assert found["halflife_store_bytes"] == 4096
+    assert found[at("quality", source='a "b"\\', bound="low")] == 0.5
+    assert found[at("target_met", source='a "b"\\')] == 0
+    assert at("quality", source="new", bound="low") not in found
+    assert found[at("failing", source="new")] == 1
+    assert found[at("last_turn_timestamp_seconds")] == BEGAN * 86400
+    assert found[at("store_bytes")] == 4096
+
+
+@given(
+    st.dictionaries(st.text(), st.integers(0, 2**53)),
+    st.lists(st.tuples(st.text(), st.floats(0, 1)), unique_by=lambda one: one[0]),
+    st.floats(allow_nan=False),
+)
+def test_what_prometheus_reads_is_what_was_meant_whatever_the_names(
+    requests, sources, seconds
+):
+    healths = tuple(Health(name, mean=q, low=q / 2, high=1.0) for name, q in sources)
+    status = Status(BEGAN, seconds=seconds, requests=requests, sources=healths)
+    found, types = read(exposition(status, BEGAN))
+    for name, n in requests.items():
+        assert found[at("requests_total", sources=name)] == n
+    for name, q in sources:
+        assert found[at("quality", source=name, bound="mean")] == q
+        assert found[at("quality", source=name, bound="low")] == q / 2
+    assert found[at("turn_seconds")] == seconds
+    counters = {name for name, kind in types.items() if kind == "counter"}
+    assert all(name.endswith("_total") for name in counters)
+    assert set(types.values()) <= {"counter", "gauge"}
 
 
 def test_a_service_fills_in_its_figures(server, tmp_path):
@@ -124,12 +153,12 @@ def test_a_service_fills_in_its_figures(server, tmp_path):
     )
     play = Play(path).run(0.01)
     found, _ = read(exposition(play.service.status, play.now))
-    assert found['halflife_requests_total{sources="s"}'] == len(server.asked)
-    assert found["halflife_budget_left"] == 1000 - len(server.asked)
-    assert 0.5 <= found['halflife_quality{source="s",bound="mean"}'] <= 1
-    assert found['halflife_target_met{source="s"}'] == 1
-    assert found["halflife_up"] == 1
-    assert found["halflife_store_bytes"] > 10_000
+    assert found[at("requests_total", sources="s")] == len(server.asked)
+    assert found[at("budget_left")] == 1000 - len(server.asked)
+    assert 0.5 <= found[at("quality", source="s", bound="mean")] <= 1
+    assert found[at("target_met", source="s")] == 1
+    assert found[at("up")] == 1
+    assert found[at("store_bytes")] > 10_000
 
 
 def test_no_secret_is_written_down(server, tmp_path, monkeypatch):
