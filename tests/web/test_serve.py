@@ -19,9 +19,11 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_it_prints_an_address_that_works_and_ends_when_told(here):
+@pytest.mark.parametrize("trap", ["", "trap '' INT; "], ids=["alone", "in a script"])
+def test_it_prints_an_address_that_works_and_ends_when_told(here, trap):
+    words = f"{trap}exec {sys.executable} -m halflife serve --port 0"
     with subprocess.Popen(
-        [sys.executable, "-m", "halflife", "serve", "--port", "0"],
+        ["/bin/sh", "-c", words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -63,4 +63,4 @@ def serve(  # noqa: PLR0913  (each is an option)
         show.note("Other machines can reach it, and nothing is encrypted on the way.")
     if browse:
         typer.launch(address)
-    served.run()
+    raise typer.Exit(served.run())

@@ -4,10 +4,11 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -54,12 +55,29 @@ class Served:
 
     address: str
     app: Starlette
-    server: uvicorn.Server
+    server: "Server"
     listening: socket.socket
 
-    def run(self) -> None:
-        """Serve until told to stop."""
-        self.server.run(sockets=[self.listening])
+    def run(self) -> int:
+        """Serve until told to stop; return the exit code that tells by which signal."""
+        with suppress(KeyboardInterrupt):  # the server raises what it heard once more
+            self.server.run(sockets=[self.listening])
+        return 128 + self.server.heard if self.server.heard else 0
+
+
+class Server(uvicorn.Server):
+    """A server that remembers which signal ended it.
+
+    Whoever starts us in the background may have had SIGINT ignored: the server hears
+    it all the same, but nobody would be told.
+    """
+
+    heard = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take in a signal."""
+        self.heard = self.heard or sig
+        super().handle_exit(sig, frame)
 
 
 def is_loopback(bind: str) -> bool:
@@ -90,7 +108,7 @@ def prepare(wish: Wish) -> Served:
     app, guard = create(
         Setting(wish.config, token, allowed, f"halflife-{port}", wish.league)
     )
-    server = uvicorn.Server(
+    server = Server(
         uvicorn.Config(
             guard,
             access_log=False,  # addresses hold the token once
