@@ -189,7 +189,7 @@ def test_what_is_found_is_judged_beside_what_was_believed(kept, store):
     assert judged.coverage.high > 0.9
     assert judged.reliability.size.sum() == judged.checked
     assert not judged.drifting(15.0)
-    assert judged.trust < 3.0
+    assert judged.trust.factor < 3.0
 
 
 def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
@@ -206,15 +206,15 @@ def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
     judged = audited.judge(store, NAME, 18.0)
     assert judged.drifting(18.0)
     assert judged.alarms[-1][1] == "staler"
-    assert judged.trust > trusted
-    assert judged.trust == audited.factor(store, [NAME], 18.0)
+    assert judged.trust.factor > trusted
+    assert judged.trust.factor == audited.factor(store, [NAME], 18.0)
 
 
 def test_without_a_file_there_is_nothing_to_judge():
     judged = audited.judge(MemoryStore(), "s", 1.0)
     assert judged.checked == 0
     assert judged.quality is None
-    assert judged.trust == 1.0
+    assert judged.trust.factor == 1.0
 
 
 def listing(days):

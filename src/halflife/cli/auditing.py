@@ -54,7 +54,8 @@ def row(one: "Judged", now: float) -> dict[str, object]:
             "evidence": one.evidence,
             "alarms": [{"at": date(at), "copy": way} for at, way in one.alarms],
         },
-        "trust": one.trust,
+        "trust": one.trust.factor,
+        "why": one.trust.why,
     }
 
 
@@ -133,6 +134,4 @@ def _drift(one: "Judged", now: float) -> str:
 
 
 def _trust(one: "Judged") -> str:
-    if one.trust <= 1.0:
-        return "trust factor 1: bounds are as the forecasts say"
-    return f"trust factor {one.trust:.2g}: bounds are so many times as wide"
+    return f"trust factor {one.trust.factor:.2g}: {one.trust.words()}"

@@ -194,6 +194,7 @@ def _pages(
     doubtful = _doubtful(appraiser, source)
     seen = replace(view, weight=mine, looks=np.where(doubtful, 0, view.looks))
     cast = freshness_forecast(seen, np.array([0.0, AHEAD]), confidence=sure)
+    cast = appraiser.trust(source).forecast(cast)
     column = cast.mean if confidence is None else cast.low
     return float(column[0]), float(column[1])
 
@@ -232,6 +233,7 @@ def _form(
     seen = [copy.last] if wish.purpose == "new" else list(copy.seen.values())
     age = np.maximum(appraiser.now - np.array(seen), 0.0)
     decay = form_worths.decay(copy, wish, confidence or USUAL)
+    decay = appraiser.trust(source).decay(decay)
     return _after(decay, age, confidence), _after(decay, age + AHEAD, confidence)
 
 
@@ -254,6 +256,7 @@ def _listing(
     if known.looks.size < 2:
         return 1.0, float(age + AHEAD < longest)
     decay = _decay(source, known, confidence or USUAL, decays)
+    decay = appraiser.trust(source).decay(decay)
     now, later = (_after(decay, np.array([t]), confidence) for t in (age, age + AHEAD))
     return now, later if age < longest else 0.0
 

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TypeAlias
 
 import numpy as np
 
 from halflife.arrays import Floats
+from halflife.live.trusting import FULL, Trust
 from halflife.metrics.intervals import Interval
 from halflife.models import calibration
-from halflife.models.auditing import Drift, audited, drift, share_bounds
+from halflife.models.auditing import Drift, audited, drift, over_time, share_bounds
 from halflife.models.calibration import Brier, Outcome, Reliability, standing
 from halflife.stores import Store
 from halflife.stores.forecasts import Checks, Forecasts, Issued
@@ -17,6 +19,11 @@ from halflife.stores.sqlite import SqliteStore
 
 WINDOW = 30.0  # days that audits tell of
 LATELY = 7.0  # days for which an alarm counts, and that trust goes by
+ALARMED = 2.0  # times that bounds are widened while an alarm counts, at least
+BRIEF = 1e-6  # days
+SIDE = 1.959963984540054  # standard deviations within which 95 % lie
+
+Alarms: TypeAlias = tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +33,11 @@ class Judged:
     Attributes:
         source: The source.
         measure: What its forecasts are of; empty if there were none.
-        checked: Pages drawn that answered.
-        silent: Pages drawn that did not.
-        quality: How good the copy was at the audits, with its interval; None if no
-            page was checked.
+        how: How the quality was found: by ``checks`` of parts drawn at random, or at
+            the ``looks`` that show everything; empty if it was not.
+        checked: Parts drawn that answered.
+        silent: Parts drawn that did not.
+        quality: How good the copy was, with its interval; None if nobody knows.
         believed: How good it was believed to be then, with the mean bounds.
         reliability: Believed chances beside what was found, page by page.
         brier: Their score.
@@ -38,12 +46,13 @@ class Judged:
         scores: How far off each of them was, in the order in which they were told.
         alarms: When audits disagreed with the belief for too long, and how.
         evidence: How strongly they do since, as a share of an alarm.
-        trust: By how much bounds are widened.
+        trust: By how much bounds are widened, and why.
 
     """
 
     source: str
     measure: str
+    how: str
     checked: int
     silent: int
     quality: Interval | None
@@ -53,9 +62,9 @@ class Judged:
     scored: int
     coverage: Interval
     scores: Floats
-    alarms: tuple[tuple[float, str], ...]
+    alarms: Alarms
     evidence: float
-    trust: float
+    trust: Trust
 
     def drifting(self, now: float) -> bool:
         """Say whether there was an alarm lately."""
@@ -64,20 +73,16 @@ class Judged:
 
 def judge(store: Store, source: str, now: float) -> Judged:
     """Return what the audits of the last ``WINDOW`` days say of a source."""
-    if not isinstance(store, SqliteStore):
-        checks, told = _nothing(), []
-    else:
-        kept = Forecasts(store)
-        checks = kept.checks(source, now - WINDOW)
-        told = kept.settled(source, now - WINDOW)
+    checks, told = _facts(store, source, now)
     scores = scores_of(told)
-    found, moments = drift_of(checks)
-    ways = np.where(found.staler, "staler", "fresher").tolist()
-    whens = moments[found.alarms].tolist()
+    alarms, evidence = alarmed(checks, told)
+    parts = round(sum(one.looks or 0.0 for one in told if one.ahead == 0.0))
+    how = "checks" if checks.at.size or parts else "looks" if told else ""
     return Judged(
         source=source,
         measure=told[-1].measure if told else "",
-        checked=checks.at.size,
+        how=how,
+        checked=checks.at.size or parts,
         silent=checks.silent,
         quality=_quality(checks, told),
         believed=_believed(told),
@@ -86,35 +91,72 @@ def judge(store: Store, source: str, now: float) -> Judged:
         scored=len(told),
         coverage=calibration.coverage(scores),
         scores=scores,
-        alarms=tuple(zip(whens, ways, strict=True)),
-        evidence=found.evidence,
-        trust=trusted(told, now),
+        alarms=alarms,
+        evidence=evidence,
+        trust=trusted(told, alarms, now),
     )
+
+
+def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]:
+    """Return what was drawn and which forecasts were told in the last days."""
+    if not isinstance(store, SqliteStore):
+        return _nothing(), []
+    kept = Forecasts(store)
+    told = kept.settled(source, now - WINDOW)
+    return kept.checks(source, now - WINDOW), [f for f in told if (f.told or 0) <= now]
+
+
+def trust(store: Store, source: str, now: float) -> Trust:
+    """Return how far what is believed of a source is trusted."""
+    checks, told = _facts(store, source, now)
+    return trusted(told, alarmed(checks, told)[0], now) if told else FULL
 
 
 def factor(store: Store, sources: Iterable[str], now: float) -> float:
     """Return by how much bounds of these sources are to be widened, together."""
-    if not isinstance(store, SqliteStore):
-        return 1.0
-    kept = Forecasts(store)
-    told = [kept.settled(source, now - WINDOW) for source in sources]
-    return max([1.0, *(trusted(some, now) for some in told)])
+    return max([1.0, *(trust(store, source, now).factor for source in sources)])
 
 
-def trusted(told: Sequence[Issued], now: float) -> float:
-    """Return the trust factor of a source: what the misses of its forecasts ask for.
+def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
+    """Return how far forecasts are trusted of which these are the latest outcomes.
 
-    The largest of the quantile of recent errors (``calibration.trust``) and, for each
-    horizon, of the gap between what was forecast and what all checks together found
-    (``calibration.gap``), in the last ``LATELY`` and in the last ``WINDOW`` days.
+    The largest of: the quantile of recent errors (``calibration.trust``); for each
+    horizon, the gap between what was forecast and what all checks together found
+    (``calibration.gap``), in the last ``LATELY`` and in the last ``WINDOW`` days; and
+    ``ALARMED`` for ``LATELY`` days after an alarm.
     """
-    factors = [calibration.trust(scores_of(told))] if told else [1.0]
+    reasons = [FULL, *_missed(told), *_gaps(told, now)]
+    late = [(at, way) for at, way in alarms if at >= now - LATELY]
+    if late:
+        at, way = late[-1]
+        said = f"{now - at:.1f} days ago the copy was clearly {way} than believed"
+        reasons.append(Trust(ALARMED, said))
+    return max(reasons, key=lambda one: one.factor)
+
+
+def _missed(told: Sequence[Issued]) -> list[Trust]:
+    if not told:
+        return []
+    scores = scores_of(told)[-calibration.RECENT :]
+    missed = np.count_nonzero(np.abs(scores) > SIDE)
+    said = f"{missed} of the last {scores.size} forecasts missed their bounds"
+    return [Trust(calibration.trust(scores), said)]
+
+
+def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
+    """Return what is asked for by checks that contradict the forecasts."""
+    reasons = []
     for days in (LATELY, WINDOW):
         some = [f for f in told if f.looks and (f.told or 0.0) >= now - days]
-        for ahead in {one.ahead for one in some}:
+        for ahead in sorted({one.ahead for one in some}):
             mine = [one for one in some if one.ahead == ahead]
-            factors.append(calibration.gap(_mean_of(mine), _found(mine)))
-    return max(factors)
+            forecast, found = _mean_of(mine), _found(mine)
+            said = (
+                f"checks of the last {days:.0f} days found {found.mean:.2f} "
+                f"[{found.low:.2f}, {found.high:.2f}], forecast was {forecast.mean:.2f}"
+            )
+            reasons.append(Trust(calibration.gap(forecast, found), said))
+    return reasons
 
 
 def _found(told: Sequence[Issued]) -> Interval:
@@ -136,21 +178,53 @@ def _score(one: Issued) -> float:
 
 
 def _quality(checks: Checks, told: Sequence[Issued]) -> Interval | None:
-    """Return the quality found: of pages by those drawn, of sets at the looks."""
+    """Return the quality found.
+
+    Of pages by those drawn; of forms by what their audits found; of what is only ever
+    seen whole over the time between looks.
+    """
     if checks.at.size:
         return audited(checks.fresh, checks.chance, checks.weight)
-    seen = [one.found for one in told if one.looks is None and one.found is not None]
-    return _mean(np.array(seen)) if seen else None
-
-
-def _mean(values: Floats) -> Interval:
-    return Interval(float(values.mean()), float(values.min()), float(values.max()))
+    drawn = [one for one in told if one.ahead == 0.0 and one.looks]
+    if drawn:
+        return _found(drawn)
+    return _over_time(told, [one.found or 0.0 for one in chained(told)])
 
 
 def _believed(told: Sequence[Issued]) -> Interval | None:
-    """Return what was believed at the audits; of sets, what was forecast for them."""
-    now = [one for one in told if one.ahead == 0.0] or told
-    return _mean_of(now) if now else None
+    """Return what was believed at the audits, in the same way."""
+    now = [one for one in told if one.ahead == 0.0]
+    if now:
+        return _mean_of(now)
+    sides = [
+        _over_time(told, [getattr(one, side) for one in chained(told)])
+        for side in ("mean", "low", "high")
+    ]
+    mean, low, high = (None if one is None else one.mean for one in sides)
+    return (
+        None
+        if mean is None or low is None or high is None
+        else Interval(mean, low, high)
+    )
+
+
+def _over_time(told: Sequence[Issued], ends: Sequence[float]) -> Interval | None:
+    """Return the mean quality between looks that found so much at their ends."""
+    gap = np.array([(one.told or 0.0) - one.made for one in chained(told)])
+    return over_time(gap, np.array(ends)) if gap.size else None
+
+
+def chained(told: Sequence[Issued]) -> list[Issued]:
+    """Return forecasts of which each was made when the one before it was told.
+
+    As many as there are: their errors share no time. Those of now come first.
+    """
+    found, end = [], -inf
+    for one in sorted(told, key=lambda f: (f.told or 0.0, -f.made)):
+        if one.made >= end - BRIEF:
+            found.append(one)
+            end = one.told or 0.0
+    return found
 
 
 def _mean_of(told: Sequence[Issued]) -> Interval:
@@ -158,11 +232,40 @@ def _mean_of(told: Sequence[Issued]) -> Interval:
     return Interval(float(mean), float(low), float(high))
 
 
+def alarmed(checks: Checks, told: Sequence[Issued]) -> tuple[Alarms, float]:
+    """Return when audits spoke against the belief and how, and the evidence since.
+
+    By the pages drawn; where there are none by how far off forecasts were.
+    """
+    found, moments = drift_of(checks) if checks.at.size else drift_of_scores(told)
+    ways = np.where(found.staler, "staler", "fresher").tolist()
+    return tuple(zip(moments[found.alarms].tolist(), ways, strict=True)), found.evidence
+
+
 def drift_of(checks: Checks) -> tuple[Drift, Floats]:
     """Return when checks spoke against the belief, and the moments of their turns."""
     moments, turn = np.unique(checks.at, return_inverse=True)
     found = drift(checks.believed, checks.fresh, turn, checks.group)
     return found, moments
+
+
+def drift_of_scores(told: Sequence[Issued]) -> tuple[Drift, Floats]:
+    """Return when outcomes spoke against the forecasts, and the moments of both.
+
+    If forecasts are right, an outcome lies above the lower bound with the chance
+    0.975, above the middle with 0.5 and above the upper bound with 0.025, whatever
+    came before; the three are bet on together. Forecasts that overlap count once.
+    """
+    some = chained(told)
+    scores = scores_of(some)
+    # An outcome that is just what was forecast lies above it as often as below.
+    tie = np.array([(one.draw or 0.0) < 0.5 for one in some], dtype=np.bool_)
+    above = (scores > 0) | ((scores == 0) & tie)
+    fresh = np.stack([scores >= -SIDE, above, scores > SIDE], axis=1).ravel()
+    believed = np.tile([0.975, 0.5, 0.025], len(some))
+    turn = np.repeat(np.arange(len(some)), 3)
+    moments = np.array([one.told or 0.0 for one in some], dtype=np.float64)
+    return drift(believed, fresh, turn, np.zeros_like(turn)), moments
 
 
 def _nothing() -> Checks:

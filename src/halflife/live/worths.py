@@ -7,7 +7,7 @@ Bounds are such that at a random moment the quality lies above ``low`` with the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import TypeAlias
@@ -18,7 +18,8 @@ import numpy as np
 from halflife.allocation import allocate, index
 from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
-from halflife.live import costs, form_worths, selecting, upkeeping, wiring
+from halflife.live import audited, costs, form_worths, selecting, upkeeping, wiring
+from halflife.live.trusting import Trust
 from halflife.lives import Collection
 from halflife.market.curves import Decay, decaying
 from halflife.market.limits import Limits
@@ -78,9 +79,24 @@ class Appraiser:
     ) -> None:
         self.config, self.store, self.now = config, store, now
         self._decays = {} if decays is None else decays
+        self._trusts: dict[str, Trust] = {}
+
+    def trust(self, source: SourceConfig) -> Trust:
+        """Return how far what is believed of a source is trusted."""
+        if source.name not in self._trusts:
+            found = audited.trust(self.store, source.name, self.now)
+            self._trusts[source.name] = found
+        return self._trusts[source.name]
 
     def known(self, source: SourceConfig, confidence: float = 0.95) -> Known:
-        """Return what requests buy at a source."""
+        """Return what requests buy at a source, with bounds as far as it is trusted."""
+        known = self._stated(source, confidence)
+        if known.worth is None:
+            return known
+        return replace(known, worth=self.trust(source).worth(known.worth))
+
+    def _stated(self, source: SourceConfig, confidence: float) -> Known:
+        """Return what requests buy at a source, as the models state it."""
         if source.has_pages:
             return self._pages(source, confidence)
         if source.kind == "listing":

@@ -245,6 +245,25 @@ def _normal(score: float) -> float:
     return float(-special.ndtri(max(above, 1e-300)))
 
 
+def wider(
+    mean: Floats, low: Floats, high: Floats, factor: float, *, most: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Return bounds so many times as far from the mean, between 0 and ``most``.
+
+    low' = mean - f (mean - low) and high' = mean + f (high - mean). A factor of 1 or
+    less leaves them as they are, and a larger one never makes them narrower.
+
+    >>> wider(np.array([0.5]), np.array([0.25]), np.array([0.75]), 1.5)
+    (array([0.125]), array([0.875]))
+    """
+    if factor <= 1.0:
+        return low, high
+    # Rounding must not bring a bound nearer than it was.
+    below = np.minimum(np.clip(mean - factor * (mean - low), 0.0, most), low)
+    above = np.maximum(np.clip(mean + factor * (high - mean), 0.0, most), high)
+    return below, above
+
+
 def widened(cast: Forecast, factor: float) -> Forecast:
     """Return a forecast with its bounds so many times as far from the mean.
 
@@ -255,6 +274,5 @@ def widened(cast: Forecast, factor: float) -> Forecast:
     """
     if factor <= 1.0:
         return cast
-    low = np.clip(cast.mean - factor * (cast.mean - cast.low), 0.0, 1.0)
-    high = np.clip(cast.mean + factor * (cast.high - cast.mean), 0.0, 1.0)
+    low, high = wider(cast.mean, cast.low, cast.high, factor)
     return replace(cast, low=low, high=high)

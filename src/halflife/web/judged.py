@@ -208,6 +208,7 @@ def _judged(one: Judged, now: float) -> Answer:
         "forecasts": one.scored,
         "coverage": coverage._asdict() if one.scored else None,
         "meant": MEANT,
-        "trust": one.trust,
+        "trust": one.trust.factor,
+        "why": words.plain(one.trust.why),
         "verdict": verdict,
     }
