@@ -1,12 +1,18 @@
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from form_worlds import behind, cars
 from halflife.cli import main
+from halflife.demo.forms import Office, serving
 from halflife.demo.process import running
 from halflife.demo.world import build
 
 BEGAN = 20_000.0
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="session")
@@ -91,3 +97,39 @@ def keep(here):
         )
 
     return write
+
+
+@pytest.fixture(scope="module")
+def counter():
+    """The address of a form, and the office that serves it."""
+    office = Office(behind(cars(10)))
+    with serving(office) as url:
+        yield url, office
+
+
+@pytest.fixture
+def example(here):
+    """Run the script of a page of the book; return what it prints and should."""
+
+    def run(page):
+        book = (DOCS / page).read_text()
+        done = subprocess.run(
+            [sys.executable, "-c", _fenced(book, "python")],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return done.stdout, _fenced(book, "text")
+
+    return run
+
+
+def _fenced(book, kind):
+    """Return the first block of its kind."""
+    _, begin, rest = book.partition(f"```{kind}\n")
+    assert begin
+    return rest.partition("```")[0]

@@ -1,28 +1,23 @@
 """Keeping the copy of a database behind a form, with the verbs people use."""
 
 import asyncio
+import signal
 
 import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Hours, Office, serving, snippet
+from halflife.demo.forms import Hours, snippet
 from halflife.live import forming, upkeeping, wiring
+from processes import started, wait_for
 
 HEAD = "[budget]\nrequests = 2000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 
-@pytest.fixture(scope="module")
-def server():
-    office = Office(behind(cars(10)))
-    with serving(office) as url:
-        yield url, office
-
-
 @pytest.fixture
-def office(server, here):
+def office(counter, here):
     """A form with 200 cars behind it, and settings that say how to ask it."""
-    url, office = server
+    url, office = counter
     everything = cars(260)
     first = {key: everything[key] for key in list(everything)[:200]}
     office.form, office.hours, office.asked = behind(first), Hours(), 0
@@ -147,3 +142,96 @@ def test_what_queries_brought_is_remembered(office, asked, here):
         step["what"] for step in reversed(answer["listings"][0]["asked"])
     ]
     assert len(latest) <= upkeeping.REMEMBERED
+
+
+def divided(office, counter, here, n=200, cap=20):
+    """Put cars behind a form that shows so many results of a query, 4 to a page."""
+    records = cars(n)
+    office.form = behind(records, everything=True, page_size=4, cap=cap)
+    text = HEAD + snippet(counter[0], office.form.interface)
+    (here / "halflife.toml").write_text(text)
+    office.asked = 0
+    return records
+
+
+def copied(here):
+    config = Config.load(here / "halflife.toml")
+    with wiring.reading(config) as store:
+        return upkeeping.held(store, config.source[0])
+
+
+def test_a_first_crawl_goes_on_turn_by_turn_until_all_is_read(
+    office, counter, asked, here
+):
+    records = divided(office, counter, here)
+    asked("sync")
+    at_once = office.asked
+    (here / "halflife.db").unlink()
+    office.asked, turns = 0, 0
+    while not turns or not copied(here).begun:
+        _, answer = asked("sync", "--max-requests", 20)
+        (row,) = answer["listings"]
+        assert row["missing"] == row["gone"] == 0
+        turns += 1
+        assert turns < 30
+    assert turns >= 4
+    assert held(here) == set(records)
+    assert row["stop"] == "everything was read"
+    assert office.asked <= at_once + turns  # a query that was cut is begun again
+    copy = copied(here)
+    assert copy.arrival[0] < 1.0  # what the crawl found later did not come later
+
+
+@pytest.mark.parametrize("cap", [None, 20])
+def test_a_crawl_cut_short_plans_its_open_queries(office, counter, asked, here, cap):
+    records = divided(office, counter, here, cap=cap)
+    asked("sync", "--max-requests", 25)
+    before = office.asked
+    _, answer = asked("plan")
+    assert office.asked == before
+    assert answer["queries"]
+    for row in answer["queries"]:
+        assert row["why"].startswith("the first crawl goes on; ")
+        assert row["gain"] > 0
+    asked("sync")
+    assert held(here) == set(records)
+
+
+def test_a_crawl_begins_anew_where_the_form_turns_out_to_do_less(
+    office, counter, asked, here
+):
+    divided(office, counter, here)
+    asked("sync", "--max-requests", 25)
+    assert copied(here).crawl is not None
+    records = divided(office, counter, here, cap=12)
+    copy = copied(here)
+    assert (copy.crawl, copy.begun) == (None, False)
+    _, answer = asked("sync")
+    assert answer["listings"][0]["stop"] == "everything was read"
+    assert held(here) == set(records)
+
+
+def test_a_crawl_that_is_killed_repeats_no_more_than_the_last_batch(
+    office, counter, told, here
+):
+    """The program is killed twice; nobody tells it beforehand."""
+    records = divided(office, counter, here, n=400)
+    told("sync")
+    at_once = office.asked
+    (here / "halflife.db").unlink()
+    office.asked, office.hours = 0, Hours(slow=0.01)
+    for _ in range(2):
+        before = office.asked
+        with started(here, "sync") as running:
+            wait_for(lambda before=before: office.asked >= before + 50)
+            running.send_signal(signal.SIGKILL)
+            running.wait(10)
+        assert held(here)
+        assert not copied(here).begun
+    office.hours = Hours()
+    code, out, _ = told("sync")
+    assert code == 0
+    assert "everything was read" in out
+    assert held(here) == set(records)
+    # What was asked after the last note, and the query that was being read.
+    assert office.asked <= at_once + 2 * (upkeeping.NOTED + 6)

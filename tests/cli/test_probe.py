@@ -1,18 +1,13 @@
 """The verb for databases behind forms: probe, and add --form."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from form_worlds import CITIES, behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Hours, Office, serving, snippet
+from halflife.demo.forms import Hours, snippet
 from halflife.live import forming, wiring
 from halflife.queries.tabled import Faults
 
-ROOT = Path(__file__).parents[2]
 ALL = {"everything": True, "newest": True, "lookup": True}
 HEAD = "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
@@ -22,17 +17,10 @@ def form(records, **more):
     return behind(records, dates=dates, **ALL, **more)
 
 
-@pytest.fixture(scope="module")
-def server():
-    office = Office(behind(cars(10)))
-    with serving(office) as url:
-        yield url, office
-
-
 @pytest.fixture
-def office(server, here):
+def office(counter, here):
     """A form that is served, and settings that claim too much of it."""
-    url, office = server
+    url, office = counter
     office.form, office.hours, office.asked = form(cars(400)), Hours(), 0
     (here / "halflife.toml").write_text(HEAD + snippet(url, office.form.interface))
     return office
@@ -159,8 +147,8 @@ def test_a_form_needs_its_address_and_attributes(here, fails):
     assert "a form needs form_url and attributes" in said
 
 
-def test_a_form_is_added_by_its_search_page(office, server, asked, told, here):
-    url, _ = server
+def test_a_form_is_added_by_its_search_page(office, counter, asked, told, here):
+    url, _ = counter
     network = ("--allow", "127.0.0.0/8")
     code, answer = asked("add", "cars", "--form", url + "/", *network)
     assert code == 0
@@ -183,8 +171,8 @@ def test_a_form_is_added_by_its_search_page(office, server, asked, told, here):
     assert "page_size = 5" in out
 
 
-def test_a_page_without_a_form_is_not_added(office, server, fails, here):
-    url, _ = server
+def test_a_page_without_a_form_is_not_added(office, counter, fails, here):
+    url, _ = counter
     before = (here / "halflife.toml").read_text()
     network = ("--allow", "127.0.0.0/8")
     for path, said in (("/api/records", "no web page"), ("/none", "answered 404")):
@@ -200,17 +188,6 @@ def test_a_page_without_a_form_is_not_added(office, server, fails, here):
     assert (here / "halflife.toml").read_text() == before
 
 
-def test_the_example_of_the_book_runs(tmp_path):
-    book = (ROOT / "docs" / "forms.md").read_text()
-    script = book.partition("```python\n")[2].partition("```")[0]
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == book.partition("```text\n")[2].partition("```")[0]
-    assert done.stdout
+def test_the_example_of_the_book_runs(example):
+    printed, shown = example("forms.md")
+    assert printed == shown

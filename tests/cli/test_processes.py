@@ -1,30 +1,11 @@
 """Two programs at once, programs that are told to stop, and readers that leave."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
-
-def started(here, *words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "halflife", *words],
-        cwd=here,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-
-
-def wait_for(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+from processes import started, wait_for
 
 
 def test_two_syncs_of_the_same_source_at_once(here, server, keep, fails, told):

@@ -1,32 +1,13 @@
 """`halflife run` as a process: who may run beside it, who watches it, how it ends."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 
-
-def started(here, *words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "halflife", *words],
-        cwd=here,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-
-
-def wait_for(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
+from processes import started, wait_for
 
 
 def free_port():

@@ -1,15 +1,10 @@
 """The verbs for databases behind a search: add --search, summarize, select."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from halflife.config import Config
 from search_server import corpus, serving
 
-ROOT = Path(__file__).parents[2]
 FIRST = corpus(150, seed=1)
 SECOND = corpus(80, seed=2, words=[f"other{i}" for i in range(200)] + ["water"])
 
@@ -235,20 +230,6 @@ def test_what_cannot_be_searched_is_not_added(shops, fails, here):
     assert (here / "halflife.toml").read_text() == before
 
 
-def test_the_example_of_the_book_runs(tmp_path):
-    book = (ROOT / "docs" / "search.md").read_text()
-    script = book.partition("```python\n")[2].partition("```")[0]
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    shown = book.partition("```text\n")[2].partition("```")[0]
-    assert done.stdout == shown
-    assert done.stderr == ""
-    assert "```python" in book
-    assert shown
+def test_the_example_of_the_book_runs(example):
+    printed, shown = example("search.md")
+    assert printed == shown

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +14,29 @@ from halflife.errors import ConfigError
 from halflife.forms import Found
 from halflife.live import forming, listings
 from halflife.live.listings import Looked
+from halflife.queries.frontier import Crawl, restored, written
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
-from halflife.queries.upkeep import Asked, Held, Kept, Wish, ahead, keep
+from halflife.queries.upkeep import (
+    Asked,
+    Held,
+    Kept,
+    Wish,
+    ahead,
+    crawling,
+    first_crawl,
+    keep,
+)
 from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.tracking import Change, Tracker
 
+if TYPE_CHECKING:
+    from halflife.queries.splitting import Crawling
+
 MEMO = "what was asked of "  # the memo of a form begins so
+CRAWL = "the first crawl of "  # and so where that crawl was cut short
 REMEMBERED = 50  # queries of which it is kept what they brought
 NOTED = 20  # answers after which what they showed is written down
 
@@ -95,9 +109,21 @@ def wish(source: SourceConfig) -> Wish:
 
 
 def held(store: Store, source: SourceConfig) -> Held:
-    """Return the copy of a form's database."""
+    """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
-    return Held.of(store.register(source.name) if known else Register())
+    copy = Held.of(store.register(source.name) if known else Register())
+    memo = store.memo(CRAWL + source.name)
+    if not memo:
+        return copy
+    kept = json.loads(memo)
+    if kept["of"] != _claims(store, source):  # what was proved by other claims is not
+        return replace(copy, since=inf)
+    return replace(copy, since=inf, crawl=restored(kept["crawl"], copy.records))
+
+
+def _claims(store: Store, source: SourceConfig) -> str:
+    """Return what a form can do, as plans go by, in words."""
+    return str(forming.corrected(store, source).interface)
 
 
 async def sync(
@@ -118,8 +144,12 @@ async def sync(
 
     def work(desk: Desk, run: Run) -> Kept:
         notes.run = run
+        ledger = Ledger(desk, most)
+        if not copy.records or not copy.begun:
+            notes.crawl = crawling(ledger, copy)
+            return first_crawl(notes.crawl)
         rng = np.random.default_rng(run.id)
-        return keep(Ledger(desk, most), copy, wanted, former.clock(), rng, told)
+        return keep(ledger, copy, wanted, former.clock(), rng, told)
 
     kept = await former.asking(
         source, how, work, most=most, told=notes.hear, write=notes.write
@@ -141,6 +171,7 @@ class _Notes:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.run: Run | None = None
+        self.crawl: Crawling | None = None
         self.looked: Looked | None = None
         self._former, self._source, self._loop = former, source, loop
         self._fresh: dict[str, Attributes] = {}
@@ -151,35 +182,48 @@ class _Notes:
         """Take in an answer; in the thread that asked."""
         self._fresh.update(found.records)
         self._answers += 1
-        if self._answers >= NOTED and self._fresh and self.run is not None:
+        if self._answers >= NOTED and self.run is not None:
             note = asyncio.run_coroutine_threadsafe(self._note(self.run), self._loop)
             note.result()
 
     async def _note(self, run: Run) -> None:
         store, source = self._former.store, self._source
-        tracked = listings.tracker(store, source)
-        listing = Listing(self._now(tracked), dict(self._fresh), complete=False)
-        change = tracked.take(listing)
-        store.save_register(run, source.name, tracked.news())
-        self._before = _summed(self._before, change)
+        if self._fresh:
+            tracked = listings.tracker(store, source)
+            listing = Listing(self._now(tracked), dict(self._fresh), complete=False)
+            self._before = _summed(self._before, tracked.take(listing))
+            store.save_register(run, source.name, tracked.news())
+        if self.crawl is not None:  # after its records, which it only names
+            _save_crawl(store, source, self.crawl.so_far())
         self._fresh, self._answers = {}, 0
 
     def write(self, kept: Kept, run: Run) -> None:
         """Write down the whole of it, or put it aside if it is not credible."""
         store, source, spent = self._former.store, self._source, self._former.spent
         _remember(store, source, kept, self._former.clock())
-        if not kept.records and not kept.absent:
-            self.looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
-            return
-        at = self._now(listings.tracker(store, source))
-        told = dict(kept.records), kept.complete, kept.stop, kept.absent
-        listing = Listing(at, *told)
-        looked = listings.write(store, run, source, listing, spent, kept.trouble)
+        looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
+        if kept.records or kept.absent or self._ends(kept):
+            at = self._now(listings.tracker(store, source))
+            note = "" if kept.left else kept.stop
+            listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
+            looked = listings.write(store, run, source, listing, spent, kept.trouble)
+        if self.crawl is not None:
+            _save_crawl(store, source, kept.left)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
+
+    def _ends(self, kept: Kept) -> bool:
+        """Say whether a crawl of several turns has come to its end."""
+        return self.crawl is not None and self.crawl.resumed and kept.left is None
 
     def _now(self, tracked: Tracker) -> float:
         """Return the time, or just after the last look if the clock stood still."""
         return max(self._former.clock(), nextafter(tracked.last, inf))
+
+
+def _save_crawl(store: Store, source: SourceConfig, crawl: Crawl | None) -> None:
+    """Write down from where the first crawl goes on, or that it does not."""
+    kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
+    store.save_memo(CRAWL + source.name, json.dumps(kept) if crawl else "")
 
 
 def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:

@@ -89,21 +89,24 @@ class Ledger:
         known = self._first.get(query)
         return known if known is not None else self.ask(query)
 
-    def pages(self, query: Query, most: int | None = None) -> Iterator[Found]:
+    def pages(
+        self, query: Query, most: int | None = None, *, begin: int = 0
+    ) -> Iterator[Found]:
         """Return the pages of a query one after the other, each asked for as it comes.
 
-        A first page that is known is not asked for again.
+        A first page that is known is not asked for again. Who has read some pages
+        before may ``begin`` after them, and only they know whether that was all.
         """
         cap = self.interface.cap
         reachable = inf if cap is None else self.interface.pages(cap)
         limit = reachable if most is None else min(reachable, most)
-        number, found = 0, self.first(query)
+        number, found = begin, self.ask(query, begin) if begin else self.first(query)
         yield found
         while found.more and number + 1 < limit:
             number += 1
             found = self.ask(query, number)
             yield found
-        if not found.more or number + 1 >= reachable:
+        if not begin and (not found.more or number + 1 >= reachable):
             self.finished.add(query)
 
     def whole(self, query: Query) -> bool:

@@ -1,7 +1,7 @@
 """Whether all that answers a query was seen, or only what the form shows of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from halflife.forms import Found, Query
@@ -27,6 +27,26 @@ class Read:
     total: int | None = None
 
 
+@dataclass(slots=True)
+class Begun:
+    """A query that is being read.
+
+    Attributes:
+        query: The query.
+        page_size: Records on a page.
+        pages: Pages read so far.
+        records: What they showed.
+        total: The number of hits, if the form tells it exactly.
+
+    """
+
+    query: Query
+    page_size: int
+    pages: int = 0
+    records: dict[str, Attributes] = field(default_factory=dict)
+    total: int | None = None
+
+
 class Reader:
     """Reads the answers to queries as far as that is worth it, each once.
 
@@ -34,14 +54,28 @@ class Reader:
         ledger: Where the requests are counted.
         most: Records of a query that are worth reading; a query with more of them
             overflows, as one with more than the form's cap does. No limit if None.
+        known: What was read before.
+        begun: What was being read when it was cut short.
+
+    Attributes:
+        reads: What was read, by query.
+        begun: What is being read, or was last.
 
     """
 
-    def __init__(self, ledger: Ledger, most: float | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        most: float | None = None,
+        *,
+        known: Mapping[Query, Read] | None = None,
+        begun: Begun | None = None,
+    ) -> None:
         self.ledger = ledger
         self._cap = ledger.interface.cap
         self.most = min(inf if end is None else end for end in (most, self._cap))
-        self._known: dict[Query, Read] = {}
+        self.reads = dict(known or {})
+        self.begun = begun
 
     def answers(self, query: Query) -> bool:
         """Say whether the form can be asked this."""
@@ -52,7 +86,7 @@ class Reader:
 
     def known(self, query: Query) -> Read | None:
         """Return what was read before, if anything."""
-        return self._known.get(query)
+        return self.reads.get(query)
 
     def read(self, query: Query) -> Read:
         """Return the answer to a query; pages are read until it is sure to overflow.
@@ -61,28 +95,43 @@ class Reader:
         shows as many records as its cap is taken to have more. One that counts exactly
         and shows less than it counts has more, too.
         """
-        known = self._known.get(query)
+        known = self.reads.get(query)
         if known is None:
             asks = self.answers(query)
             known = self._ask(query) if asks else Read({}, whole=False)
-            self._known[query] = known
+            self.reads[query] = known
         return known
 
     def _ask(self, query: Query) -> Read:
-        first = self.ledger.first(query)
-        total = first.total if self.ledger.interface.counts == "exact" else None
-        if self._overflows(first):
-            return Read(first.records, whole=False, total=total)
-        records: dict[str, Attributes] = {}
+        self.begun = begun = self._begin(query)
+        exact = self.ledger.interface.counts == "exact"
+        if not begun.pages:
+            first = self.ledger.first(query)
+            begun.total = first.total if exact else None
+            if self._overflows(first):
+                return Read(first.records, whole=False, total=begun.total)
         more = True
         pages = None if self.most == inf else self.ledger.interface.pages(self.most)
-        for page in self.ledger.pages(query, pages):
-            records.update(page.records)
+        for page in self.ledger.pages(query, pages, begin=begun.pages):
+            begun.page_size = self.ledger.interface.page_size
+            begun.pages += 1
+            begun.records.update(page.records)
             more = page.more
+        records, total = begun.records, begun.total
         if total is not None:
             return Read(records, not more and len(records) >= total, total)
         capped = self._cap is not None and len(records) >= self._cap
         return Read(records, not more and not capped)
+
+    def _begin(self, query: Query) -> Begun:
+        """Return how far a query was read, if its pages are still numbered alike."""
+        begun = self.begun
+        if begun is not None and begun.query == query and begun.pages:
+            if begun.page_size != self.ledger.interface.page_size:
+                self.ledger.first(query)  # only its answer may tell how long pages are
+            if begun.page_size == self.ledger.interface.page_size:
+                return begun
+        return Begun(query, self.ledger.interface.page_size)
 
     def _overflows(self, first: Found) -> bool:
         """Say whether the number of hits alone tells that there are too many."""

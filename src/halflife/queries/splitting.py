@@ -8,7 +8,6 @@ Database in the Web", VLDB 2012. Words come last and guarantee nothing.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, nextafter
 
@@ -17,79 +16,13 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Attribute, Query, Term, within
+from halflife.queries.frontier import Crawl, Part
 from halflife.queries.ledger import Ledger
 from halflife.queries.reading import Read, Reader
 from halflife.register import Attributes
 
 MANY = 0.02  # of the records may lack an attribute that queries are divided by first
 CROWD = 0.25  # of what was shown: as many equal numbers get a query of their own
-
-
-@dataclass(slots=True, eq=False)
-class Part:
-    """A query that is to be answered whole, and what is known of its answer.
-
-    Attributes:
-        query: The query.
-        above: The part that it is a part of.
-        tried: The attributes that it was divided by.
-        terms: The conditions that it was divided into.
-        keys: The records found that answer it.
-        total: How many there are, if the form counts exactly.
-        failed: Queries that could not be resolved before this one was divided.
-
-    """
-
-    query: Query
-    above: "Part | None" = None
-    tried: tuple[str, ...] = ()
-    terms: set[Term] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-    total: int | None = None
-    failed: int = 0
-
-    @property
-    def lacks(self) -> int:
-        """Records that are counted and were not found."""
-        return 0 if self.total is None else max(self.total - len(self.keys), 0)
-
-    @property
-    def full(self) -> bool:
-        """Whether as many records were found as are counted."""
-        return self.total is not None and len(self.keys) >= self.total
-
-
-@dataclass(frozen=True, slots=True)
-class Crawl:
-    """What a crawl of everything has brought.
-
-    Attributes:
-        records: The records found.
-        complete: Whether they are proven to be everything.
-        unresolved: Queries that overflow and cannot be divided any further.
-        unproven: Queries that were divided by an attribute which some records may lack.
-        requests: Requests that it took.
-        left: What is still to be asked when it was cut short; see ``crawl``.
-        stuck: What cannot be divided except by words, or at all.
-        words: Whether words are asked for already.
-        why: What cut it short, if anything did.
-
-    """
-
-    records: dict[str, Attributes]
-    complete: bool
-    unresolved: tuple[Query, ...]
-    unproven: tuple[Query, ...]
-    requests: int
-    left: tuple[Part, ...] = ()
-    stuck: tuple[Part, ...] = ()
-    words: bool = False
-    why: str = ""
-
-    @property
-    def open(self) -> tuple[Query, ...]:
-        """The queries still to be asked or divided."""
-        return tuple(part.query for part in self.left)
 
 
 def crawl(
@@ -115,45 +48,36 @@ def crawl(
         resume: A crawl that was cut short.
 
     """
-    before, work = ledger.requests, _Work(ledger, tuple(known), sound, resume)
-    why = ""
-    try:
-        work.finish()
-    except (BudgetSpent, SourceError) as stop:
-        why = str(stop) or type(stop).__name__
-    complete = not (work.stack or work.unresolved or work.unproven)
-    return Crawl(
-        work.records,
-        complete,
-        tuple(part.query for part in work.unresolved),
-        tuple(work.unproven),
-        ledger.requests - before,
-        tuple(work.stack),
-        tuple(work.unresolved),
-        work.words,
-        why,
-    )
+    return Crawling(ledger, known, sound=sound, resume=resume).done()
 
 
-class _Work:
-    """A crawl under way: the parts still to be asked for are on a stack."""
+class Crawling:
+    """A crawl under way: the parts still to be asked for are on a stack.
+
+    It changes only when an answer has come, so that it may be written down
+    (``so_far``) at any time while one is waited for, and resumed from there. See
+    ``crawl`` for the arguments.
+    """
 
     def __init__(
         self,
         ledger: Ledger,
-        known: tuple[Attributes, ...],
-        sound: Collection[str],
-        resume: Crawl | None,
+        known: Iterable[Attributes] = (),
+        *,
+        sound: Collection[str] = (),
+        resume: Crawl | None = None,
     ) -> None:
-        self.reader = Reader(ledger)
+        before = resume or Crawl.of_nothing()
+        self.ledger, self._since = ledger, ledger.requests
+        self.reader = Reader(ledger, known=before.reads, begun=before.begun)
         self.interface = ledger.interface
         self.sound = sound
+        self.resumed = bool(before.records)
         self._kind = {a.name: a.kind for a in ledger.interface.attributes}
-        self.records = dict(resume.records) if resume else {}
-        self.stack = list(resume.left) if resume else [Part(Query())]
-        self.unresolved = list(resume.stuck) if resume else []
-        self.words = resume is not None and resume.words
-        self.unproven = list(resume.unproven) if resume else []
+        self.records = dict(before.records)
+        self.stack, self.unresolved = list(before.left), list(before.stuck)
+        self.words, self.unproven = before.words, list(before.unproven)
+        self._total = before.total
         self._learned = 0
         self._without: Counter[str] = Counter()
         self._values = {
@@ -161,6 +85,43 @@ class _Work:
         }
         for record in (*known, *self.records.values()):
             self._learn(record)
+
+    def done(self) -> Crawl:
+        """Go on until all is read, or the budget or the form's patience is spent."""
+        why = ""
+        try:
+            self._finish()
+        except (BudgetSpent, SourceError) as stop:
+            why = str(stop) or type(stop).__name__
+        return self.so_far(why)
+
+    def so_far(self, why: str = "") -> Crawl:
+        """Return what was found and what is left, as of the last answer taken in."""
+        reads, begun = self.reader.reads.items(), self.reader.begun
+        return Crawl(
+            {**self.records, **(begun.records if begun else {})},
+            not (self.stack or self.unresolved or self.unproven),
+            tuple(part.query for part in self.unresolved),
+            tuple(self.unproven),
+            self.ledger.requests - self._since,
+            tuple(self.stack),
+            tuple(self.unresolved),
+            self.words,
+            why,
+            self.total,
+            {query: read for query, read in reads if self._is_slice(query)},
+            begun,
+        )
+
+    @property
+    def total(self) -> int | None:
+        """How many records there are, if the form counts exactly."""
+        everything = self.reader.known(Query())
+        return self._total if everything is None else everything.total
+
+    def _is_slice(self, query: Query) -> bool:
+        kinds = [self._kind[term.attribute] for term in query]
+        return kinds == ["select"]
 
     def _attributes(self) -> list[Attribute]:
         """Return the attributes in the order in which queries are divided by them.
@@ -187,7 +148,7 @@ class _Work:
             if attribute.kind != "range":
                 self._values[attribute.name].update(dict.fromkeys(terms))
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Take part after part until none is left; words come when nothing else is."""
         self._empty()
         if self.unresolved and not self.words:
@@ -195,9 +156,7 @@ class _Work:
             self.stack = [Part(part.query) for part in reversed(self.unresolved)]
             self.unresolved = []
             self._empty()
-        everything = self.reader.known(Query())
-        total = None if everything is None else everything.total
-        if total is not None and len(self.records) >= total:
+        if self.total is not None and len(self.records) >= self.total:
             self.unresolved, self.unproven = [], []
 
     def _empty(self) -> None:

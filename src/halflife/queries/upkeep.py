@@ -20,12 +20,13 @@ from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected import Expected
 from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.simple import Newest
+from halflife.queries.frontier import Crawl
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import DEFAULT, Probe, Refresher, refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
-from halflife.queries.splitting import crawl
+from halflife.queries.splitting import Crawling
 from halflife.register import NEVER, Attributes, Register
 
 Purpose: TypeAlias = Literal["new", "known", "both"]
@@ -60,7 +61,8 @@ class Held:
         seen: When each was last seen.
         gaps: Record, days and versions at both ends of the times between versions.
         last: When the source was last looked at; ``-inf`` if never.
-        begun: Whether a turn has come to its end; if not, the first crawl has not.
+        since: When the first crawl came to its end; ``inf`` if it has not.
+        crawl: The first crawl where it was cut short, if that is known.
 
     """
 
@@ -69,7 +71,8 @@ class Held:
     seen: Mapping[str, float]
     gaps: Sequence[tuple[str, float, Attributes, Attributes]]
     last: float
-    begun: bool = True
+    since: float = NEVER
+    crawl: Crawl | None = None
 
     @classmethod
     def of(cls, register: Register) -> "Held":
@@ -98,19 +101,24 @@ class Held:
             {spell.key: spell.last_seen for spell in running.values()},
             gaps,
             looks[-1].at if looks else -NEVER,
-            any(look.complete or look.note for look in looks),
+            # Looks that are neither whole nor commented on are parts of a crawl.
+            next((look.at for look in looks if look.complete or look.note), NEVER),
         )
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first crawl has come to its end, and upkeep begun."""
+        return self.since < NEVER
 
     @property
     def arrival(self) -> tuple[float, float]:
         """Records that come a day, and the days by which that is told.
 
-        What came after the first look, over the time since; with nothing to go by,
+        What came after the first crawl, over the time since; with nothing to go by,
         half a record in that time (Jeffreys' prior of a Poisson rate).
         """
-        first = min(self.came.values(), default=self.last)
-        watched = max(self.last - first, LEAST)
-        came = sum(moment > first for moment in self.came.values())
+        watched = max(self.last - self.since, LEAST)
+        came = sum(moment > self.since for moment in self.came.values())
         return (came + 0.5) / watched, watched
 
     def local(self, interface: Interface) -> Local:
@@ -178,6 +186,7 @@ class Kept:
         tried: What that brought.
         stop: Why it ended.
         trouble: What went wrong; empty if nothing did.
+        left: The first crawl, if it is to go on from here.
 
     """
 
@@ -189,18 +198,43 @@ class Kept:
     stop: str = ""
     trouble: str = ""
     tried: list[Tried] = field(default_factory=list)
+    left: Crawl | None = None
 
 
-def first_crawl(ledger: Ledger, held: Held) -> Kept:
-    """Read all there is, as far as the budget goes."""
-    done = crawl(ledger, held.records.values())
-    left = len(done.open)
-    why = "everything was read" if done.complete else f"{left} queries are left open"
-    trouble = ledger.trouble if done.why else ""
+def crawling(ledger: Ledger, held: Held) -> Crawling:
+    """Return the first crawl: from its beginning, or from where it was cut short."""
+    return Crawling(ledger, held.records.values(), resume=held.crawl)
+
+
+def first_crawl(walk: Crawling) -> Kept:
+    """Read all there is, as far as the budget goes.
+
+    What takes several turns was not all there at one moment, so it is no complete
+    look. A crawl that asks for words goes on only if a number can tell when it is done;
+    what it lacks is better looked for as new records are.
+    """
+    done, ledger = walk.done(), walk.ledger
+    goes_on = bool(done.left) and (not done.words or done.total is not None)
     asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
-    tried = [_tried(ledger, query) for query in ledger.asked]
-    seen, none = dict(ledger.seen), frozenset[str]()
-    return Kept(seen, none, done.complete, 0, asked, why, trouble, tried)
+    return Kept(
+        dict(ledger.seen),
+        complete=done.complete and not walk.resumed,
+        asked=asked,
+        stop=_said(done),
+        trouble=ledger.trouble if done.why else "",
+        tried=[_tried(ledger, query) for query in ledger.asked],
+        left=done if goes_on else None,
+    )
+
+
+def _said(crawl: Crawl) -> str:
+    """Return how far a crawl has come."""
+    if crawl.complete:
+        return "everything was read"
+    if crawl.left:
+        return f"{len(crawl.left)} queries are left open"
+    less = len(set(crawl.unresolved + crawl.unproven))
+    return f"all was asked; {less} queries may have more than they show"
 
 
 def _tried(ledger: Ledger, query: Query) -> Tried:
@@ -210,6 +244,7 @@ def _tried(ledger: Ledger, query: Query) -> Tried:
     return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
 
 
+UNREAD = 365.0  # days that a record which was never read is missed for, at most
 LEAST = 1.0  # days watched that rates go by, at least
 SURE = 2  # pages without new records that end a look at the newest
 TRIES = 3  # pages that try whether the newest first are all that is new
@@ -342,7 +377,7 @@ def keep(
 ) -> Kept:
     """Ask until the budget is spent or nothing is worth a request."""
     if not held.records or not held.begun:
-        return first_crawl(ledger, held)
+        return first_crawl(crawling(ledger, held))
     work = Upkeep(held, ledger.interface, wish, now)
     turn = Round(work.fresh, work.local, ledger)
     done = Kept(ledger.seen, stop="nothing more is worth a request")
@@ -390,6 +425,8 @@ def ahead(
     What an answer shows changes what is asked after it, so this is what is known now
     and no promise.
     """
+    if held.crawl is not None:
+        return _crawl_ahead(held.crawl, interface)[:most]
     if not held.records:
         return []
     work = Upkeep(held, interface, wish, now)
@@ -404,3 +441,11 @@ def ahead(
         found += work.known.next(work.copy, now, float(most), rng)
     found.sort(key=lambda chosen: -work.worth(chosen))
     return [work.told(chosen) for chosen in found[:most]]
+
+
+def _crawl_ahead(crawl: Crawl, interface: Interface) -> list[Asked]:
+    """Return what the first crawl asks next; each page may be all new."""
+    waiting = [part for part in reversed(crawl.left) if not part.tried]
+    why = f"the first crawl goes on; {len(crawl.records)} records were found so far"
+    gain = interface.page_size * UNREAD
+    return [Asked(str(part.query), 1, gain, why) for part in waiting]

@@ -1,0 +1,193 @@
+"""A crawl that was cut short: what it found, and what it still has to ask.
+
+``written`` makes plain values of it, which JSON can hold, and ``restored`` makes a
+crawl of these. Records are named by their keys alone; whoever keeps a crawl keeps the
+records as well.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+from halflife.forms import Query, Term
+from halflife.queries.reading import Begun, Read
+from halflife.register import Attributes
+
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A query that is to be answered whole, and what is known of its answer.
+
+    Attributes:
+        query: The query.
+        above: The part that it is a part of.
+        tried: The attributes that it was divided by.
+        terms: The conditions that it was divided into.
+        keys: The records found that answer it.
+        total: How many there are, if the form counts exactly.
+        failed: Queries that could not be resolved before this one was divided.
+
+    """
+
+    query: Query
+    above: "Part | None" = None
+    tried: tuple[str, ...] = ()
+    terms: set[Term] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+    total: int | None = None
+    failed: int = 0
+
+    @property
+    def lacks(self) -> int:
+        """Records that are counted and were not found."""
+        return 0 if self.total is None else max(self.total - len(self.keys), 0)
+
+    @property
+    def full(self) -> bool:
+        """Whether as many records were found as are counted."""
+        return self.total is not None and len(self.keys) >= self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What a crawl of everything has brought.
+
+    Attributes:
+        records: The records found.
+        complete: Whether they are proven to be everything.
+        unresolved: Queries that overflow and cannot be divided any further.
+        unproven: Queries that were divided by an attribute which some records may lack.
+        requests: Requests that it took.
+        left: What is still to be asked when it was cut short; see ``crawl``.
+        stuck: What cannot be divided except by words, or at all.
+        words: Whether words are asked for already.
+        why: What cut it short, if anything did.
+        total: How many records there are, if the form counts exactly.
+        reads: Answers that may be needed again: those to single choices.
+        begun: The query that was being read.
+
+    """
+
+    records: dict[str, Attributes]
+    complete: bool
+    unresolved: tuple[Query, ...]
+    unproven: tuple[Query, ...]
+    requests: int
+    left: tuple[Part, ...] = ()
+    stuck: tuple[Part, ...] = ()
+    words: bool = False
+    why: str = ""
+    total: int | None = None
+    reads: Mapping[Query, Read] = field(default_factory=dict)
+    begun: Begun | None = None
+
+    @classmethod
+    def of_nothing(cls) -> Self:
+        """Return a crawl that has not begun."""
+        whole = Part(Query())
+        return cls(
+            {}, complete=False, unresolved=(), unproven=(), requests=0, left=(whole,)
+        )
+
+    @property
+    def open(self) -> tuple[Query, ...]:
+        """The queries still to be asked or divided."""
+        return tuple(part.query for part in self.left)
+
+
+def written(crawl: Crawl) -> Row:
+    """Return a crawl in plain values."""
+    place = {id(part): number for number, part in enumerate(crawl.left)}
+    begun = crawl.begun
+    return {
+        "left": [_part_row(part, place) for part in crawl.left],
+        "stuck": [_part_row(part, {}) for part in crawl.stuck],
+        "unproven": [_terms(query) for query in crawl.unproven],
+        "words": crawl.words,
+        "total": crawl.total,
+        "reads": [
+            [_terms(query), read.whole, read.total, list(read.records)]
+            for query, read in crawl.reads.items()
+        ],
+        "begun": begun
+        and [
+            _terms(begun.query),
+            begun.page_size,
+            begun.pages,
+            list(begun.records),
+            begun.total,
+        ],
+    }
+
+
+def restored(row: Row, records: Mapping[str, Attributes]) -> Crawl:
+    """Return the crawl that was written down, given the records that were found."""
+    left: list[Part] = []
+    for one in row["left"]:
+        left.append(_part(one, left, records))
+    reads = {
+        _query(terms): Read(_those(keys, records), whole, total)
+        for terms, whole, total, keys in row["reads"]
+    }
+    stuck = tuple(_part(one, (), records) for one in row["stuck"])
+    return Crawl(
+        records=dict(records),
+        complete=False,
+        unresolved=tuple(part.query for part in stuck),
+        unproven=tuple(map(_query, row["unproven"])),
+        requests=0,
+        left=tuple(left),
+        stuck=stuck,
+        words=row["words"],
+        total=row["total"],
+        reads=reads,
+        begun=_begun(row["begun"], records),
+    )
+
+
+def _part_row(part: Part, place: Mapping[int, int]) -> Row:
+    return {
+        "query": _terms(part.query),
+        "above": None if part.above is None else place.get(id(part.above)),
+        "tried": part.tried,
+        "terms": _terms(part.terms),
+        "keys": sorted(part.keys),
+        "total": part.total,
+        "failed": part.failed,
+    }
+
+
+def _part(row: Row, left: Sequence[Part], records: Mapping[str, Attributes]) -> Part:
+    above = row["above"]
+    return Part(
+        _query(row["query"]),
+        None if above is None else left[above],
+        tuple(row["tried"]),
+        set(_query(row["terms"])),
+        {key for key in row["keys"] if key in records},
+        row["total"],
+        row["failed"],
+    )
+
+
+def _begun(row: list[Any] | None, records: Mapping[str, Attributes]) -> Begun | None:
+    if row is None:
+        return None
+    terms, page_size, pages, keys, total = row
+    return Begun(_query(terms), page_size, pages, _those(keys, records), total)
+
+
+def _terms(terms: Iterable[Term]) -> list[tuple[str, str]]:
+    return sorted((term.attribute, term.value) for term in terms)
+
+
+def _query(terms: Iterable[Sequence[str]]) -> Query:
+    return Query.of(*(Term(attribute, value) for attribute, value in terms))
+
+
+def _those(
+    keys: Iterable[str], records: Mapping[str, Attributes]
+) -> dict[str, Attributes]:
+    return {key: records[key] for key in keys if key in records}
