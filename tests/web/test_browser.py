@@ -1,5 +1,6 @@
 """The pages in a real browser: nothing breaks, nothing leaks, everyone can use them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -163,14 +164,15 @@ def test_sources_are_filtered_while_somebody_types(tabs, served):
     assert watched.wrong == []
 
 
-def test_a_held_answer_is_accepted_by_a_button(tabs, made, tmp_path):
-    import shutil  # noqa: PLC0415
-
+@pytest.mark.parametrize(
+    "button", ["Accept: believe the answer", "Keep: the answer was broken"]
+)
+def test_a_held_answer_is_settled_by_a_button(tabs, made, tmp_path, button):
     shutil.copytree(made.parent, tmp_path / "held")
     with running(Wish(tmp_path / "held" / made.name, port=0)) as served:
         watched = tabs(served.address)
         tab = watched.goto("inbox")
-        tab.get_by_role("button", name="Accept: believe the answer").click()
+        tab.get_by_role("button", name=button).click()
         tab.wait_for_selector(".job.done", timeout=20_000)
         tab.wait_for_selector("text=Nothing waits for you")
         assert watched.wrong == []
@@ -187,20 +189,6 @@ def test_hostile_texts_do_nothing(tabs, hostile):
             assert tab.locator("h1").count() == 1
         assert watched.wrong == []
         watched.tab.close()
-
-
-def test_a_held_answer_is_put_away_by_a_button(tabs, made, tmp_path):
-    import shutil  # noqa: PLC0415
-
-    shutil.copytree(made.parent, tmp_path / "kept")
-    with running(Wish(tmp_path / "kept" / made.name, port=0)) as served:
-        watched = tabs(served.address)
-        tab = watched.goto("inbox")
-        tab.get_by_role("button", name="Keep: the answer was broken").click()
-        tab.wait_for_selector(".job.done", timeout=20_000)
-        tab.wait_for_selector("text=Nothing waits for you")
-        assert watched.wrong == []
-        tab.close()
 
 
 def test_a_source_is_synced_by_a_button(tabs, tmp_path):
