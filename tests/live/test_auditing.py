@@ -275,7 +275,7 @@ def test_each_source_of_a_run_is_audited(tmp_path):
         with wiring.writing(config) as store:
             async with keeping(config, store, config.source, Hands()) as keeper:
                 evidence = store.evidence(keeper.run.sources)
-                return auditing.owned(store, keeper.run.sources, evidence)
+                return auditing.rows_of(store, keeper.run.sources, evidence)
 
     rows = asyncio.run(scene())
     assert {name: mine.size for name, mine in rows.items()} == {"one": 1, "two": 1}

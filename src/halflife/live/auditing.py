@@ -15,13 +15,13 @@ from halflife.arrays import Floats, Ints
 from halflife.budget import Budget
 from halflife.evidence import Evidence
 from halflife.live.keeping import Keeper
+from halflife.live.owning import rows_of
 from halflife.live.spending import WindowPurse
 from halflife.loop import Loop
 from halflife.models.calibration import effective
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Looks, Seen
 from halflife.plan import Plan, no_plan
-from halflife.stores import Store
 from halflife.stores.forecasts import Check, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.view import View
@@ -94,7 +94,8 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     if requests <= 0 or keeper.eased or not isinstance(store, SqliteStore):
         return 0
     evidence = store.evidence(keeper.run.sources)
-    drawn = draw(evidence, owned(store, keeper.run.sources, evidence), requests, rng)
+    rows = rows_of(store, keeper.run.sources, evidence)
+    drawn = draw(evidence, rows, requests, rng)
     if not drawn:
         return 0
     now = keeper.clock()
@@ -127,18 +128,6 @@ def chance(keeper: Keeper) -> Generator:
     """Return a source of chance for a turn: the same state draws the same pages."""
     moment = max(int(keeper.clock() * 86400.0), 0)
     return np.random.default_rng([keeper.run.id, moment])
-
-
-def owned(store: Store, sources: Sequence[str], evidence: Evidence) -> dict[str, Ints]:
-    """Return the rows of each source's items."""
-    if len(sources) == 1:
-        return {sources[0]: np.arange(len(evidence))}
-    rows: dict[str, list[int]] = {name: [] for name in sources}
-    for item in store.items(sources):
-        row = evidence.row(item.key)
-        if row is not None:
-            rows[item.source].append(row)
-    return {name: np.array(mine, dtype=np.intp) for name, mine in rows.items()}
 
 
 def _order(drawn: Iterable[Drawn], rng: Generator) -> Ints:

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from halflife.arrays import Ints
 from halflife.errors import Damaged, LeaseLost, StoreError
 from halflife.evidence import Evidence, Fold
 from halflife.history import History
@@ -103,6 +104,11 @@ class SqliteStore:
         """Return the items of the named sources, or all."""
         with self._reading() as db:
             return tables.items(db, sources)
+
+    def numbers(self, sources: Sequence[str] = ()) -> dict[str, Ints]:
+        """Return the numbers of each source's items, as evidence has them."""
+        with self._reading() as db:
+            return tables.numbers(db, sources)
 
     def source_of(self, key: str) -> str | None:
         """Return the name of the source that an item belongs to, if it is known."""

@@ -64,6 +64,7 @@ SELECT item.id, key, source.name, weight, cost, item_group.name
 FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = grp
 WHERE source IN CHOSEN ORDER BY item.id
 """
+_NUMBERS = "SELECT source, id FROM item WHERE source IN CHOSEN ORDER BY id"
 _SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
 _FOLDS = """
 SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
@@ -141,6 +142,18 @@ def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
     """Return the items of sources, in the order in which they became known."""
     chunks = _chunks(db, _ITEMS, sources)
     return [Item(*row[1:]) for rows in chunks for row in rows]
+
+
+def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
+    """Return the numbers of each source's items, ascending."""
+    parts: list[Ints] = [np.array(rows) for rows in _chunks(db, _NUMBERS, sources)]
+    source, number = np.concatenate([np.zeros((0, 2), np.intp), *parts]).T
+    order = np.argsort(source, kind="stable")
+    codes, first = np.unique(source[order], return_index=True)
+    mine = np.split(number[order], first[1:])
+    names = dict(db.execute("SELECT id, name FROM source").fetchall())
+    found = zip(codes.tolist(), mine, strict=False)
+    return {names[code]: rows for code, rows in found}
 
 
 def evidence(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
