@@ -288,6 +288,13 @@ def test_overdue_things_come_first_and_early_ones_wait():
     assert take(offers, 15.0, turn=nothing).rows.size == 0
 
 
+def test_what_was_never_done_is_urgent_only_if_it_may_not_wait_for_ever():
+    age, soonest = np.full(2, np.inf), np.zeros(2)
+    turn = intervals(age, soonest, np.array([np.inf, 7.0]))
+    assert turn.ready.all()
+    assert turn.urgent.tolist() == [False, True]
+
+
 def test_a_dear_offer_is_taken_if_it_beats_all_that_fits_beside_it():
     offers = Offers(
         ("a",), np.zeros(2, np.intp), np.array([1.0, 10]), np.array([2.0, 10])

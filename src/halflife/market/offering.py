@@ -51,10 +51,11 @@ def intervals(age: Floats, soonest: Floats, latest: Floats) -> Turn:
     """Return the turn by the days since things were last done.
 
     Nothing is done again before ``soonest`` days, and nothing put off for longer
-    than ``latest``, even if it gains nothing.
+    than ``latest``, even if it gains nothing. What may wait for ever (``inf``) is not
+    urgent, also where nobody knows when it was last done.
     """
     ready = age >= soonest - _TIGHT
-    return Turn(ready, ready & (age >= latest - _TIGHT))
+    return Turn(ready, ready & np.isfinite(latest) & (age >= latest - _TIGHT))
 
 
 def take(
