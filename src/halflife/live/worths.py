@@ -19,6 +19,7 @@ from halflife.allocation import allocate, index
 from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
 from halflife.live import audited, costs, form_worths, selecting, upkeeping, wiring
+from halflife.live.owning import rows_of
 from halflife.live.trusting import Trust
 from halflife.lives import Collection
 from halflife.market.curves import Decay, decaying
@@ -148,14 +149,9 @@ class Appraiser:
         """What is believed of all pages, and the rows of each source."""
         sources = [source for source in self.config.source if source.has_pages]
         seen = wiring.outlook(self.config, self.store, sources, self.now)
-        owner = {item.key: item.source for item in self.store.items()}
-        unseen = {item.key: item.source for item in wiring.items(sources)}
-        rows: dict[str, list[int]] = {source.name: [] for source in sources}
-        for i, key in enumerate(seen.view.keys):
-            rows[owner.get(key) or unseen[key]].append(i)
-        return seen.view, {
-            name: np.array(mine, dtype=np.intp) for name, mine in rows.items()
-        }
+        names = [source.name for source in sources]
+        rows = rows_of(self.store, names, seen.evidence, lambda: wiring.items(sources))
+        return seen.view, rows
 
     @cached_property
     def _gain(self) -> Floats:
