@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.alerts import WATCHED, Health, Kind
+from halflife.alerts import WATCHED, Health, Kind, Lateness
 from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step
 from halflife.alerts.messages import Event, Letter, Target, gathered, letters
-from halflife.alerts.rules import Level, Thresholds, judge
+from halflife.alerts.rules import INFORMATION, Level, Thresholds, judge
 
 HOUR = 1 / 24
 levels = st.sampled_from(Level)
@@ -78,6 +78,7 @@ def test_what_is_not_known_says_nothing():
     assert found[Kind.MISSED] is found[Kind.WILL_MISS] is Level.BETWEEN
     assert Kind.SPENT not in found
     assert Kind.OFFLINE not in found
+    assert Kind.SETTINGS not in found
     assert list(judge(Health())) == []
 
 
@@ -86,9 +87,12 @@ def test_every_kind_can_be_bad_and_good():
         Health("s", mean=0.95, target=0.9, first_below=0.1, held="too few", failures=9,
                silent=9.0, moved_to="https://b/", drift=("price is gone",)),
         Health("s", mean=0.1, target=0.9),
-        Health(left=0.0, offline=True),
+        Health(left=0.0, offline=True, settings="line 3: a key is missing"),
     ]  # fmt: skip
-    good = [Health("s", mean=1.0, target=0.9), Health(left=1.0, offline=False)]
+    good = [
+        Health("s", mean=1.0, target=0.9),
+        Health(left=1.0, offline=False, settings=""),
+    ]
 
     def kinds(healths, wanted):
         found = [f for h in healths for f in judge(h) if f.level is wanted]
@@ -98,6 +102,72 @@ def test_every_kind_can_be_bad_and_good():
     assert kinds(bad, Level.BAD) == set(WATCHED)
     assert kinds(good, Level.GOOD) == set(WATCHED)
     assert set(DWELLS) == set(WATCHED)
+
+
+def found(kind, health):
+    return next(f for f in judge(health) if f.kind == kind)
+
+
+def test_a_miss_before_which_somebody_looks_is_not_foretold():
+    health = Health("s", mean=0.95, target=0.9, first_below=0.1, relief=0.05)
+    assert level(Kind.WILL_MISS, health) is Level.GOOD
+    assert level(Kind.WILL_MISS, replace(health, relief=0.2)) is Level.BAD
+
+
+def test_what_is_foretold_names_target_time_and_what_is_in_the_way():
+    health = Health(
+        "s", mean=0.95, low=0.91, high=0.99, target=0.9, measure="recall", sure=0.95,
+        first_below=3 / 24, blocked="its last 3 looks failed",
+    )  # fmt: skip
+    assert found(Kind.WILL_MISS, health).text == (
+        "will miss its target recall >= 0.9 with confidence 0.95 in 3 h, and until then"
+        " nobody can look: its last 3 looks failed; recall is 0.950 [0.910, 0.990]"
+    )
+    now = found(Kind.WILL_MISS, replace(health, first_below=0.0, blocked=""))
+    assert now.text.startswith("may miss its target recall >= 0.9 with confidence 0.95")
+
+
+LATE = Lateness("age p95 <= 6 h", 6.3 / 24, 0.0, 0.05, 5 / 24, 1.3 / 24)
+
+
+@pytest.mark.parametrize(
+    ("late", "missed", "foretold"),
+    [(LATE, Level.GOOD, Level.BAD),
+     (replace(LATE, wait=0.4), Level.GOOD, Level.BETWEEN),
+     (replace(LATE, wait=0.6), Level.GOOD, Level.GOOD),
+     (replace(LATE, late=0.04), Level.BETWEEN, Level.BAD),
+     (replace(LATE, late=0.06, wait=0.0), Level.BAD, Level.GOOD)],
+)  # fmt: skip
+def test_an_age_is_foretold_missed_and_met_again(late, missed, foretold):
+    health = Health("s", lateness=late)
+    assert level(Kind.MISSED, health) is missed
+    assert level(Kind.WILL_MISS, health) is foretold
+
+
+def test_of_two_targets_the_worse_counts_and_both_are_named():
+    late = replace(LATE, late=1.0, age=7 / 24, wait=0.0)
+    both = Health("s", mean=0.8, target=0.9, measure="recall", lateness=late)
+    assert found(Kind.MISSED, both).text == (
+        "misses its target recall >= 0.9: recall is 0.800; "
+        "misses its target age p95 <= 6 h: the last look is 7 h ago"
+    )
+    one = replace(both, mean=0.99)
+    assert found(Kind.MISSED, one).level is Level.BAD
+    assert "recall" not in found(Kind.MISSED, one).text
+    assert found(Kind.MISSED, replace(one, lateness=LATE)).level is Level.GOOD
+
+
+def test_what_is_only_new_is_told_as_information_and_its_end_is_no_news():
+    new, lost = Health("s", novelty=("a new column",)), Health("s", drift=("gone",))
+    turns = list(play("schema-drift", [(1.0, new), (1.1, Health("s")),
+                                       (1.2, Health("s"))]))  # fmt: skip
+    assert turns[0].after.text.startswith(INFORMATION)
+    assert [t.after.raised for t in turns] == [True, True, False]
+    assert letters(turns[-1:], [Target("ops")], 1.2) == []
+    turns = list(play("schema-drift", [(1.0, new), (1.1, lost), (1.2, lost)]))
+    told = [letters([turn], [Target("ops")], 1.1) for turn in turns]
+    assert [len(one) for one in told] == [1, 1, 0]  # what got bad is news again
+    assert told[1][0].events[0].text == "its answers look different: gone"
 
 
 # The machine
@@ -177,7 +247,7 @@ def test_recovery_ends_an_alarm_after_an_hour():
         )
     )
     assert [t.after.raised for t in turns] == [False, True, True, True, False]
-    assert turns[1].after.text.startswith("quality is 0.800")
+    assert turns[1].after.text == "misses its target quality >= 0.9: quality is 0.800"
 
 
 # Messages

@@ -24,6 +24,8 @@ from halflife.stores.sqlite import SqliteStore
 from store_looks import present
 
 CANARY = "T0KEN-CANARY"
+# Apprise imports modules that Python is going to drop.
+by_apprise = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @pytest.fixture
@@ -303,23 +305,33 @@ def test_addresses_other_than_http_need_apprise(store, monkeypatch):
     assert CANARY not in tried.trouble
 
 
-def test_apprise_is_handed_the_words(store, monkeypatch):
-    """Apprise is optional; a module in its place shows what it is given."""
-    told = []
+@by_apprise
+def test_apprise_sends_the_words_to_where_its_address_says(store, hook):
+    """Apprise itself, with its plugin for JSON over HTTP, to a server on loopback."""
+    pytest.importorskip("apprise")
+    Outbox(store).post([letter("a"), letter("b", due=1.0)])
+    address = hook.url.replace("http://", "json://")
+    assert [t.trouble for t in deliver(settings(address), store)] == ["", ""]
+    assert [told["title"] for _, _, told, _ in hook.got] == ["a: why", "b: why"]
+    assert [told["message"] for _, _, told, _ in hook.got] == ["a: why", "b: why"]
+    assert Outbox(store).tally() == {"waiting": 0, "sent": 2, "dead": 0}
 
-    class Apprise:
-        def add(self, address):
-            return address.startswith("json://")
 
-        async def async_notify(self, **words):
-            told.append(words)
-            return True
-
-    module = type("apprise", (), {"Apprise": Apprise})
-    monkeypatch.setitem(__import__("sys").modules, "apprise", module)
+@by_apprise
+def test_what_apprise_cannot_deliver_is_tried_again(store, hook):
+    pytest.importorskip("apprise")
+    hook.mode = "fail"
     Outbox(store).post([letter()])
-    assert [t.trouble for t in deliver(settings("json://x.example"), store)] == [""]
-    assert told == [{"title": "s: why", "body": "s: why"}]
+    address = hook.url.replace("http://", "json://")
+    (tried,) = deliver(settings(address), store)
+    assert tried.trouble == "Apprise could not deliver it"
+    hook.mode = "fine"
+    assert [t.trouble for t in deliver(settings(address), store, 2.0)] == [""]
+
+
+@by_apprise
+def test_an_address_that_apprise_does_not_know_is_told(store):
+    pytest.importorskip("apprise")
     Outbox(store).post([letter()])
     (tried,) = deliver(settings("nosuch://x"), store)
     assert "does not know" in tried.trouble
@@ -328,6 +340,7 @@ def test_apprise_is_handed_the_words(store, monkeypatch):
 # Secrets
 
 
+@by_apprise
 def test_no_trouble_shows_an_address(store, hook, tmp_path):
     addresses = [
         hook.url.replace("127.0.0.1", "no-such-host.invalid"),

@@ -21,9 +21,35 @@ class Kind(StrEnum):
     DRIFT = "schema-drift"  # its records look different
     SPENT = "budget-spent"  # no request is left
     OFFLINE = "offline"  # no host answers: it is us
+    SETTINGS = "settings"  # what is on disk cannot be used
 
 
 WATCHED = tuple(kind for kind in Kind if kind is not Kind.RECOVERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How a source stands to a target on the age of its copy; times are days.
+
+    A part whose last look is longer ago than ``interval`` is late: whoever looks that
+    seldom does not keep the target.
+
+    Attributes:
+        asked: The target in words, such as ``age p95 <= 6 h``.
+        interval: The longest time between two looks that keeps it.
+        late: The share of parts that are late.
+        most: The share that may be.
+        age: Days since the last look at the part that decides.
+        wait: Days until more than that are late, if nobody looks.
+
+    """
+
+    asked: str
+    interval: float
+    late: float
+    most: float
+    age: float
+    wait: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +64,23 @@ class Health:
         low: Its lower bound.
         high: Its upper bound.
         target: The quality that was asked for.
-        first_below: Days until the lower bound falls below the target.
+        measure: What the quality is.
+        sure: How surely it is to be kept; nan if on average.
+        first_below: Days until it falls below the target if nobody looks: its mean,
+            or its lower bound if it is to be kept surely.
+        lateness: How it stands to a target on the age of its copy, if it has one.
+        relief: Days until the next look is expected; ``inf`` if none is.
+        blocked: Why none is; empty if nothing is known to keep it from being looked at.
         held: Why its answer waits for a decision; empty if none does.
         failures: Looks that failed since the last good one.
         silent: Days since the last good look.
         moved_to: Where it has moved for good; empty if it has not.
-        drift: What is different about its records.
+        drift: What is different about its records so that something is lost.
+        novelty: What is different about its records though nothing is lost.
         left: The share of the budget that is left.
+        refill: Days until some of a spent budget is there again.
         offline: Whether no host could be reached; None if nobody tried.
+        settings: Why the settings on disk are not in use; None if nobody looked.
 
     """
 
@@ -54,11 +89,19 @@ class Health:
     low: float = nan
     high: float = nan
     target: float = nan
+    measure: str = "quality"
+    sure: float = nan
     first_below: float = inf
+    lateness: Lateness | None = None
+    relief: float = inf
+    blocked: str = ""
     held: str = ""
     failures: int = 0
     silent: float = 0.0
     moved_to: str = ""
     drift: tuple[str, ...] = ()
+    novelty: tuple[str, ...] = ()
     left: float = nan
+    refill: float = nan
     offline: bool | None = None
+    settings: str | None = None

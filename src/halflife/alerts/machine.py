@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from halflife.alerts import Health, Kind
-from halflife.alerts.rules import USUAL, Finding, Level, Thresholds, judge
+from halflife.alerts.rules import (
+    INFORMATION,
+    USUAL,
+    Finding,
+    Level,
+    Thresholds,
+    judge,
+)
 
 MINUTES = 1.0 / 1440.0
 HOUR = 1.0 / 24.0
@@ -33,6 +40,7 @@ DWELLS = {
     Kind.DRIFT: Dwell(0.0, HOUR),
     Kind.SPENT: Dwell(0.0, HOUR),
     Kind.OFFLINE: Dwell(10 * MINUTES, 10 * MINUTES),
+    Kind.SETTINGS: Dwell(2 * MINUTES, 2 * MINUTES),
 }
 
 
@@ -104,13 +112,15 @@ def step(
 
 
 def _turn(alarm: Alarm | None, source: str, finding: Finding, now: float) -> Turn:
-    kind = finding.kind
+    kind, bad = finding.kind, finding.level is Level.BAD
+    mild = alarm is not None and alarm.text.startswith(INFORMATION)
+    if alarm is not None and mild and bad and not finding.text.startswith(INFORMATION):
+        alarm, mild = replace(alarm, raised=False), False  # what was mild got bad
     old = alarm or Alarm(source, kind, raised=False, since=now, turning=None, seen=now)
     after = replace(advanced(old, finding.level, now, DWELLS[kind]), seen=now)
     if after.raised:
-        bad = finding.level is Level.BAD
         after = replace(after, text=finding.text if bad else old.text)
-    return Turn(alarm, after, finding.advice, finding.quiet)
+    return Turn(alarm, after, finding.advice, finding.quiet or mild)
 
 
 def advanced(alarm: Alarm, level: Level, now: float, dwell: Dwell) -> Alarm:

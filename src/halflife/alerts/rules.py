@@ -4,12 +4,12 @@ Between *bad* and *good* lies a belt in which a judgement stays what it was: who
 hovers around the limit is not reported again and again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite, isnan
 
-from halflife.alerts import Health, Kind
+from halflife.alerts import Health, Kind, Lateness
 
 
 class Level(IntEnum):
@@ -63,13 +63,16 @@ class Finding:
 
 
 USUAL = Thresholds()
+SOON = 1.0 / 1440.0  # days; what comes sooner is there already
+INFORMATION = "for your information: "  # begins what is no trouble: its end is no news
+_SHOWN = 3  # differences that are told in full
 
 
 def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[Finding]:
     """Judge a source in every respect that is known.
 
     >>> [f.text for f in judge(Health("a", mean=0.8, target=0.9)) if f.level > 0]
-    ['quality is 0.800, below the target of 0.9']
+    ['misses its target quality >= 0.9: quality is 0.800']
     """
     if health.source:
         yield _will_miss(health, limits)
@@ -84,33 +87,93 @@ def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[Finding]:
         level = Level.BAD if health.offline else Level.GOOD
         text = "no host answers; syncing waits for the network"
         yield Finding(Kind.OFFLINE, level, text, "check this machine's connection")
+    if health.settings is not None:
+        yield _settings(health.settings)
+
+
+def _together(kind: Kind, found: Sequence[Finding]) -> Finding:
+    """Return several judgements as one: bad if one is, good if all are."""
+    if not found:
+        return Finding(kind, Level.BETWEEN)
+    level = max(one.level for one in found)
+    told = [one for one in found if one.level is level]
+    text, advice = "; ".join(one.text for one in told), told[0].advice
+    return Finding(kind, level, text, advice, any(one.quiet for one in found))
 
 
 def _will_miss(health: Health, limits: Thresholds) -> Finding:
-    name, wait = health.source, health.first_below
-    if isnan(health.target) or isnan(health.mean):
-        return Finding(Kind.WILL_MISS, Level.BETWEEN)
-    if health.mean < health.target:
-        return Finding(Kind.WILL_MISS, Level.GOOD, quiet=True)
-    bad, good = wait <= limits.lead, wait > limits.calm
-    level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
-    text = (
-        f"will miss the target of {health.target:g} in {span(wait)}; "
-        f"quality is {_band(health)}"
+    kind, late = Kind.WILL_MISS, health.lateness
+    found = []
+    if not (isnan(health.target) or isnan(health.mean)):
+        over = health.mean < health.target
+        level = _ahead(health, health.first_below, limits)
+        text = _foretold(health, asked(health), health.first_below)
+        text = f"{text}; {health.measure} is {_band(health)}"
+        found.append(_unless(over, Finding(kind, level, text, _look(health))))
+    if late is not None:
+        level = _ahead(health, late.wait, limits)
+        text = _foretold(health, late.asked, late.wait)
+        text = f"{text}; the last look is {span(late.age)} ago"
+        over = late.late > late.most
+        found.append(_unless(over, Finding(kind, level, text, _look(health))))
+    return _together(kind, found)
+
+
+def _unless(over: bool, finding: Finding) -> Finding:  # noqa: FBT001  (reads well)
+    """Return a finding that is over when what it foretold has come true."""
+    return Finding(finding.kind, Level.GOOD, quiet=True) if over else finding
+
+
+def _ahead(health: Health, wait: float, limits: Thresholds) -> Level:
+    """Judge a miss that lies ahead; one before which somebody will look is none."""
+    if health.relief <= wait or wait > limits.calm:
+        return Level.GOOD
+    return Level.BAD if wait <= limits.lead else Level.BETWEEN
+
+
+def _foretold(health: Health, target: str, wait: float) -> str:
+    why = (
+        f", and until then nobody can look: {health.blocked}" if health.blocked else ""
     )
-    return Finding(Kind.WILL_MISS, level, text, f"run `halflife sync {name}`")
+    if wait < SOON:
+        return f"may miss its target {target} already{why}"
+    return f"will miss its target {target} in {span(wait)}{why}"
+
+
+def _look(health: Health) -> str:
+    if health.blocked:
+        return "see `halflife doctor` for what keeps it from being looked at"
+    return f"run `halflife sync {health.source}`, or see `halflife budget`"
 
 
 def _missed(health: Health, limits: Thresholds) -> Finding:
-    if isnan(health.target) or isnan(health.mean):
-        return Finding(Kind.MISSED, Level.BETWEEN)
-    target = health.target
-    again = min(target + limits.margin, (1.0 + target) / 2.0)
-    bad, good = health.mean < target, health.mean >= again
-    level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
-    text = f"quality is {_band(health)}, below the target of {target:g}"
-    advice = f"run `halflife sync {health.source}`, or see `halflife budget`"
-    return Finding(Kind.MISSED, level, text, advice)
+    kind, late = Kind.MISSED, health.lateness
+    found = []
+    if not (isnan(health.target) or isnan(health.mean)):
+        target = health.target
+        again = min(target + limits.margin, (1.0 + target) / 2.0)
+        bad, good = health.mean < target, health.mean >= again
+        level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
+        said = f"misses its target {asked(health)}: {health.measure} is {_band(health)}"
+        found.append(Finding(kind, level, said, _look(health)))
+    if late is not None:
+        found.append(Finding(kind, _late(late), _overdue(late), _look(health)))
+    return _together(kind, found)
+
+
+def _late(late: Lateness) -> Level:
+    if late.late > late.most:
+        return Level.BAD
+    return Level.GOOD if late.late <= late.most / 2.0 else Level.BETWEEN
+
+
+def _overdue(late: Lateness) -> str:
+    if late.late >= 1.0:
+        return f"misses its target {late.asked}: the last look is {span(late.age)} ago"
+    return (
+        f"misses its target {late.asked}: {late.late:.0%} of it was last looked at "
+        f"more than {span(late.interval)} ago"
+    )
 
 
 def _held(health: Health) -> Finding:
@@ -134,20 +197,42 @@ def _dead(health: Health, limits: Thresholds) -> Finding:
 def _moved(health: Health) -> Finding:
     level = Level.BAD if health.moved_to else Level.GOOD
     text = f"has moved for good to {health.moved_to}"
-    return Finding(Kind.MOVED, level, text, "write the new address into the settings")
+    advice = f"write the new address into the settings of {health.source}"
+    return Finding(Kind.MOVED, level, text, advice)
 
 
 def _drift(health: Health) -> Finding:
-    level = Level.BAD if health.drift else Level.GOOD
-    text = f"its records look different: {', '.join(health.drift)}"
-    return Finding(Kind.DRIFT, level, text, "check fields and key in the settings")
+    """Judge how records look; what is only new is told too, and is no trouble."""
+    advice = f"check fields, key and records in the settings of {health.source}"
+    if health.drift:
+        text = f"its answers look different: {_some(health.drift)}"
+        return Finding(Kind.DRIFT, Level.BAD, text, advice)
+    if health.novelty:
+        text = f"{INFORMATION}its answers look different, and nothing is lost: "
+        advice = "nothing has to be done"
+        return Finding(Kind.DRIFT, Level.BAD, text + _some(health.novelty), advice)
+    return Finding(Kind.DRIFT, Level.GOOD)
 
 
 def _spent(health: Health, limits: Thresholds) -> Finding:
     bad, good = health.left <= 0.0, health.left >= limits.refilled
     level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
-    advice = "wait, or raise [budget] requests"
-    return Finding(Kind.SPENT, level, "the budget is spent", advice)
+    text = "the budget is spent, so nothing is looked at"
+    if isfinite(health.refill):
+        text = f"{text} for {span(health.refill)}"
+    return Finding(Kind.SPENT, level, text, "wait, or raise [budget] requests")
+
+
+def _settings(trouble: str) -> Finding:
+    level = Level.BAD if trouble else Level.GOOD
+    text = f"the settings on disk are not used, those before stay in use: {trouble}"
+    return Finding(Kind.SETTINGS, level, text, "mend the settings; they are read again")
+
+
+def asked(health: Health) -> str:
+    """Return the quality that was asked for, as one writes it into the settings."""
+    sure = "" if isnan(health.sure) else f" with confidence {health.sure:g}"
+    return f"{health.measure} >= {health.target:g}{sure}"
 
 
 def _band(health: Health) -> str:
@@ -155,6 +240,11 @@ def _band(health: Health) -> str:
     if isnan(low) or isnan(high):
         return f"{mean:.3f}"
     return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _some(said: Sequence[str]) -> str:
+    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    return "; ".join(said[:_SHOWN]) + more
 
 
 def span(days: float) -> str:

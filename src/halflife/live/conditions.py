@@ -2,27 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf, isnan, nan
+from functools import cached_property
+from math import floor, inf, isfinite, nan
 from typing import TypeAlias
 
 import numpy as np
 
-from halflife.alerts import Health
+from halflife.alerts import Health, Lateness
+from halflife.alerts.rules import span
+from halflife.arrays import Floats
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import selecting
+from halflife.live import aiming, foreseen, zones
 from halflife.live.breakers import Breaker
+from halflife.live.foreseen import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.live.spending import Wallet
-from halflife.live.worths import Appraiser, Seen
-from halflife.models.quality import freshness_forecast
-from halflife.models.setquality import forecast
-from halflife.stores import Store, summaries
+from halflife.live.worths import Appraiser
+from halflife.market.targets import Target
+from halflife.stores import Store
 
-Casts: TypeAlias = dict[Seen, Forecast]
+Casts: TypeAlias = foreseen.Casts
 
-FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 100.0, 8)])  # days
-AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 24)])  # days
+LONGEST = 300  # characters that are told of what is wrong with the settings
+_EXACT = 30  # halvings that find when some of the budget is there again
 
 
 class Judge:
@@ -45,99 +48,154 @@ class Judge:
         breakers: Mapping[str, Breaker],
         casts: Casts,
     ) -> None:
+        self._config, self._now = config, now
         self._appraiser = Appraiser(config, store, now)
+        self._foresight = Foresight(self._appraiser, casts)
         self._held = {one.source: one.why for one in store.staged()}
-        self._breakers, self._casts = breakers, casts
+        self._breakers = breakers
 
     def health(self, source: SourceConfig) -> Health:
         """Return how a source is."""
-        cast, target = self._forecast(source), level(source)
         breaker = self._breakers.get(source.name)
         failures, silent = _silence(self._appraiser, source, breaker)
+        known = Known.of(self._appraiser, source)
         health = Health(
             source.name,
-            target=target,
             held=self._held.get(source.name, ""),
             failures=failures,
             silent=silent,
         )
+        relief, blocked = self._relief(source, health)
+        late = self._lateness(known, looks=not blocked)
+        health = replace(health, relief=relief, blocked=blocked, lateness=late)
+        health = self._with_quality(known, health)
+        return health if blocked else self._expected(known, health)
+
+    def _with_quality(self, known: Known, health: Health) -> Health:
+        """Return the same with how good the copy is, and when it is too bad."""
+        wanted = aiming.level(known.source)
+        level, sure = wanted or (nan, None)
+        ahead = AHEAD if wanted else AHEAD[:1]
+        looks = not health.blocked
+        cast = self._foresight.quality(known, sure, looks=looks, ahead=ahead)
         if cast is None:
-            return health
-        below = None if isnan(target) else cast.first_below(target)
+            return replace(health, target=level)
         return replace(
             health,
             mean=float(cast.mean[0]),
             low=float(cast.low[0]),
             high=float(cast.high[0]),
-            first_below=inf if below is None else max(below - self._appraiser.now, 0.0),
+            target=level,
+            measure=cast.measure,
+            sure=nan if sure is None else sure,
+            first_below=_first_below(cast, wanted),
         )
 
-    def _forecast(self, source: SourceConfig) -> Forecast | None:
-        """Return the quality from now on if nothing is done; None if unknown."""
-        if source.has_pages:
-            return _of_pages(self._appraiser, source)
-        if source.kind == "search":
-            return _of_search(self._appraiser, source)
-        return self._of_set(source)
+    def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
+        """Return the days until a source can be looked at, and what is in the way."""
+        if health.failures:
+            times = "look" if health.failures == 1 else f"{health.failures} looks"
+            return inf, f"its last {times} failed"
+        if health.held:
+            return inf, "an answer waits for a decision"
+        if self.refill > 0:
+            return self.refill, f"the budget is spent for {span(self.refill)}"
+        opens = zones.window_of(source, self._now).next_open(self._now) - self._now
+        if opens > 0:
+            return opens, f"its hours begin in {span(opens)}"
+        return inf, ""
 
-    def _of_set(self, source: SourceConfig) -> Forecast | None:
-        store, now = self._appraiser.store, self._appraiser.now
-        if source.name not in store.collections():
+    def _expected(self, known: Known, health: Health) -> Health:
+        """Return the same with when the next look is expected.
+
+        Whoever spends only what targets ask for looks in time, unless it is too late
+        for that. Of pages the forecast has the looks to come in it already.
+        """
+        if aiming.is_on(self._config):
+            late = inf if health.lateness is None else health.lateness.wait
+            soon = min(health.first_below, late) <= TURN / 2.0
+            return replace(health, relief=inf if soon else 0.0)
+        return replace(health, relief=known.relief(self._now))
+
+    @cached_property
+    def refill(self) -> float:
+        """Days until a request can be sent; 0 if one can now."""
+        wallet = Wallet(self._appraiser.store, self._config.budget)
+        return refill(wallet, self._now)
+
+    def _lateness(self, known: Known, *, looks: bool) -> Lateness | None:
+        source = known.source
+        ages = [target for target in source.targets if target.measure == "age"]
+        if not ages:
             return None
-        collection = store.collection(source.name)
-        if collection.looks.size < 2:
-            return None
-        last = float(collection.looks[-1])
-        seen = source.name, int(collection.looks.size), last
-        if seen not in self._casts:
-            recall = forecast(collection, last, FAR.tolist(), 0.95).recall
-            self._casts[seen] = Forecast(
-                "recall", last + FAR, recall.mean, recall.low, recall.high
-            )
-        known, at = self._casts[seen], max(now, last) + AHEAD
-        mean, low, high = (
-            np.interp(at, known.at, column)
-            for column in (known.mean, known.low, known.high)
-        )
-        return Forecast("recall", now + AHEAD, mean, low, high)
+        target = min(ages, key=lambda one: one.interval)
+        if known.copy is not None:
+            parts = form_ages(known.copy, source, self._now)
+        else:
+            parts = self._appraiser.age(source)
+        gap = np.full(parts.size, inf)
+        if looks and source.has_pages:
+            gap = self._foresight.gaps(source)
+        seen = np.isfinite(parts)  # what was never seen has no age yet
+        return lateness(target, parts[seen], gap[seen])
 
 
-def whole(config: Config, store: Store, now: float, *, offline: bool) -> Health:
-    """Return how it is with what all sources share."""
-    left = Wallet(store, config.budget).room(now) / config.budget.requests
-    return Health(left=left, offline=offline)
+def lateness(target: Target, age: Floats, gap: Floats) -> Lateness | None:
+    """Return how parts of these ages stand to a target; None if there are none.
 
+    With looks evenly T apart the ages are spread evenly over 0..T, so that the share
+    1 - p of them exceeds p T. A part older than T was not looked at often enough. One
+    with a usual gap of T at most will be, and does not get late.
 
-def level(source: SourceConfig) -> float:
-    """Return the quality that is asked for; nan if none is.
-
-    Of several targets the strictest counts. How old copies may be is no quality.
+    >>> target = Target("age", 0.24, 0.96)
+    >>> found = lateness(target, np.array([0.1, 0.3]), np.full(2, np.inf))
+    >>> found.late, round(found.wait, 2)
+    (0.5, 0.0)
     """
-    asked = [t.level for t in source.targets if t.measure != "age"]
-    if not asked and source.kind == "listing" and "recall" in source.model_fields_set:
-        asked = [source.recall]
-    return max(asked, default=nan)
-
-
-def _of_pages(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:
-    view, of = appraiser.pages
-    mine = np.zeros(len(view))
-    mine[of[source.name]] = view.weight[of[source.name]]
-    if not mine.any():
+    if not age.size:
         return None
-    ahead = AHEAD[:1] if isnan(level(source)) else AHEAD
-    return freshness_forecast(replace(view, weight=mine), ahead)
+    interval, most = target.interval, 1.0 - (target.confidence or 1.0)
+    place = min(floor(most * age.size + 1e-9), age.size - 1)
+    wait = np.where(gap > interval, np.maximum(interval - age, 0.0), inf)
+    wait = np.where(age > interval, 0.0, wait)
+    late, decides = float(np.mean(age > interval)), float(np.sort(-age)[place])
+    return Lateness(
+        str(target), interval, late, most, -decides, float(np.sort(wait)[place])
+    )
 
 
-def _of_search(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:
-    """Return the chance that the summary holds; of one summary there are no bounds."""
-    kept = summaries.current(appraiser.store, source.name)
-    if kept is None:
-        return None
-    survival = selecting.survival(kept, source)
-    age = np.maximum(appraiser.now - kept.at, 0.0) + AHEAD
-    alive = np.array([float(survival.alive(np.array([t]))[0]) for t in age])
-    return Forecast("summary", appraiser.now + AHEAD, alive, alive, alive)
+def _first_below(cast: Forecast, wanted: tuple[float, float | None] | None) -> float:
+    """Return the days until the quality, or its lower bound, falls below a level."""
+    if wanted is None:
+        return inf
+    level, sure = wanted
+    column = cast.mean if sure is None else cast.low
+    at = replace(cast, low=column).first_below(level)
+    return inf if at is None else max(at - float(cast.at[0]), 0.0)
+
+
+def whole(
+    config: Config, store: Store, now: float, *, offline: bool, settings: str = ""
+) -> Health:
+    """Return how it is with what all sources share."""
+    wallet = Wallet(store, config.budget)
+    left = wallet.room(now) / config.budget.requests
+    later, said = refill(wallet, now), " ".join(settings.split())[:LONGEST]
+    return Health(left=left, refill=later, offline=offline, settings=said)
+
+
+def refill(wallet: Wallet, now: float) -> float:
+    """Return the days until a spent budget has room again, if nothing is spent."""
+    if wallet.room(now):
+        return 0.0
+    none, some = 0.0, wallet.budget.days
+    for _ in range(_EXACT):
+        middle = (none + some) / 2.0
+        if wallet.room(now + middle):
+            some = middle
+        else:
+            none = middle
+    return some
 
 
 def _silence(
@@ -155,7 +213,7 @@ def _silence(
         return 0, 0.0
     later = tried & (evidence.tried_at > last)
     waited = _waited(int(evidence.failures.max()))
-    silent = appraiser.now - last if last > -inf else waited
+    silent = appraiser.now - last if isfinite(last) else waited
     return int(evidence.failures[later].sum()), max(silent, 0.0)
 
 

@@ -37,6 +37,7 @@ from halflife.live.signals import GRACE, Stop
 from halflife.live.spending import Wallet
 from halflife.live.upkeeping import Turned
 from halflife.loop import Clock
+from halflife.sources.wire import NO_NETWORK
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 
@@ -367,8 +368,14 @@ class Service:
         judge = conditions.Judge(config, store, now, self.breakers, self._casts)
         found = [judge.health(source) for source in sources]
         if self.status.offline:  # nobody is dead for want of our own network
-            found = [replace(one, failures=0) for one in found]
-        whole = conditions.whole(config, store, now, offline=self.status.offline)
+            found = [replace(one, failures=0, blocked=NO_NETWORK) for one in found]
+        whole = conditions.whole(
+            config,
+            store,
+            now,
+            offline=self.status.offline,
+            settings=self.settings.trouble,
+        )
         alerts.tell(config, store, [*found, whole], now)
         self.status.sources = tuple(found)
         standing = raised(Outbox(store).alarms())

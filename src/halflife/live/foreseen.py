@@ -1,0 +1,210 @@
+"""How good the copy of a source is now and in the next hours, whatever its kind.
+
+For a listing, a form or a search: if nobody looks. For pages: if each is looked at as
+often as it was, unless something keeps that from happening.
+"""
+
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.config import SourceConfig
+from halflife.evidence import Evidence
+from halflife.forecast import Forecast
+from halflife.live import form_worths, selecting, upkeeping
+from halflife.live.worths import Appraiser
+from halflife.lives import Collection
+from halflife.models.quality import freshness_forecast
+from halflife.models.setquality import forecast
+from halflife.queries.upkeep import Held
+from halflife.stores import summaries
+from halflife.view import View
+
+AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
+FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 30.0, 14)])  # days since a look
+SURE = 0.975  # the confidence of each bound where a target names none
+OVERDUE = 1.5  # times the usual gap after which no look is expected any more
+TURN = 900.0 / 86400.0  # days between two turns of the service, at most
+RECENT = 6  # looks that tell how often there is one
+
+_Mark: TypeAlias = tuple[int, float, float]  # looks, when the last was, confidence
+Casts: TypeAlias = dict[str, tuple[_Mark, Forecast]]
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a source, read once.
+
+    Attributes:
+        source: Its settings.
+        collection: The history of a listing.
+        copy: The copy of a form's database.
+        looks: When a listing or a form was looked at lately, in days.
+
+    """
+
+    source: SourceConfig
+    collection: Collection | None = None
+    copy: Held | None = None
+    looks: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, appraiser: Appraiser, source: SourceConfig) -> "Known":
+        """Return what the store knows of a source."""
+        store, known = appraiser.store, cls(source)
+        if source.has_pages or source.name not in store.collections():
+            return known
+        if source.kind == "form":
+            known.copy = form_worths.held(store, source)
+            turns = {float(one["at"]) for one in upkeeping.tried(store, source)}
+            known.looks = np.array(sorted(turns))[-RECENT:]
+            return known
+        known.collection = store.collection(source.name)
+        known.looks = known.collection.looks[-RECENT:]
+        return known
+
+    def relief(self, now: float) -> float:
+        """Return the days until a look comes, by habit; ``inf`` if none may."""
+        if self.looks.size < 2:
+            return inf
+        gap = float(np.median(np.diff(self.looks)))
+        age = max(now - float(self.looks[-1]), 0.0)
+        return inf if age > OVERDUE * gap + TURN else max(gap - age, 0.0)
+
+
+class Foresight:
+    """Says how good copies are from now on.
+
+    Args:
+        appraiser: What is believed.
+        casts: What was worked out before; it holds until the next look.
+
+    """
+
+    def __init__(self, appraiser: Appraiser, casts: Casts) -> None:
+        self._appraiser, self._casts = appraiser, casts
+
+    def quality(
+        self, known: Known, sure: float | None, *, looks: bool, ahead: Floats = AHEAD
+    ) -> Forecast | None:
+        """Return the quality from now on; None if nothing is known of it.
+
+        ``sure`` is the confidence of each bound. With ``looks`` pages are looked at as
+        often as they were.
+        """
+        each, source = sure or SURE, known.source
+        if source.has_pages:
+            return self._pages(source, each, ahead, looks=looks)
+        if source.kind == "search":
+            return self._search(source, ahead)
+        if source.kind == "form":
+            return self._form(known, each, ahead)
+        return self._listing(known, each, ahead)
+
+    def _pages(
+        self, source: SourceConfig, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        view, of = self._appraiser.pages
+        rows = of[source.name]
+        mine = np.zeros(len(view))
+        mine[rows] = view.weight[rows]
+        if not mine.any():
+            return None
+        view, both = replace(view, weight=mine), max(2.0 * sure - 1.0, 0.01)
+        if not looks or ahead.size < 2:
+            return freshness_forecast(view, ahead, confidence=both)
+        gap = np.full(len(view), inf)
+        gap[rows] = self.gaps(source)
+        casts = [
+            freshness_forecast(_later(view, gap, t), np.zeros(1), confidence=both)
+            for t in ahead.tolist()
+        ]
+        mean, low, high = (
+            np.concatenate([getattr(cast, name) for cast in casts])
+            for name in ("mean", "low", "high")
+        )
+        return Forecast("freshness", view.now + ahead, mean, low, high, both)
+
+    def gaps(self, source: SourceConfig) -> Floats:
+        """Return the days between two looks at each page, by habit.
+
+        ``inf`` where that is not known, or no look came when one should have.
+        """
+        view, of = self._appraiser.pages
+        rows, evidence = of[source.name], self._appraiser.store.evidence([source.name])
+        gap = _gaps(evidence, [view.keys[i] for i in rows])
+        return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)
+
+    def _search(self, source: SourceConfig, ahead: Floats) -> Forecast | None:
+        """Return the chance that the summary holds; one summary has no bounds."""
+        now, store = self._appraiser.now, self._appraiser.store
+        kept = summaries.current(store, source.name)
+        if kept is None:
+            return None
+        survival = selecting.survival(kept, source)
+        age = np.maximum(now - kept.at, 0.0) + ahead
+        alive = np.array([float(survival.alive(np.array([t]))[0]) for t in age])
+        return Forecast("summary", now + ahead, alive, alive, alive)
+
+    def _form(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
+        """Return the mean over records, each as long after its last look as it is."""
+        copy, source = known.copy, known.source
+        if copy is None or not copy.begun:  # it was not read to its end yet
+            return None
+        after, *bounds = form_worths.bounds(copy, upkeeping.wish(source), sure)
+        moments = np.concatenate([[0.0], after])
+        age = form_ages(copy, source, self._appraiser.now)[:, None] + ahead
+        mean, low, high = (
+            np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
+            for column in bounds
+        )
+        measure = form_worths.measure_of(source)
+        return Forecast(measure, self._appraiser.now + ahead, mean, low, high, sure)
+
+    def _listing(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
+        collection, now = known.collection, self._appraiser.now
+        if collection is None or collection.looks.size < 2:
+            return None
+        last = float(collection.looks[-1])
+        mark = int(collection.looks.size), last, sure
+        name = known.source.name
+        if name not in self._casts or self._casts[name][0] != mark:
+            both = max(2.0 * sure - 1.0, 0.01)
+            recall = forecast(collection, last, FAR.tolist(), both).recall
+            bounds = recall.mean, recall.low, recall.high
+            self._casts[name] = mark, Forecast("recall", last + FAR, *bounds, both)
+        cast = self._casts[name][1]
+        at = max(now, last) + ahead
+        mean, low, high = (
+            np.interp(at, cast.at, column)
+            for column in (cast.mean, cast.low, cast.high)
+        )
+        return Forecast("recall", now + ahead, mean, low, high, cast.confidence)
+
+
+def form_ages(copy: Held, source: SourceConfig, now: float) -> Floats:
+    """Return the days since each record was seen; for new ones, since any look."""
+    new = upkeeping.wish(source).purpose == "new"
+    seen = [copy.last] if new else list(copy.seen.values())
+    return np.maximum(now - np.array(seen), 0.0)
+
+
+def _later(view: View, gap: Floats, later: float) -> View:
+    """Return what is believed later, if pages are looked at after their usual gaps."""
+    passed = view.age + later
+    again = np.isfinite(gap) & (passed >= gap)
+    since = np.fmod(np.where(again, passed, 0.0), np.where(again, gap, 1.0))
+    return replace(view, exposure=np.where(again, since, view.exposure + later))
+
+
+def _gaps(evidence: Evidence, keys: list[str]) -> Floats:
+    """Return the mean days between two looks at each page; ``inf`` if unknown."""
+    gaps = evidence.gaps()
+    total = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
+    many = evidence.looks - 1
+    mean = np.where((many > 0) & (total > 0), total / np.maximum(many, 1), inf)
+    rows = [evidence.row(key) for key in keys]
+    return np.array([inf if row is None else mean[row] for row in rows])
