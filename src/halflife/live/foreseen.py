@@ -92,17 +92,26 @@ class Foresight:
     ) -> Forecast | None:
         """Return the quality from now on; None if nothing is known of it.
 
-        ``sure`` is the confidence of each bound. With ``looks`` pages are looked at as
-        often as they were.
+        ``sure`` is the confidence of each bound; bounds are widened where the source is
+        not trusted. With ``looks`` pages are looked at as often as they were.
         """
-        each, source = sure or SURE, known.source
+        cast = self._stated(known, sure or SURE, ahead, looks=looks)
+        if cast is None:
+            return None
+        return self._appraiser.trust(known.source).forecast(cast)
+
+    def _stated(
+        self, known: Known, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the same as the models state it."""
+        source = known.source
         if source.has_pages:
-            return self._pages(source, each, ahead, looks=looks)
+            return self._pages(source, sure, ahead, looks=looks)
         if source.kind == "search":
             return self._search(source, ahead)
         if source.kind == "form":
-            return self._form(known, each, ahead)
-        return self._listing(known, each, ahead)
+            return self._form(known, sure, ahead)
+        return self._listing(known, sure, ahead)
 
     def _pages(
         self, source: SourceConfig, sure: float, ahead: Floats, *, looks: bool

@@ -86,6 +86,47 @@ def share_bounds(hits: float, size: float, confidence: float) -> tuple[float, fl
     return float(low), float(high)
 
 
+def shared(true: Floats, lacks: Floats, held: float) -> float:
+    """Return the share true / (held + lacks) of a copy, by draws that estimate both.
+
+    ``true`` are the records that the copy has as they are, ``lacks`` those that it
+    does not have, ``held`` all that it has; each draw estimates both sums without
+    bias. So the means do, and their ratio is off by no more than of the order 1 / n
+    (Cochran, "Sampling techniques", 1977, section 6.8). At least 0, at most 1.
+
+    >>> shared(np.array([90.0, 100.0]), np.array([0.0, 10.0]), 95.0)
+    0.95
+    """
+    if true.size == 0 or not held > 0:
+        return 1.0
+    whole = held + max(float(lacks.mean()), 0.0)
+    return float(np.clip(true.mean() / whole, 0.0, 1.0))
+
+
+def told_by(true: Floats, lacks: Floats, held: float, parts: float | None) -> float:
+    """Return how many parts of equal weight would tell that share as well.
+
+    n of N parts that were drawn tell n / (1 - n / N), all of them everything. Draws of
+    other kinds, whose estimates differ by more than those of single parts would, tell
+    q (1 - q) / v if that is less than n, with v = var(true - q lacks) / (n (held +
+    lacks)^2).
+
+    >>> told_by(np.ones(5), np.zeros(5), 1.0, 10.0)
+    10.0
+    >>> round(told_by(np.array([0.0, 2.0, 0.0, 2.0]), np.zeros(4), 1.25, None), 2)
+    0.75
+    """
+    n = float(true.size)
+    if parts is not None:
+        return float("inf") if n >= parts else n / (1.0 - n / parts)
+    share = shared(true, lacks, held)
+    if n < 2.0 or not 0.0 < share < 1.0:
+        return n
+    whole = held + max(float(lacks.mean()), 0.0)
+    spread = float(np.var(true - share * lacks, ddof=1)) / (n * whole**2)
+    return min(n, share * (1.0 - share) / spread) if spread > 0.0 else n
+
+
 def over_time(gap: Floats, end: Floats, *, confidence: float = 0.95) -> Interval:
     """Return the mean quality over the time between looks, from that at their ends.
 

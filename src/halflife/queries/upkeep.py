@@ -15,6 +15,7 @@ from numpy.random import Generator
 
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Interface, Query
+from halflife.queries.checking import CHECKED
 from halflife.queries.doubting import Check, Doubts
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected import Expected
@@ -94,7 +95,8 @@ class Held:
             latest[place] = version.seen_from, version.attributes
         for (key, number), (since, record) in latest.items():
             gaps.append((key, running[key, number].last_seen - since, record, record))
-        looks = [snapshot for snapshot in register.snapshots if snapshot.valid]
+        # Records drawn to check the copy do not show what is new.
+        looks = [s for s in register.snapshots if s.valid and s.note != CHECKED]
         return cls(
             {key: record for (key, _), (_, record) in latest.items()},
             {spell.key: spell.first_seen for spell in running.values()},

@@ -53,6 +53,11 @@ _ISSUE = """
 INSERT INTO forecast (source, measure, made, ahead, mean, low, high, confidence)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
+_RECORD = """
+INSERT INTO forecast (source, measure, made, ahead, mean, low, high, confidence,
+    told, found, looks, draw)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 _COLUMNS = """
 SELECT source, measure, made, ahead, mean, low, high, confidence,
     id, told, found, looks, draw FROM forecast
@@ -167,12 +172,8 @@ class Forecasts:
 
     def issue(self, forecasts: Iterable[Issued]) -> None:
         """Write forecasts down."""
-        rows = [
-            (f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high, f.confidence)
-            for f in forecasts
-        ]
         with self._store.together() as db:
-            db.executemany(_ISSUE, rows)
+            db.executemany(_ISSUE, [_stated(f) for f in forecasts])
 
     def waiting(self, source: str) -> list[Issued]:
         """Return the forecasts whose outcome was not seen yet, oldest first."""
@@ -198,6 +199,12 @@ class Forecasts:
         )
         with self._store.together() as db:
             db.executemany(query, rows)
+
+    def record(self, forecasts: Iterable[Issued]) -> None:
+        """Write down forecasts that were read off others, with what came true."""
+        rows = [(*_stated(f), f.told, f.found, f.looks, f.draw) for f in forecasts]
+        with self._store.together() as db:
+            db.executemany(_RECORD, rows)
 
     def drop(self, forecasts: Iterable[Issued]) -> None:
         """Remove forecasts whose outcome nobody saw."""
@@ -248,6 +255,11 @@ class Forecasts:
         with self._store.looking() as db:
             rows = db.execute(query, values).fetchall()
         return [Issued(*row) for row in rows]
+
+
+def _stated(f: Issued) -> tuple[object, ...]:
+    """Return what a forecast says, as it is kept."""
+    return f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high, f.confidence
 
 
 def _still(db: sqlite3.Connection, key: str, then: float) -> bool | None:
