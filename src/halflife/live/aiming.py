@@ -159,7 +159,7 @@ def _stand(
         believed = _pages(appraiser, source, confidence)
         needed = max(needed, np.count_nonzero(_doubtful(appraiser, source)) / AGAIN)
     elif source.kind == "search":
-        believed = _search(appraiser, source)
+        believed = _search(appraiser, source, confidence)
     elif source.kind == "form":
         believed = _form(appraiser, source, confidence)
     else:
@@ -211,13 +211,20 @@ def _doubtful(appraiser: Appraiser, source: SourceConfig) -> Bools:
     return doubtful
 
 
-def _search(appraiser: Appraiser, source: SourceConfig) -> tuple[float, float] | None:
+def _search(
+    appraiser: Appraiser, source: SourceConfig, confidence: float | None
+) -> tuple[float, float] | None:
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None
     age = max(appraiser.now - kept.at, 0.0)
-    alive = selecting.survival(kept, source).alive
-    return float(alive(np.array([age]))[0]), float(alive(np.array([age + AHEAD]))[0])
+    survival = selecting.survival(kept, source)
+    holds = np.array(
+        [float(survival.alive(np.array([t]))[0]) for t in (age, age + AHEAD)]
+    )
+    if confidence is not None:
+        holds, _ = appraiser.trust(source).chance(holds)
+    return float(holds[0]), float(holds[1])
 
 
 def _form(

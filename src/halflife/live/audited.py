@@ -18,6 +18,7 @@ from halflife.stores.forecasts import Checks, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
 WINDOW = 30.0  # days that audits tell of
+YEAR = 365.0  # days that audits of summaries tell of
 LATELY = 7.0  # days for which an alarm counts, and that trust goes by
 ALARMED = 2.0  # times that bounds are widened while an alarm counts, at least
 BRIEF = 1e-6  # days
@@ -103,6 +104,8 @@ def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]
         return _nothing(), []
     kept = Forecasts(store)
     told = kept.settled(source, now - WINDOW)
+    if not told or told[-1].measure == "summary":  # there are few, and far between
+        told = [f for f in kept.settled(source, now - YEAR) if f.measure == "summary"]
     return kept.checks(source, now - WINDOW), [f for f in told if (f.told or 0) <= now]
 
 
@@ -123,9 +126,13 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     The largest of: the quantile of recent errors (``calibration.trust``); for each
     horizon, the gap between what was forecast and what all checks together found
     (``calibration.gap``), in the last ``LATELY`` and in the last ``WINDOW`` days; and
-    ``ALARMED`` for ``LATELY`` days after an alarm.
+    ``ALARMED`` for ``LATELY`` days after an alarm. Of summaries, which hold or do not,
+    the gap between how many were to hold and how many did.
     """
-    reasons = [FULL, *_missed(told), *_gaps(told, now)]
+    if told and told[-1].measure == "summary":
+        reasons = [FULL, _gap_of_summaries(told)]
+    else:
+        reasons = [FULL, *_missed(told), *_gaps(told, now)]
     late = [(at, way) for at, way in alarms if at >= now - LATELY]
     if late:
         at, way = late[-1]
@@ -157,6 +164,13 @@ def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
             )
             reasons.append(Trust(calibration.gap(forecast, found), said))
     return reasons
+
+
+def _gap_of_summaries(told: Sequence[Issued]) -> Trust:
+    forecast, found = _mean_of(told).mean, _found(told)
+    held = round(found.mean * len(told))
+    said = f"{held} of {len(told)} summaries held, {forecast * len(told):.1f} were to"
+    return Trust(calibration.gap_of_chance(forecast, found), said)
 
 
 def _found(told: Sequence[Issued]) -> Interval:

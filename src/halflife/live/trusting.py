@@ -31,8 +31,21 @@ class Trust:
     why: str = ""
 
     def forecast(self, cast: Forecast) -> Forecast:
-        """Return a forecast with bounds as wide as they have to be."""
-        return widened(cast, self.factor)
+        """Return a forecast with bounds as wide as they have to be.
+
+        The chance that one summary holds has no bounds of its own; see ``chance``.
+        """
+        if self.factor <= 1.0 or cast.measure != "summary":
+            return widened(cast, self.factor)
+        low, high = self.chance(cast.mean)
+        return replace(cast, low=low, high=high)
+
+    def chance(self, lasts: Floats) -> tuple[Floats, Floats]:
+        """Return bounds of the chance that something lasts: p^f and p^(1/f).
+
+        As if its end came f times as fast as believed, or f times as slowly.
+        """
+        return lasts**self.factor, lasts ** (1.0 / self.factor)
 
     def band(
         self, mean: Floats, low: Floats, high: Floats, *, most: float = 1.0

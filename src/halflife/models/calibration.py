@@ -240,6 +240,29 @@ def gap(believed: Interval, found: Interval) -> float:
     return float(np.clip(off / max(side, 1e-12), 1.0, WIDEST))
 
 
+def gap_of_chance(believed: float, found: Interval) -> float:
+    """Return by how much the end of what lasts must be hurried or put off.
+
+    Of a chance p that something lasts the bounds are p^f and p^(1/f): as if its end
+    came f times as fast, or as slowly. As long as the interval of the share that did
+    last holds p, 1; else the least f with which the bounds hold all of it, at most
+    ``WIDEST``.
+
+    >>> round(gap_of_chance(0.9, Interval(0.6, 0.5, 0.7)), 2)
+    6.58
+    >>> gap_of_chance(0.6, Interval(0.6, 0.5, 0.7))
+    1.0
+    """
+    p = float(np.clip(believed, 1e-9, 1.0 - 1e-9))
+    if found.high < p:
+        far = np.log(max(found.low, 1e-300)) / np.log(p)
+    elif found.low > p:
+        far = np.log(p) / min(np.log(found.high), -1e-12)
+    else:
+        return 1.0
+    return float(np.clip(far, 1.0, WIDEST))
+
+
 def _normal(score: float) -> float:
     above = float(special.stdtr(FREEDOM, -score))
     return float(-special.ndtri(max(above, 1e-300)))
