@@ -22,6 +22,7 @@ from halflife.live import (
     conditions,
     deciding,
     logs,
+    moving,
     tidying,
     wiring,
     worths,
@@ -76,6 +77,26 @@ class Timing:
     judging: float = 0.0  # seconds that the last judgement took
 
 
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a service turns, in seconds.
+
+    Attributes:
+        shortest: Between two turns, at least.
+        longest: Between two turns, at most, while nothing is left over.
+        catch_up: Between two turns while more is left over than an hour brings.
+        slice: After which settings are looked at again.
+        judged: Between two judgements of how sources are, at least.
+
+    """
+
+    shortest: float = SHORTEST_NAP
+    longest: float = LONGEST_NAP
+    catch_up: float = CATCH_UP
+    slice: float = SLICE
+    judged: float = CHECK * DAY
+
+
 @dataclass(slots=True)
 class Outside:
     """What a service may be given in place of the usual.
@@ -85,12 +106,14 @@ class Outside:
         told: Hears of every result.
         extra: What gets the audit's share of each turn of pages.
         reach: Says whether there is a way to any of some addresses.
+        rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
 
     """
 
     clock: Clock = wiring.clock
     told: Callable[[Result], None] = lambda _: None
     extra: Extra | None = None
+    rhythm: Rhythm = Rhythm()
     reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
         default=lambda addresses: asyncio.ensure_future(reachable(addresses))
     )
@@ -270,6 +293,7 @@ class Service:
     def _account(self, crew: Crew, under: Under, done: Done) -> None:
         """Settle what was paid, keep how it went, and tell."""
         now, source = self.clock(), under.group[0]
+        moving.note(self.store, crew.gate, under.group)
         back = under.paid - done.spent
         if done.lost or not source.has_pages:  # what pages leave over is lost
             Wallet(self.store, crew.config.budget).use(-back, now)
@@ -325,20 +349,22 @@ class Service:
         config, now = self.settings.config, self.clock()
         wallet = Wallet(self.store, config.budget)
         plenty = wallet.income(now) >= deciding.hourly(config)
-        wait = CATCH_UP if plenty else wallet.next_income(now) * DAY
+        rhythm = self._outside.rhythm
+        wait = rhythm.catch_up if plenty else wallet.next_income(now) * DAY
         if self.status.offline:
             wait = PROBE
         closed = [one.closed_for(now) * DAY for one in self.breakers.values()]
         wait = min([wait, *(seconds for seconds in closed if seconds > 0)])
-        wait = SHORTEST_NAP if self._hurry else max(wait, THRIFT * self._time.decided)
-        return min(max(wait, SHORTEST_NAP), CATCH_UP if plenty else LONGEST_NAP)
+        least = rhythm.shortest
+        wait = least if self._hurry else max(wait, THRIFT * self._time.decided)
+        return min(max(wait, least), rhythm.catch_up if plenty else rhythm.longest)
 
     async def _nap(self) -> bool:
         """Sleep until the next turn; say whether there are new settings."""
-        left = self._time.nap
+        left, piece = self._time.nap, self._outside.rhythm.slice
         while left > 0 and not self.stop.asked.is_set():
-            await self.stop.sleep(min(left, SLICE))
-            left -= SLICE
+            await self.stop.sleep(min(left, piece))
+            left -= piece
             if self.settings.changed() and self._renewed():
                 return True
         return False
@@ -359,7 +385,8 @@ class Service:
     def _judge(self, crew: Crew) -> None:
         """Judge how sources are, now and then, and have people told."""
         now, began = self.clock(), asyncio.get_running_loop().time()
-        pause = max(CHECK, 2.0 * THRIFT * self._time.judging / DAY)
+        judged = self._outside.rhythm.judged
+        pause = max(judged, 2.0 * THRIFT * self._time.judging) / DAY
         if 0 <= now - self._time.judged < pause:
             return
         self._time.judged = now

@@ -1,0 +1,132 @@
+"""The real service on a clock of its own, which its sleeps put forward.
+
+Nothing of the service is left out: it has its gate, its store and its ledger, and its
+requests are sent. While it works the clock stands still; while it would sleep, the
+clock goes on, and nobody waits. So weeks pass in minutes.
+"""
+
+import asyncio
+import io
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from halflife.config import Config
+from halflife.live import auditing, logs, wiring
+from halflife.live.audit_sets import audit_set
+from halflife.live.crew import Result
+from halflife.live.listings import Looked
+from halflife.live.reloading import Settings
+from halflife.live.service import Outside, Rhythm, Service
+from halflife.live.signals import Stop
+from halflife.stores.sqlite import SqliteStore
+
+DAY = 86400.0
+HOURLY = Rhythm(
+    shortest=3600.0, longest=3600.0, catch_up=3600.0, slice=3600.0, judged=DAY / 4.0
+)  # what comes in within an hour is all that a turn may spend
+
+
+@dataclass(slots=True)
+class Hands:
+    """A clock that is set by hand, in days."""
+
+    now: float
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+class Hurried(Stop):
+    """A stop whose sleeps put a clock forward instead of waiting.
+
+    Args:
+        hands: The clock.
+        until: When to stop.
+        every: Days between the moments that are looked at.
+        each: Is called at every such moment.
+
+    """
+
+    def __init__(
+        self, hands: Hands, until: float, every: float, each: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self._hands, self._until = hands, until
+        self._every, self._each = every, each
+        self._from, self._looked = hands.now, 0
+
+    async def sleep(self, seconds: float) -> None:
+        """Put the clock forward, and look at the moments that pass."""
+        hands, end = self._hands, self._hands.now + seconds / DAY
+        while (moment := self._moment()) <= min(end, self._until):
+            hands.now = moment
+            self._each()
+            self._looked += 1
+        hands.now = min(end, self._until)
+        if end >= self._until and not self.asked.is_set():
+            self.ask(signal.SIGTERM)
+        await asyncio.sleep(0)
+
+    def _moment(self) -> float:
+        return self._from + (self._looked + 1) * self._every
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """How time passes.
+
+    Attributes:
+        days: How long the service runs, by its own clock.
+        every: Days between the moments that are looked at.
+        rhythm: How often the service turns.
+
+    """
+
+    days: float
+    every: float = 0.125
+    rhythm: Rhythm = HOURLY
+
+
+def passed(
+    path: Path,
+    hands: Hands,
+    passing: Passing,
+    each: Callable[[SqliteStore], None],
+    told: Callable[[Result], None] = lambda _: None,
+) -> list[str]:
+    """Run the service with the settings in a file; return its events, a line each.
+
+    ``each`` is called with the store at the moments that are looked at.
+    """
+    return asyncio.run(_passed(path, hands, passing, each, told))
+
+
+async def _passed(
+    path: Path,
+    hands: Hands,
+    passing: Passing,
+    each: Callable[[SqliteStore], None],
+    told: Callable[[Result], None],
+) -> list[str]:
+    config, events = Config.load(path), io.StringIO()
+    handler = logs.set_up(as_json=True, stream=events)
+    try:
+        with wiring.writing(config) as store:
+
+            def hear(result: Result) -> None:
+                told(result)
+                if isinstance(result, Looked):
+                    audit_set(store, result.source, result.run)
+
+            until = hands.now + passing.days
+            stop = Hurried(hands, until, passing.every, lambda: each(store))
+            outside = Outside(
+                hands, told=hear, extra=auditing.check, rhythm=passing.rhythm
+            )
+            await Service(Settings(config), store, stop, outside).run()
+    finally:
+        logs.end(handler)
+    return events.getvalue().splitlines()
