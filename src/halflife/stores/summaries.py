@@ -6,6 +6,7 @@ there: a crash leaves the versions before as they were.
 
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf, isfinite
 from typing import Any
 
@@ -88,7 +89,7 @@ def read(store: Store, source: str, version: int) -> Kept:
     """Return one version; raise ``Damaged`` if it cannot be read."""
     text = store.memo(_name(source, version))
     try:
-        return _parsed(source, version, json.loads(text or ""))
+        return _loaded(source, version, text or "")
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         raise Damaged(
             f"version {version} of the summary of {source} cannot be read; "
@@ -145,6 +146,11 @@ def _written(kept: Kept) -> str:
         "documents": documents,
     }
     return json.dumps(table, separators=(",", ":"), allow_nan=False)
+
+
+@lru_cache(maxsize=4)  # a service asks for the same few at every turn
+def _loaded(source: str, version: int, text: str) -> Kept:
+    return _parsed(source, version, json.loads(text))
 
 
 def _parsed(source: str, version: int, table: dict[str, Any]) -> Kept:
