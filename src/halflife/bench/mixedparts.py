@@ -38,8 +38,15 @@ Moment = Callable[[], float]
 class Part(Protocol):
     """One source of a world; times are days since the world began."""
 
-    name: str
-    weight: float
+    @property
+    def name(self) -> str:
+        """Of the source."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """How much a point of its quality matters."""
+        ...
 
     @property
     def measure(self) -> str:
