@@ -45,6 +45,7 @@ SHAPES: Floats = 0.25 * 2.0 ** np.arange(
     6.0
 )  # what a page's surroundings may count for
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
+BLOCK = 65_536  # items that are viewed at once, where there are many
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 KEPT_BINS = 128  # bins of which a later run is told
@@ -218,6 +219,8 @@ class Neighbours:
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         self.learn(evidence, now)
+        if len(evidence) > 2 * BLOCK:
+            return self._in_blocks(evidence, now, since)
         return self._view(evidence, None, now, since)
 
     def learn(self, evidence: Evidence, now: float) -> bool:
@@ -250,6 +253,20 @@ class Neighbours:
         lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
         return view
+
+    def _in_blocks(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return the same for all items, with no more beside it than a block needs."""
+        whole = getattr(evidence, "whole", evidence)
+        shape, exposure, rate, lived, doubt = np.empty((5, len(whole)))
+        for start in range(0, len(whole), BLOCK):
+            rows = np.arange(start, min(start + BLOCK, len(whole)))
+            part = self._view(evidence, rows, now, since)
+            law = part.survival
+            assert isinstance(law, GammaSurvival)
+            shape[rows], exposure[rows], rate[rows] = law.shape, law.exposure, part.rate
+            lived[rows], doubt[rows] = part.exposure, part.doubt
+        view = view_of(whole, now, since, rate, GammaSurvival(shape, exposure))
+        return replace(view, exposure=lived, doubt=doubt)
 
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""

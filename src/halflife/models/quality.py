@@ -1,11 +1,17 @@
 """How good our copy is believed to be."""
 
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
 import numpy as np
 
 from halflife import special
 from halflife.arrays import Floats
 from halflife.forecast import Forecast
-from halflife.view import View
+from halflife.view import Survival, View
+
+BLOCK = 65_536  # items that are computed at once, where there are many
 
 
 def freshness_forecast(
@@ -25,28 +31,51 @@ def freshness_forecast(
     come are not foreseen.
     """
     total = float(view.weight.sum())
-    share = view.weight / total if total > 0 else view.weight
     mean, variance = np.ones(ahead.size), np.zeros(ahead.size)
     if total > 0:
         for i, later in enumerate(ahead.tolist()):
-            age = np.where(view.held, view.exposure + later, 0.0)
-            alive = np.where(view.held, view.survival.alive(age), 0.0)
-            mean[i] = min(float(share @ alive), 1.0)  # rounding may lift it above
-            alone = (share**2) @ (alive * (1.0 - alive))
-            variance[i] = alone + _shared(view, share, age)
+            mean[i], variance[i] = _moments(view, total, later)
             # No share between 0 and 1 varies more than a single toss.
             variance[i] = min(variance[i], mean[i] * (1.0 - mean[i]))
     low, high = beta_bounds(mean, variance, confidence)
     return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
 
 
-def _shared(view: View, share: Floats, age: Floats) -> float:
-    """Return the variance of freshness that groups add as a whole."""
-    if not view.doubt.any():
-        return 0.0
-    early = view.survival.alive(np.maximum(age - view.doubt, 0.0))
-    swing = np.where(view.held, early - view.survival.alive(age + view.doubt), 0.0)
-    return float(np.sum(np.bincount(view.group, share * swing / 2.0) ** 2))
+def _moments(view: View, total: float, later: float) -> tuple[float, float]:
+    """Return mean and variance of the share that is fresh some days later."""
+    mean = alone = 0.0
+    together = np.zeros(int(view.group.max(initial=-1)) + 1)
+    doubtful = bool(view.doubt.any())
+    for at, survival in parts(view):
+        held, share = view.looks[at] > 0, view.weight[at] / total
+        age = np.where(held, view.exposure[at] + later, 0.0)
+        alive = np.where(held, survival.alive(age), 0.0)
+        mean += float(share @ alive)
+        alone += float((share**2) @ (alive * (1.0 - alive)))
+        if doubtful:
+            doubt = view.doubt[at]
+            early = survival.alive(np.maximum(age - doubt, 0.0))
+            swing = np.where(held, early - survival.alive(age + doubt), 0.0)
+            together += np.bincount(view.group[at], share * swing / 2.0, together.size)
+    return min(mean, 1.0), alone + float(np.sum(together**2))  # rounding may lift it
+
+
+def parts(view: View) -> Iterator[tuple[slice, Survival]]:
+    """Yield where the items of a view lie, some at a time, and how they survive.
+
+    Of many items, only some are computed at once: what lies beside them stays small.
+    """
+    n, law = len(view), view.survival
+    columns: dict[str, Floats] = {}
+    if n > 2 * BLOCK and is_dataclass(law):
+        columns = {one.name: getattr(law, one.name) for one in fields(law)}
+    if not columns or any(np.shape(column) != (n,) for column in columns.values()):
+        yield slice(0, n), law
+        return
+    for start in range(0, n, BLOCK):
+        at = slice(start, min(start + BLOCK, n))
+        some = {name: column[at] for name, column in columns.items()}
+        yield at, replace(cast("Any", law), **some)
 
 
 def beta_bounds(
