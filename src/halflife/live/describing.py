@@ -12,9 +12,8 @@ from halflife.config import Config, SourceConfig, problem
 from halflife.config_edit import add_sources, with_sources
 from halflife.errors import SourceError, Unreachable, UsageError
 from halflife.live import network, wiring
-from halflife.live.spending import Wallet, WindowPurse, spent
 from halflife.live.summarizing import settings
-from halflife.loop import LEASE
+from halflife.live.visiting import Visitor
 from halflife.searching import Answer
 from halflife.sources.addresses import parse_url, shown
 from halflife.sources.gate import Gate
@@ -119,19 +118,10 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
 
 
 async def _find(config: Config, store: Store, wanted: Wanted, *, check: bool) -> Found:
-    wallet = Wallet(store, config.budget)
-    room = wallet.room(wiring.clock())
-    if not room:
-        raise spent(config.budget)
-    run = store.begin([wanted.home], wiring.clock(), lease=LEASE)
-    purse = WindowPurse(wallet, run, room, clock=wiring.clock)
-    try:
-        async with network.gate(config, store, wiring.clock) as gate:
-            source = wanted.source(await _described(gate, purse, wanted))
-            return await _tried(gate, purse, source) if check else Found(source)
-    finally:
-        purse.close()
-        store.finish(run, wiring.clock())
+    visitor = Visitor(config, store, wiring.clock)
+    async with visitor.visit(wanted.home) as (_, gate, purse):
+        source = wanted.source(await _described(gate, purse, wanted))
+        return await _tried(gate, purse, source) if check else Found(source)
 
 
 async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, object]:

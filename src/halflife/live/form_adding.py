@@ -9,8 +9,7 @@ from halflife.config_edit import add_sources, with_sources
 from halflife.errors import SourceError, Unreachable
 from halflife.live import network, wiring
 from halflife.live.describing import Wanted
-from halflife.live.spending import Wallet, WindowPurse, spent
-from halflife.loop import LEASE
+from halflife.live.visiting import Visitor
 from halflife.sources.addresses import parse_url, shown
 from halflife.sources.form_described import Described, described
 from halflife.sources.gate import Gate
@@ -44,18 +43,9 @@ def row(source: SourceConfig) -> dict[str, str | int | None]:
 
 
 async def _find(config: Config, store: Store, wanted: Wanted) -> SourceConfig:
-    wallet = Wallet(store, config.budget)
-    room = wallet.room(wiring.clock())
-    if not room:
-        raise spent(config.budget)
-    run = store.begin([wanted.home], wiring.clock(), lease=LEASE)
-    purse = WindowPurse(wallet, run, room, clock=wiring.clock)
-    try:
-        async with network.gate(config, store, wiring.clock) as gate:
-            return wanted.source(_settings(await _read(gate, purse, wanted)))
-    finally:
-        purse.close()
-        store.finish(run, wiring.clock())
+    visitor = Visitor(config, store, wiring.clock)
+    async with visitor.visit(wanted.home) as (_, gate, purse):
+        return wanted.source(_settings(await _read(gate, purse, wanted)))
 
 
 async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:

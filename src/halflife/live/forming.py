@@ -10,13 +10,12 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config, SourceConfig
-from halflife.errors import ConfigError, UsageError
+from halflife.errors import ConfigError
 from halflife.forms import Attribute, Found, Interface, Term
 from halflife.live import network, wiring
 from halflife.live.dictionary import COMMON
-from halflife.live.listings import lease_kept
-from halflife.live.spending import Wallet, WindowPurse, spent
-from halflife.loop import LEASE, Clock
+from halflife.live.visiting import Visitor, in_thread, of_kind
+from halflife.loop import Clock
 from halflife.queries.ledger import Ledger
 from halflife.queries.measured import Finding, Measured
 from halflife.queries.measuring import REQUESTS, measure
@@ -38,17 +37,11 @@ def forms(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
 
     A source that is named and is none is a mistake too.
     """
-    chosen = config.named(names or ())
-    wrong = [source.name for source in chosen if source.kind != "form"]
-    if names and wrong:
-        raise UsageError(f"{wrong[0]!r} is not behind a form; its kind is not form")
-    found = [source for source in chosen if source.kind == "form"]
-    if not found:
-        raise UsageError(
-            'no source is behind a form; write kind = "form" and so on into the '
-            "settings, or run `halflife add NAME --form URL`"
-        )
-    return found
+    none = (
+        'no source is behind a form; write kind = "form" and so on into the '
+        "settings, or run `halflife add NAME --form URL`"
+    )
+    return of_kind(config, "form", names, "is not behind a form", none)
 
 
 def interface(source: SourceConfig) -> Interface:
@@ -199,7 +192,8 @@ class Former:
         clock: Clock = wiring.clock,
         gate: Gate | None = None,
     ) -> None:
-        self.config, self.store, self.clock, self._gate = config, store, clock, gate
+        self.store, self.clock = store, clock
+        self._visitor = Visitor(config, store, clock, gate)
         self.spent = 0  # requests paid for by what was asked last
         self._desk: Desk | None = None
 
@@ -225,30 +219,16 @@ class Former:
         budget, or ``most``, is spent. ``write`` may write down what was found while
         the lease is still held.
         """
-        wallet = Wallet(self.store, self.config.budget)
-        room = wallet.room(self.clock())
-        if not room:
-            raise spent(self.config.budget)
-        run = self.store.begin([source.name], self.clock(), lease=LEASE)
-        purse = WindowPurse(wallet, run, min(room, most or room), clock=self.clock)
-        try:
-            async with (
-                lease_kept(self.store, run, self.clock),
-                network.way_out(
-                    self.config, self.store, self.clock, self._gate
-                ) as gate,
-            ):
-                loop = asyncio.get_running_loop()
-                desk = Desk(FormEngine(gate, how, purse), loop, told=told)
-                self._desk = desk
-                found = await _in_thread(desk, lambda: work(desk, run))
+        async with self._visitor.visit(source.name, most) as visit:
+            loop, purse = asyncio.get_running_loop(), visit.purse
+            desk = Desk(FormEngine(visit.gate, how, purse), loop, told=told)
+            self._desk = desk
+            try:
+                found = await in_thread(lambda: work(desk, visit.run), desk.cancel)
+            finally:
                 self.spent = purse.spent
-                write(found, run)
-                return found
-        finally:
-            self.spent = purse.spent
-            purse.close()
-            self.store.finish(run, self.clock())
+            write(found, visit.run)
+            return found
 
     async def probe(
         self,
@@ -271,14 +251,3 @@ class Former:
         if probed.answered:
             self.store.save_memo(MEMO + source.name, json.dumps(measured.row()))
         return probed
-
-
-async def _in_thread(desk: Desk, work: Callable[[], Result]) -> Result:
-    """Work in a thread of its own; if we are cancelled, it ends first."""
-    task = asyncio.create_task(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        desk.cancel()
-        await asyncio.wait({task})
-        raise

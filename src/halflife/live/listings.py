@@ -1,15 +1,13 @@
 """Keeping set sources: look, doubt, and write down or ask."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HeldForDecision, UsageError
 from halflife.live import costs, network, wiring
-from halflife.live.spending import Wallet, WindowPurse, spent
+from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.register import Listing, Register
@@ -134,45 +132,14 @@ async def sync(
     and ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
     """
     how = settings(source)
-    wallet = Wallet(store, config.budget)
-    room = wallet.room(clock())
-    if not room:
-        raise spent(config.budget)
-    run = store.begin([source.name], clock(), lease=LEASE)
-    try:
-        purse = WindowPurse(wallet, run, min(room, most or room), clock=clock)
-        try:
-            async with (
-                lease_kept(store, run, clock),
-                network.way_out(config, store, clock, gate) as way,
-            ):
-                listing, trouble = await look(way, how, purse)
-        finally:
-            purse.close()
+    visitor = Visitor(config, store, clock, gate)
+    async with visitor.visit(source.name, most) as (run, way, purse):
+        listing, trouble = await look(way, how, purse)
         if listing is None:
             _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
         costs.note(store, source.name, purse.spent)
         return write(store, run, source, listing, purse.spent, trouble)
-    finally:
-        store.finish(run, clock())
-
-
-@asynccontextmanager
-async def lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None]:
-    """Hold on to the source, however long its pages take."""
-
-    async def renew() -> None:
-        while True:
-            await asyncio.sleep(LEASE * 86400.0 / 3.0)
-            store.renew(run, clock(), lease=LEASE)
-
-    task = asyncio.create_task(renew())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _note_failure(

@@ -14,8 +14,7 @@ from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, UsageError
 from halflife.live import network, wiring
 from halflife.live.dictionary import dictionary, probes
-from halflife.live.listings import lease_kept
-from halflife.live.spending import Wallet, WindowPurse, spent
+from halflife.live.visiting import Visitor, in_thread, of_kind
 from halflife.loop import LEASE, Clock
 from halflife.probing.focused import focused_sample
 from halflife.probing.frequency import frequency_summary
@@ -129,16 +128,8 @@ def databases(config: Config, names: list[str] | None = None) -> list[SourceConf
 
     A source that is named and cannot be searched is a mistake too.
     """
-    chosen = config.named(names or ())
-    found = [source for source in chosen if source.kind == "search"]
-    wrong = [source.name for source in chosen if source.kind != "search"]
-    if names and wrong:
-        raise UsageError(f"{wrong[0]!r} cannot be searched; its kind is not search")
-    if not found:
-        raise UsageError(
-            "no source can be searched; run `halflife add NAME --search URL` first"
-        )
-    return found
+    none = "no source can be searched; run `halflife add NAME --search URL` first"
+    return of_kind(config, "search", names, "cannot be searched", none)
 
 
 def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
@@ -205,8 +196,8 @@ class Summarizer:
         clock: Clock = wiring.clock,
         gate: Gate | None = None,
     ) -> None:
-        self.config, self.store, self.wish, self.clock = config, store, wish, clock
-        self._gate = gate
+        self.store, self.wish, self.clock = store, wish, clock
+        self._visitor = Visitor(config, store, clock, gate)
         self._words = dictionary(store, wish.dictionary)
         self._probes = probes(wish.probes)
         self._line: Line | None = None
@@ -228,31 +219,15 @@ class Summarizer:
         Raise ``BudgetSpent`` if nothing can be spent.
         """
         how = settings(source, fetch=not self.wish.snippets)
-        wallet = Wallet(self.store, self.config.budget)
-        room = wallet.room(self.clock())
-        if not room:
-            raise spent(self.config.budget)
-        room = min(room, most or room)
-        run = self.store.begin([source.name], self.clock(), lease=LEASE)
-        purse = WindowPurse(wallet, run, room, clock=self.clock)
-        try:
-            async with (
-                lease_kept(self.store, run, self.clock),
-                network.way_out(
-                    self.config, self.store, self.clock, self._gate
-                ) as gate,
-            ):
-                engine = Engine(gate, how, purse)
-                loop = asyncio.get_running_loop()
-                line = Line(engine, loop, snippets=self.wish.snippets, told=told)
-                self._line = line
-                rng = np.random.default_rng(run.id)
-                means = Means(self.wish, self._words, self._probes, room, rng)
-                learned = await _in_thread(line, means)
-            return self._keep(run, source, learned, line)
-        finally:
-            purse.close()
-            self.store.finish(run, self.clock())
+        async with self._visitor.visit(source.name, most) as visit:
+            engine = Engine(visit.gate, how, visit.purse)
+            loop = asyncio.get_running_loop()
+            line = Line(engine, loop, snippets=self.wish.snippets, told=told)
+            self._line = line
+            rng, room = np.random.default_rng(visit.run.id), visit.purse.left
+            means = Means(self.wish, self._words, self._probes, room, rng)
+            learned = await in_thread(lambda: learn(line, means), line.cancel)
+            return self._keep(visit.run, source, learned, line)
 
     def _keep(
         self, run: Run, source: SourceConfig, learned: Learned, line: Line
@@ -269,17 +244,6 @@ class Summarizer:
         used = summaries.current(self.store, source.name)
         in_use = used is not None and used.version == kept.version
         return Summarized(source.name, requests, ending, kept, in_use)
-
-
-async def _in_thread(line: Line, means: Means) -> Learned:
-    """Sample in a thread of its own; if we are cancelled, it ends first."""
-    task = asyncio.create_task(asyncio.to_thread(learn, line, means))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        line.cancel()
-        await asyncio.wait({task})
-        raise
 
 
 def learn(db: Line, means: Means) -> Learned:
@@ -310,11 +274,6 @@ def learn(db: Line, means: Means) -> Learned:
         words, most = (WORDS, how.per_page) if given else (DEAR, PER_QUERY)
         size = estimate_size(db, sample, means.rng, words=words, most=most)
     return Learned(sample, size, topics)
-
-
-_TEXTS = frozenset(
-    {"elasticsearch", "solr", "meilisearch"}
-)  # answer with all they have
 
 
 def in_words(sample: Sample, line: Line) -> str:
