@@ -9,7 +9,9 @@ from halflife.belief import neighbours
 from halflife.belief.neighbours import Neighbours
 from halflife.evidence import Evidence
 from halflife.item import Item
+from halflife.live import worths
 from halflife.models import quality
+from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Looks, Seen
 
@@ -67,3 +69,22 @@ def test_a_law_that_has_no_columns_is_computed_at_once(evidence, monkeypatch):
     view = replace(Neighbours()(evidence, NOW, NOW), survival=Law())
     monkeypatch.setattr(quality, "BLOCK", 8)
     assert [at for at, _ in quality.parts(view)] == [slice(0, 101)]
+
+
+def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):
+    rng = np.random.default_rng(5)
+    rate, weight = rng.lognormal(-2.0, 1.0, 4000), 1.0 + rng.integers(0, 3, 4000)
+    items = (Item(f"http://h/{i}", "s", weight=w) for i, w in enumerate(weight))
+    view = Neighbours()(Evidence.of(items), NOW, NOW)
+    view = replace(view, rate=rate, survival=Exponential(rate))
+    rows = np.arange(4000)
+    whole = [worths.fresh(view, rows, 4000 * r) for r in (0.05, 0.5)]
+    monkeypatch.setattr(worths, "SAMPLE", 1000)
+    some = worths.sampled(rows)
+    assert some.size == np.unique(some).size == 1000
+    assert np.array_equal(some, worths.sampled(rows))
+    for (mean, variance), r in zip(whole, (0.05, 0.5), strict=True):
+        told, doubt = worths.fresh(view, some, 1000 * r)
+        assert abs(told - mean) < 4 * np.sqrt(0.25 / 1000)
+        assert doubt > variance
+    assert worths.sampled(rows[:2000]).size == 2000

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.budget import Budget
 from halflife.cli.show import date, figure, span
 from halflife.config import BudgetConfig, SourceConfig
 from halflife.errors import UsageError
 from halflife.evidence import Evidence
 from halflife.live.audited import factor
+from halflife.live.owning import rows_of
 from halflife.live.spending import Wallet
-from halflife.live.wiring import Outlook
+from halflife.live.wiring import Outlook, items
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Content
@@ -34,14 +34,15 @@ def freshness_now(view: View, trust: float = 1.0) -> dict[str, float]:
 
 
 def source_rows(
-    seen: Outlook, store: Store, names: Sequence[str]
+    seen: Outlook, store: Store, pages: Sequence[SourceConfig]
 ) -> list[dict[str, object]]:
     """Return one row a source: how much there is, and how fresh it is."""
-    owner = {item.key: item.source for item in store.items(names)}
-    column = np.array([owner.get(key, names[0]) for key in seen.view.keys])
+    names = [source.name for source in pages]
+    owned = rows_of(store, names, seen.evidence, lambda: items(pages))
     rows = []
     for name in names:
-        mine = column == name
+        mine = np.zeros(len(seen.view), dtype=np.bool_)
+        mine[owned[name]] = True
         held = mine & seen.view.held
         view = replace(seen.view, weight=np.where(mine, seen.view.weight, 0.0))
         rows.append(
@@ -79,7 +80,7 @@ def plan_rows(
 
     ``found_by`` has the pages that link to pages never seen.
     """
-    steps = seen.policy(seen.view, Budget(most), np.random.default_rng(0))[:most]
+    steps = seen.plan(most)[:most]
     keys = [step.request.key for step in steps]
     return [
         {"gain": step.gain, "item": key, "why": _found(found_by, key) + step.why}

@@ -77,7 +77,7 @@ def _of_all_pages(
     names = wiring.names(pages)
     seen = wiring.outlook(config, store, pages)
     fresh = freshness_now(seen.view, factor(store, names, seen.now))
-    return source_rows(seen, store, names), fresh
+    return source_rows(seen, store, pages), fresh
 
 
 def _tell(

@@ -17,11 +17,10 @@ from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
-from halflife.policies.shortlist import Shortlist
+from halflife.policies.shortlist import MANY, Shortlist
 from halflife.sources.gate import Gate
 from halflife.stores import Run, Store
 
-MANY = 100_000  # items from which on plans are made among few of them
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
 LONGEST_NAP = 3600.0
 

@@ -7,19 +7,25 @@ import time
 from collections.abc import Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from halflife import parts
 from halflife.belief import Belief
 from halflife.belief.hinted import Hinted
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
+from halflife.budget import Budget
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
 from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.live import crawling, memory
+from halflife.plan import Plan
 from halflife.policies import Policy
 from halflife.policies.rounds import InRounds
+from halflife.policies.shortlist import MANY, Shortlist
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -85,22 +91,38 @@ def names(sources: Iterable[SourceConfig]) -> tuple[str, ...]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outlook:
     """What is believed now, for verbs that only look.
 
     Attributes:
         evidence: What all looks add up to.
-        view: What follows from it.
+        belief: What follows from it.
         now: The time of the view.
         policy: The rule that spends the budget.
 
     """
 
     evidence: Evidence
-    view: View
+    belief: Belief
     now: float
     policy: Policy
+
+    @cached_property
+    def view(self) -> View:
+        """What is believed of all items."""
+        return self.belief(self.evidence, self.now, self.now)
+
+    def plan(self, requests: int) -> Plan:
+        """Return what so many requests would be spent on, best first.
+
+        Of very many items it is decided among few, as when they are kept.
+        """
+        rng, budget = np.random.default_rng(0), Budget(requests)
+        if len(self.evidence) < MANY:
+            return self.policy(self.view, budget, rng)
+        few = Shortlist(self.belief, self.policy)
+        return few.plan(self.evidence, self.now, self.now, budget, rng)
 
 
 def belief(config: Config, store: Store) -> Belief:
@@ -136,7 +158,7 @@ def outlook(
         policy = policy.policy
     return Outlook(
         evidence,
-        crawling.belief(belief(config, store), sources)(evidence, now, now),
+        crawling.belief(belief(config, store), sources),
         now,
         crawling.policy(policy, sources, lambda key: owners.get(key, "")),
     )

@@ -25,6 +25,7 @@ from halflife.policies.planner import law, taken
 from halflife.policies.rounds import InRounds
 from halflife.view import View
 
+MANY = 100_000  # items from which on plans are made among few of them
 BLOCK = 65_536
 SIZE = 4096
 LASTS = 1.0 / 96.0  # days
