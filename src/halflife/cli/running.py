@@ -55,8 +55,6 @@ async def _run(
     import sys
 
     from halflife.live import auditing, logs, wiring
-    from halflife.live.audit_sets import audit_set
-    from halflife.live.listings import Looked
     from halflife.live.reloading import Settings
     from halflife.live.service import Outside, Service
     from halflife.live.signals import Stop
@@ -67,8 +65,6 @@ async def _run(
 
         def told(result: "Result") -> None:
             _tell(result, json=json)
-            if isinstance(result, Looked):
-                audit_set(store, result.source, result.run)
 
         outside = Outside(told=told, extra=auditing.check)
         service = Service(Settings(config, names), store, stop, outside)

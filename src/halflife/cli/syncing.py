@@ -117,7 +117,7 @@ async def _look(
 
         async def looked(source: "SourceConfig", left: int | None) -> "Looked | Turned":
             nonlocal spent
-            found = await _at(former, source, left)
+            found = await _at(config, former, source, left)
             spent += found.requests
             return found
 
@@ -131,16 +131,16 @@ async def _look(
 
 
 async def _at(
-    former: "Former", source: "SourceConfig", most: int | None
+    config: "Config", former: "Former", source: "SourceConfig", most: int | None
 ) -> "Looked | Turned":
     """Look at a set source, or ask a form."""
-    from halflife.live import listings, upkeeping
-    from halflife.live.audit_sets import audit_set
+    from halflife.live import audit_forms, audits, listings
 
     if source.kind == "form":
-        return await upkeeping.sync(former, source, most=most)
-    looked = await listings.sync(former.config, former.store, source, most=most)
-    audit_set(former.store, source.name, looked.run)
+        checks = audit_forms.usual(former, source, most, config.audit.share)
+        return (await audit_forms.turn(former, source, most, checks))[0]
+    looked = await listings.sync(config, former.store, source, most=most)
+    audits.score(former.store, source, looked)
     return looked
 
 

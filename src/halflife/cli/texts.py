@@ -91,7 +91,7 @@ async def _summarize(
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
-    from halflife.live import wiring
+    from halflife.live import audits, wiring
     from halflife.live.signals import Stop
     from halflife.live.summarizing import Summarizer
 
@@ -108,6 +108,7 @@ async def _summarize(
                     advance(answer.requests, "")
 
                 done.append(await summarizer.summarize(source, most=left, told=told))
+                audits.score(store, source, done[-1])
                 return done[-1]
 
         def work(

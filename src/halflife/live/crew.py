@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
-from halflife.live import aiming, deciding, listings, network, upkeeping, wiring
+from halflife.live import aiming, audit_forms, deciding, listings, network, wiring
 from halflife.live.auditing import spare
+from halflife.live.audits import score
 from halflife.live.crawling import HOPS
 from halflife.live.forming import Former
 from halflife.live.keeping import LONGEST_NAP, Keeper, Outcome, keeping
@@ -63,7 +64,8 @@ class Crew:
         store: What is known.
         gate: The way out.
         clock: The time in days.
-        extra: What gets the audit's share of each turn of pages.
+        extra: What gets the audit's share of each turn of pages; nothing is audited
+            without.
 
     """
 
@@ -81,6 +83,7 @@ class Crew:
         self._steady: dict[Group, Steady] = {}
         self._extra = extra
         self._owed = 0.0
+        self._owed_forms: dict[str, float] = {}
         self._short: dict[Group, int] = {}
         self._eases: dict[Group, Callable[[], None]] = {}
 
@@ -163,6 +166,8 @@ class Crew:
         else:
             assert isinstance(result, Looked | Turned)
             trouble, held = result.trouble, result.held
+        if self._extra is not None:
+            score(self.store, source, result)
         lost = is_lost(trouble)
         return Done(group, result.requests, result, trouble, held, lost, not lost)
 
@@ -183,7 +188,12 @@ class Crew:
     async def _form(self, source: SourceConfig, requests: int) -> Turned:
         former = Former(self.config, self.store, self.clock, self.gate)
         self._eases[(source.name,)] = former.ease
-        return await upkeeping.sync(former, source, most=requests)
+        share = 0.0 if self._extra is None else self.config.audit.share
+        owed = self._owed_forms.get(source.name, 0.0) + share * requests
+        self._owed_forms[source.name] = owed
+        turned, checked = await audit_forms.turn(former, source, requests, int(owed))
+        self._owed_forms[source.name] -= checked
+        return turned
 
 
 def _keep_intervals(keeper: Keeper, source: SourceConfig, latest: float) -> None:
