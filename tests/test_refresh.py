@@ -100,7 +100,7 @@ def test_a_search_is_preferred_where_it_brings_many_and_a_look_up_where_it_is_de
     for number, name in enumerate(map(worker.pool.name, range(len(worker.pool)))):
         if worker.pool.query(number):
             dear = any(word in name for word in ("Rome", "red", "price"))
-            worker.coverage.total[number] = 61 if dear else 5
+            worker.reported.hear(number, 61 if dear else 5)
     done = turn(worker, copy, Ledger(form, 2), 1.0, RNG(0)).probes
     assert [str(p.query or p.key) for p in done] == ["city=Oslo", "x"]
 
@@ -210,12 +210,12 @@ def test_the_server_is_guessed_from_what_it_reported():
     form = behind(records)
     copy = copy_of(dict(list(records.items())[:50]))
     worker = refresher(copy, form.interface)
-    assert worker.coverage.factor == pytest.approx(1.0)
+    assert worker.reported.factor == pytest.approx(1.0)
     for day in range(1, 4):
         turn(worker, copy, Ledger(form, 30), float(day), RNG(0))
-    assert 2.0 < worker.coverage.factor < 8.0
-    told = np.isfinite(worker.coverage.total)
-    assert np.all(worker.coverage.hits()[told] == worker.coverage.total[told])
+    assert 2.0 < worker.reported.factor < 8.0
+    told = np.isfinite(worker.reported.total)
+    assert np.all(worker.reported.hits().count[told] == worker.reported.total[told])
 
 
 def test_the_oracle_must_be_told():

@@ -21,7 +21,14 @@ from halflife.queries.known.asking import (
     told,
 )
 from halflife.queries.known.association import Sampled, together_error, together_mle
-from halflife.queries.known.coverage import Known, Scaled, counted, ratio
+from halflife.queries.known.coverage import (
+    Hits,
+    Known,
+    Reported,
+    Scaled,
+    counted,
+    ratio,
+)
 from halflife.queries.known.greedy import Limits, Probes, choose, offers
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
@@ -235,6 +242,34 @@ def test_what_the_form_tells_replaces_the_guess(counts: str) -> None:
             assert hits.count[j] >= 41
     rest = np.setdiff1d(np.arange(len(candidates)), which)
     assert hits.count[rest].tolist() == guess.count[rest].tolist()
+
+
+def test_what_was_not_reported_is_what_is_held_times_the_factor_of_what_was() -> None:
+    candidates = pool(lookup=True)
+    reported, held = Reported(candidates), candidates.held
+    assert reported.hits().count.tolist() == held.tolist()
+    assert np.all(reported.hits().error[~candidates.lookup] == np.inf)
+    reported.hear(0, 16 * held[0])
+    reported.hear(1, 2 * held[1])
+    assert reported.factor == pytest.approx(32 ** (1 / 3))  # of 16, 2 and 1
+    hits = reported.hits()
+    assert hits.count[2] == pytest.approx(held[2] * 32 ** (1 / 3))
+    assert (hits.count[0], hits.error[0]) == (16 * held[0], 0.0)
+    logs = np.log([16, 2, 1])
+    assert hits.error[2] == pytest.approx(np.std(logs))
+    lookups = hits.count[candidates.lookup]
+    assert np.all(lookups == 1.0)
+
+
+def test_a_report_may_be_less_than_what_is_held_and_a_guess_may_not() -> None:
+    candidates = pool()
+    guess = Hits(np.full(len(candidates), 50.0), np.full(len(candidates), 0.2))
+    reported = Reported(candidates, guess)
+    reported.hear(0, 3)
+    reported.hear_least(1, 60)
+    reported.hear_least(2, 10)
+    assert reported.hits().count[:4].tolist() == [3, 60, 50, 50]
+    assert reported.hits().error[:4].tolist() == [0.0, 0.2, 0.2, 0.2]
 
 
 def test_a_query_with_one_page_is_counted_even_if_the_form_tells_nothing() -> None:

@@ -14,10 +14,10 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import (
     Coverage,
     Hits,
+    Reported,
     Scaled,
     counted,
     ratio,
-    settled,
 )
 from halflife.queries.known.greedy import Limits, Offers, Probes, choose, offers
 from halflife.queries.known.keywords import Pool
@@ -75,23 +75,22 @@ class Told:
     def __init__(self, ledger: Ledger, guess: Coverage) -> None:
         self.ledger = ledger
         self.guess = guess
-        self._guessed: tuple[Pool, Hits] | None = None
+        self._reported: tuple[Pool, Reported] | None = None
 
     def hits(self, pool: Pool) -> Hits:
         """Return what was told where it was, and the guess elsewhere."""
-        if self._guessed is None or self._guessed[0] is not pool:
-            self._guessed = pool, self.guess.hits(pool)
-        guess = self._guessed[1]
-        count, error = guess.count.copy(), guess.error.copy()
+        if self._reported is None or self._reported[0] is not pool:
+            self._reported = pool, Reported(pool, self.guess.hits(pool))
+        reported = self._reported[1]
         rounded = self.ledger.interface.counts == "rounded"
         for query in self.ledger.totals:
             j = pool.find(query)
             hits = None if j is None else told(self.ledger, pool, j)
-            if hits is not None:
-                count[j], error[j] = hits, ROUNDED if rounded and hits >= 100 else 0.0
+            if j is not None and hits is not None:
+                reported.hear(j, hits, ROUNDED if rounded and hits >= 100 else 0.0)
             elif j is not None:
-                count[j] = max(count[j], self._least())
-        return settled(pool, count, error)
+                reported.hear_least(j, self._least())
+        return reported.hits()
 
     def ask(self, pool: Pool, which: Iterable[int]) -> int:
         """Ask for candidates that were not asked for yet; return how many these are."""

@@ -132,3 +132,65 @@ class Scaled:
         shown = np.maximum(counted(pool, self.reference), FEW)
         off = self.factor.error / self.factor.value
         return settled(pool, shown * self.factor.value, np.sqrt(1 / shown + off**2))
+
+
+class Reported:
+    """What a form reports of candidates, as it is asked for one after the other.
+
+    What was not reported is guessed: by another coverage, or else by the records held
+    times the factor by which reports exceed these (section 4.1's similar relation: the
+    copy itself). A guess is no less than what is held; a report may be, for records
+    may have gone.
+
+    Args:
+        pool: The candidates.
+        guess: What to believe of those that were not reported.
+
+    Attributes:
+        total: What was last reported of each; nan if nothing was.
+
+    """
+
+    def __init__(self, pool: Pool, guess: Hits | None = None) -> None:
+        self._held = pool.held.astype(np.float64)
+        self._search = ~pool.lookup
+        self._guess = guess
+        self._error = np.zeros(len(pool))
+        self._least = np.zeros(len(pool))
+        self.total = np.where(pool.lookup, 1.0, np.nan)
+
+    def hear(self, number: int, hits: float, error: float = 0.0) -> None:
+        """Take in how many records answer a candidate, with its relative error."""
+        self.total[number], self._error[number] = hits, error
+
+    def hear_least(self, number: int, hits: float) -> None:
+        """Take in that at least so many do; the form does not say how many."""
+        self._least[number] = hits
+
+    @property
+    def factor(self) -> float:
+        """Reported hits over records held: the geometric mean of all searches asked.
+
+        One more with a factor of 1 is taken along: what was not asked yet had better
+        be thought too cheap than too dear, because asking puts it right.
+        """
+        return float(np.exp(self._logs().sum() / (1 + self._logs().size)))
+
+    def _logs(self) -> Floats:
+        told = np.isfinite(self.total) & self._search & (self.total > 0)
+        ratios: Floats = np.log(self.total[told] / self._held[told])
+        return ratios
+
+    def hits(self) -> Hits:
+        """Return what was reported where it was, and the guess elsewhere."""
+        guess = self._guess or self._scaled()
+        told = np.isfinite(self.total)
+        count = np.where(told, self.total, np.maximum(guess.count, self._least))
+        return Hits(count, np.where(told, self._error, guess.error))
+
+    def _scaled(self) -> Hits:
+        """Return the records held times the factor; its error is the logs' spread."""
+        logs = self._logs()
+        error = float(np.std(np.r_[logs, 0.0])) if logs.size else np.inf
+        count = self._held * max(self.factor, 1.0)
+        return Hits(count, np.full(count.size, error))

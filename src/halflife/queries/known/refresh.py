@@ -5,16 +5,16 @@ again until the requests are spent. Everything an answer shows is taken in, also
 that the query was not sent for; Algorithm 1 does not say so.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats
+from halflife.arrays import Floats
 from halflife.errors import BudgetSpent
 from halflife.forms import Interface, Query
 from halflife.queries.known.copies import Copy
+from halflife.queries.known.coverage import Reported
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.rules import RULES, Choice, Rule, Standing
@@ -50,42 +50,6 @@ class Probe(NamedTuple):
     most: int | None = None
 
 
-@dataclass
-class Coverage:
-    """How many records of the server answer each candidate, |R_S(q)|.
-
-    What the form reported, and otherwise the known tuples that match, times the
-    factor by which the reports exceed these (section 4.1's similar data source: the
-    copy itself).
-
-    Attributes:
-        known: Known tuples that match each candidate.
-        total: What was last reported; nan if nothing was.
-        search: Which candidates are searches, and not look-ups.
-
-    """
-
-    known: Floats
-    total: Floats
-    search: Bools
-
-    @property
-    def factor(self) -> float:
-        """Reported hits over known matches: the geometric mean of all searches asked.
-
-        One more with a factor of 1 is taken along: what was not asked yet had better
-        be thought too cheap than too dear, because asking puts it right.
-        """
-        told = np.isfinite(self.total) & self.search & (self.total > 0)
-        ratio = np.log(self.total[told] / self.known[told])
-        return float(np.exp(np.sum(ratio) / (1 + ratio.size)))
-
-    def hits(self) -> Floats:
-        """Return the best guess of each candidate's hits."""
-        guess = self.known * max(self.factor, 1.0)
-        return np.where(np.isfinite(self.total), self.total, guess)
-
-
 class Refresher:
     """A rule at work on a copy.
 
@@ -101,9 +65,7 @@ class Refresher:
         self.interface = interface
         self.rule = rule
         self.gains = Gains(pool)
-        lookup = np.where(pool.lookup, 1.0, np.nan)
-        known = pool.held.astype(np.float64)
-        self.coverage = Coverage(known, lookup, ~pool.lookup)
+        self.reported = Reported(pool)
         self._doubts = -np.inf, 0  # the last turn, and tuples looked up in it for doubt
         self._read = np.full(len(pool), -np.inf)  # when all of it was last read
 
@@ -155,7 +117,7 @@ class Refresher:
             learned=copy.pace.learned,
             stale=growth.mean(age),
             worth=growth.worth(age),
-            hits=self.coverage.hits(),
+            hits=self.reported.hits().count,
             open=self._read < now,
             page_size=self.interface.page_size,
             cap=self.interface.cap,
@@ -178,7 +140,7 @@ class Refresher:
             refreshed += copy.take(found.records, now)
             shown.update(found.records)
             if found.total is not None:
-                self.coverage.total[probe.number] = found.total
+                self.reported.hear(probe.number, found.total)
                 needs = self.interface.pages(found.total)
                 if not probe.firm and needs > _DEARER * probe.pages + 1:
                     return refreshed
@@ -195,7 +157,7 @@ class Refresher:
 
     def _miss(self, probe: Probe, copy: Copy, shown: set[str]) -> None:
         """Doubt what a whole answer lacks; it is gone if it cannot be looked up."""
-        self.coverage.total[probe.number] = len(shown)
+        self.reported.hear(probe.number, len(shown))
         rows = self.gains.brings(probe.number)
         there = np.array([copy.keys[row] in shown for row in rows.tolist()], dtype=bool)
         missing = rows[~there] if rows.size else rows
