@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.observation import Looks, Observation, Seen
-from halflife.stores import columns, tables
+from halflife.stores import columns, folds
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state
 
@@ -43,7 +43,7 @@ def path(tmp_path, small):
 def both(path):
     """Return the evidence as columns tell it, and as rows do."""
     with closing(sqlite3.connect(path)) as db:
-        return columns.load(db, ["s"]), tables.evidence(db, ["s"])
+        return columns.load(db, ["s"]), folds.evidence(db, ["s"])
 
 
 def test_columns_are_written_and_say_what_the_rows_say(path):
@@ -143,7 +143,7 @@ def test_however_looks_come_columns_and_rows_agree(looks, data, tmp_path_factory
             live = store.evidence(run.sources)
     with closing(sqlite3.connect(path)) as db:
         found = columns.load(db, run.sources)
-        rows = tables.evidence(db, run.sources)
+        rows = folds.evidence(db, run.sources)
     if found is not None:
         assert state(found) == state(rows)
         assert hinted(found) == hinted(rows)

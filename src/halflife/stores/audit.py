@@ -9,7 +9,7 @@ from contextlib import closing
 import numpy as np
 
 from halflife.evidence import FOLDED, Evidence
-from halflife.stores import columns, rolled, schema, tables
+from halflife.stores import columns, folds, rolled, schema
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -47,7 +47,7 @@ def _tables(db: sqlite3.Connection) -> Iterator[str]:
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
     """Fold the log again, onto what was rolled up, and compare."""
-    stored = tables.evidence(db, ())
+    stored = folds.evidence(db, ())
     again = rolled.again(db, stored)
     for looks in rolled.since(db):
         again.take(again.weigh(looks))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from halflife.evidence import FOLDED, Evidence
 from halflife.grouping.places import folder_codes
 from halflife.keys import Folders, Keys
-from halflife.stores import tables
+from halflife.stores import folds
 
 Array: TypeAlias = NDArray[Any]
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
@@ -121,7 +121,7 @@ def load(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence | None:
 def problems(db: sqlite3.Connection) -> Iterator[str]:
     """Compare all columns with the rows they come from."""
     for sources in all_filed(db):
-        found, rows = load(db, sources), tables.evidence(db, sources)
+        found, rows = load(db, sources), folds.evidence(db, sources)
         if found is None:
             yield f"the columns of {', '.join(sources)} cannot be read"
             continue
@@ -165,7 +165,7 @@ def _load(
     found = Evidence(keys, columns)
     found.restore_groups(json.loads(filed.groups))
     found.digest.pack(json.loads(filed.texts))
-    fresh = tables.Later(db, sources, filed.upto)
+    fresh = folds.Later(db, sources, filed.upto)
     if not fresh.bring(found):
         return None
     _restore_gaps(found, fresh, gaps, hinted)
@@ -198,7 +198,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     that the evidence does not have, nothing is written.
     """
     filed = find(db, sources)
-    if not tables.Later(db, sources, filed.upto if filed else -1).agrees(known):
+    if not folds.Later(db, sources, filed.upto if filed else -1).agrees(known):
         return False
     upto = int(db.execute(_NEWEST).fetchone()[0])
     about = len(known), upto, _text(known.groups), _text(known.digest.long.values())
@@ -234,7 +234,7 @@ def _merged(gaps: Any, some: Array) -> Mapping[str, Array]:  # noqa: ANN401  (Ga
     table = np.stack(
         [
             gaps.item[some],
-            tables.class_of(gaps.length[some]),
+            folds.class_of(gaps.length[some]),
             gaps.changed[some],
             gaps.hints[some] if hasattr(gaps, "hints") else gaps.item[some] * 0,
         ]
@@ -258,7 +258,7 @@ def _named_columns(
 
 def _restore_gaps(
     found: Evidence,
-    fresh: tables.Later,
+    fresh: folds.Later,
     gaps: Mapping[str, Array],
     hinted: Mapping[str, Array],
 ) -> None:

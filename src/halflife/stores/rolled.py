@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats
 from halflife.evidence import FOLDED, Evidence, Fold
 from halflife.item import Item
 from halflife.observation import Looks, Observation, Seen
+from halflife.stores.folds import gap_columns, hinted_columns
 from halflife.stores.tables import pack, unpack
 
 CHUNK = 5_000  # looks folded at once
@@ -170,18 +170,10 @@ def again(db: sqlite3.Connection, known: Evidence) -> Evidence:
     found.number[:] = known.number
     for item, *values in db.execute(_READ):
         _restore(found, int(np.searchsorted(found.number, item)), values)
-    item, number, tally = _columns(db, "SELECT * FROM rolled_gap", 3)
-    row = np.searchsorted(found.number, item)
-    found.restore_gaps(row, number.astype(np.intp), tally)
-    query = "SELECT item, class, changed, tally, hints FROM rolled_hinted"
-    item, number, changed, tally, hints = _columns(db, query, 5)
-    found.restore_hinted(
-        np.searchsorted(found.number, item),
-        number.astype(np.intp),
-        changed.astype(np.bool_),
-        tally,
-        hints.astype(np.intp),
-    )
+    gaps = db.execute("SELECT * FROM rolled_gap").fetchall()
+    found.restore_gaps(*gap_columns(found, [gaps]))
+    hinted = db.execute("SELECT * FROM rolled_hinted").fetchall()
+    found.restore_hinted(*hinted_columns(found, [hinted]))
     return found
 
 
@@ -200,11 +192,6 @@ def spent(db: sqlite3.Connection, moment: float) -> int:
     ledger = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
     before = "SELECT coalesce(sum(requests), 0) FROM rolled_ledger WHERE day + 1 > ?"
     return sum(int(db.execute(q, (moment,)).fetchone()[0]) for q in (ledger, before))
-
-
-def _columns(db: sqlite3.Connection, query: str, width: int) -> list[Floats]:
-    rows = np.array(db.execute(query).fetchall(), dtype=np.float64)
-    return list(rows.reshape(-1, width).T)
 
 
 def _look(

@@ -23,7 +23,7 @@ from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
-from halflife.stores import Run, columns, files, leases, lives, rolled, tables
+from halflife.stores import Run, columns, files, folds, leases, lives, rolled, tables
 from halflife.stores import links as graph
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
@@ -302,7 +302,7 @@ class SqliteStore:
         evidence = self._shelf.get(sources)
         if evidence is None:
             with files.trusted(self.path):
-                evidence = columns.load(db, sources) or tables.evidence(db, sources)
+                evidence = columns.load(db, sources) or folds.evidence(db, sources)
             self._shelf.keep(sources, evidence)
         return evidence
 
@@ -333,7 +333,7 @@ class SqliteStore:
         fold = evidence.weigh(about(evidence, fresh))
         good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
         held = {fresh.keys[i]: int(places[i]) for i in good}
-        tables.save_fold(db, evidence, fold, held)
+        folds.save_fold(db, evidence, fold, held)
         graph.save(db, fresh)
         for o in fresh.details:
             row = evidence.row(o.key)

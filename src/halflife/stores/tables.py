@@ -1,4 +1,4 @@
-"""Items, looks and evidence as rows: the SQL of it, and how values are written.
+"""Items, looks and copies as rows: the SQL of it, and how values are written.
 
 A fingerprint of 128 bits is written as its 16 bytes, any other as its text; both
 come back as they were.
@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.evidence import CLASSES_PER_OCTAVE, FOLDED, Evidence, Fold
+from halflife.arrays import Ints
+from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation, Seen
@@ -26,30 +26,10 @@ Row: TypeAlias = tuple[Any, ...]
 CHUNK = 10_000  # rows read at once
 _HEX = re.compile(r"[0-9a-f]{32}")
 # CHOSEN in the queries below: the sources in a JSON list, or all if it is empty.
-_CHOSEN = (
+CHOSEN = (
     "(SELECT id FROM source"
     " WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)))"
 )
-_LATER = " AND item.id IN (SELECT item FROM touched WHERE id > ?2)"
-_SAVE_FOLD = """
-INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
-    changed, hints, claimed, digest, held)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
-DO UPDATE SET
-    last_at = excluded.last_at, tried_at = excluded.tried_at,
-    failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
-    quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
-    hints = excluded.hints, claimed = excluded.claimed,
-    digest = excluded.digest, held = coalesce(excluded.held, held)
-"""
-_ADD_GAP = """
-INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
-DO UPDATE SET tally = tally + excluded.tally
-"""
-_ADD_HINTED = """
-INSERT INTO hinted_gap VALUES (?, ?, ?, ?, ?) ON CONFLICT (item, class, changed, hints)
-DO UPDATE SET tally = tally + excluded.tally
-"""
 _ADD_ITEM = """
 INSERT INTO item (source, key, weight, cost, grp, added_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (key)
@@ -59,26 +39,12 @@ _ADD_LOOK = """
 INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item, at, seen, digest) DO NOTHING
 """
-_ITEMS = """
+ITEMS = """
 SELECT item.id, key, source.name, weight, cost, item_group.name
 FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = grp
 WHERE source IN CHOSEN ORDER BY item.id
 """
 _NUMBERS = "SELECT source, id FROM item WHERE source IN CHOSEN ORDER BY id"
-_SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
-_FOLDS = """
-SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
-    claimed, digest FROM evidence JOIN item ON item.id = item
-WHERE source IN CHOSEN ORDER BY item
-"""
-_GAPS = """
-SELECT gap.* FROM gap JOIN item ON item.id = item
-WHERE source IN CHOSEN ORDER BY item, class
-"""
-_HINTED = """
-SELECT hinted_gap.* FROM hinted_gap JOIN item ON item.id = item
-WHERE source IN CHOSEN ORDER BY item, class, changed, hints
-"""
 # A hint counts when it was written by a run that covers the item's source: while
 # another holds the lease on that source, nobody else may touch what it knows.
 _LOOKS = """
@@ -140,13 +106,12 @@ def source_of(db: sqlite3.Connection, key: str) -> str | None:
 
 def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
     """Return the items of sources, in the order in which they became known."""
-    chunks = _chunks(db, _ITEMS, sources)
-    return [Item(*row[1:]) for rows in chunks for row in rows]
+    return [Item(*row[1:]) for rows in chunks(db, ITEMS, sources) for row in rows]
 
 
 def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
     """Return the numbers of each source's items, ascending."""
-    parts: list[Ints] = [np.array(rows) for rows in _chunks(db, _NUMBERS, sources)]
+    parts: list[Ints] = [np.array(rows) for rows in chunks(db, _NUMBERS, sources)]
     source, number = np.concatenate([np.zeros((0, 2), np.intp), *parts]).T
     order = np.argsort(source, kind="stable")
     codes, first = np.unique(source[order], return_index=True)
@@ -154,38 +119,6 @@ def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
     names = dict(db.execute("SELECT id, name FROM source").fetchall())
     found = zip(codes.tolist(), mine, strict=False)
     return {names[code]: rows for code, rows in found}
-
-
-def evidence(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
-    """Read what all looks add up to."""
-    found = Evidence()
-    for rows in _chunks(db, _ITEMS, sources):
-        number, keys, _, weight, cost, group = zip(*rows, strict=True)
-        found.extend(keys, weight=weight, cost=cost, group=group)
-        found.number[-len(rows) :] = number
-    for rows in _chunks(db, _FOLDS, sources):
-        _restore(found, zip(*rows, strict=True))
-    gaps: list[Floats] = [np.array(rows) for rows in _chunks(db, _GAPS, sources)]
-    item, number, tally = np.concatenate([np.zeros((0, 3)), *gaps]).T
-    row = np.searchsorted(found.number, item)
-    found.restore_gaps(row, number.astype(np.intp), tally)
-    _restore_hinted(db, found, sources)
-    return found
-
-
-def _restore_hinted(
-    db: sqlite3.Connection, found: Evidence, sources: Sequence[str]
-) -> None:
-    parts: list[Floats] = [np.array(rows) for rows in _chunks(db, _HINTED, sources)]
-    item, *rest = np.concatenate([np.zeros((0, 5)), *parts]).T
-    number, changed, hints, tally = rest
-    found.restore_hinted(
-        np.searchsorted(found.number, item),
-        number.astype(np.intp),
-        changed.astype(np.bool_),
-        tally,
-        hints.astype(np.intp),
-    )
 
 
 def number(db: sqlite3.Connection, known: Evidence) -> None:
@@ -206,26 +139,6 @@ def insert_looks(
     query = "SELECT id FROM observation WHERE id >= ? ORDER BY id"
     places = [row[0] for row in db.execute(query, (first,))]
     return looks.take([p - first for p in places]), np.array(places, dtype=np.intp)
-
-
-def save_fold(
-    db: sqlite3.Connection, known: Evidence, fold: Fold, good: dict[str, int]
-) -> None:
-    """Write down what looks add; ``good`` has the place of each last good look."""
-    item = known.number[fold.rows].tolist()
-    columns = [getattr(fold, name).tolist() for name in FOLDED[:-1]]
-    digest = map(pack, fold.digest)
-    held = [good.get(known.keys[row]) for row in fold.rows]
-    db.executemany(_SAVE_FOLD, zip(item, *columns, digest, held, strict=True))
-    if fold.gap_item.size:
-        item = known.number[fold.gap_item].tolist()
-        rows = zip(item, fold.gap_class.tolist(), fold.gap_tally.tolist(), strict=True)
-        db.executemany(_ADD_GAP, rows)
-    if fold.hinted_item.size:
-        item = known.number[fold.hinted_item].tolist()
-        hinted = (fold.hinted_class, fold.hinted_changed, fold.hinted_hints)
-        rest = [column.tolist() for column in (*hinted, fold.hinted_tally)]
-        db.executemany(_ADD_HINTED, zip(item, *rest, strict=True))
 
 
 def save_content(db: sqlite3.Connection, observation: Observation, item: int) -> None:
@@ -260,11 +173,11 @@ def held(db: sqlite3.Connection, key: str) -> Observation | None:
 
 def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
     """Read every good look."""
-    known = [row[:2] for rows in _chunks(db, _ITEMS, sources) for row in rows]
+    known = [row[:2] for rows in chunks(db, ITEMS, sources) for row in rows]
     number = np.array([row[0] for row in known], dtype=np.intp)
     codes: dict[bytes | str, int] = {}
     parts = [np.zeros((0, 4))]
-    for rows in _chunks(db, _LOOKS, sources):
+    for rows in chunks(db, _LOOKS, sources):
         good = [
             (item, at, seen, codes.setdefault(digest, len(codes)))
             for item, _, at, seen, digest, _ in rows
@@ -283,7 +196,7 @@ def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
 
 def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
     """Read all looks as columns, in the order in which they were written."""
-    for rows in _chunks(db, _LOOKS, sources):
+    for rows in chunks(db, _LOOKS, sources):
         if any(seen == Seen.HINT for _, _, _, seen, *_ in rows):
             yield Looks.of(
                 Observation(key, at, Seen(seen), unpack(digest), modified=modified)
@@ -297,14 +210,6 @@ def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
             np.array(seen, dtype=np.int8),
             tuple(map(unpack, digest)),
         )
-
-
-def _restore(found: Evidence, columns: Iterable[Row]) -> None:
-    number, *folded, digest = columns
-    rows = np.searchsorted(found.number, number)
-    for name, values in zip(FOLDED[:-1], folded, strict=True):
-        getattr(found, name)[rows] = values
-    found.digest[rows] = [unpack(d) for d in digest]
 
 
 def _look_rows(
@@ -342,88 +247,11 @@ def _group_id(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(query, (name,)).fetchone()[0])
 
 
-def class_of(length: Floats) -> Ints:
-    """Return the number of the class that a tallied gap is in, by its length."""
-    number: Ints = np.round(CLASSES_PER_OCTAVE * np.log2(length)).astype(np.intp)
-    return number
-
-
-class Later:
-    """What was written about items after a mark, row by row.
-
-    Attributes:
-        rows: The rows of these items, once they were brought into evidence.
-
-    """
-
-    def __init__(
-        self, db: sqlite3.Connection, sources: Sequence[str], upto: int
-    ) -> None:
-        self._db, self._sources, self._upto = db, sources, upto
-        self.rows: Ints = np.zeros(0, dtype=np.intp)
-
-    def bring(self, found: Evidence) -> bool:
-        """Bring items and folds up to date; False if that takes reading all anew."""
-        items = self._read(_ITEMS)
-        number = np.array([row[0] for row in items], dtype=np.intp)
-        row = np.searchsorted(found.number, number)
-        new = row == len(found)
-        if (found.number[row[~new]] != number[~new]).any():
-            return False
-        for at, known in zip(row[~new].tolist(), items, strict=False):
-            found.settle(at, *known[3:])
-        if new.any():
-            last = items[-int(new.sum()) :]
-            _, keys, _, weight, cost, group = zip(*last, strict=True)
-            found.extend(keys, weight=weight, cost=cost, group=group)
-            found.number[-len(keys) :] = number[new]
-        self.rows = np.searchsorted(found.number, number)
-        found.forget(self.rows)
-        folds = self._read(_FOLDS)
-        if folds:
-            _restore(found, zip(*folds, strict=True))
-        return True
-
-    def agrees(self, known: Evidence) -> bool:
-        """Say whether evidence has all these items; new weights are set in it."""
-        found = self._cursor(_SETTINGS)
-        while rows := found.fetchmany(CHUNK):
-            number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
-            row = np.searchsorted(known.number, number)
-            row = np.minimum(row, len(known) - 1)
-            if (known.number[row] != number).any() or (known.cost[row] != cost).any():
-                return False
-            known.reweigh(row.tolist(), weight.tolist())
-        return True
-
-    def gaps(self, found: Evidence) -> tuple[Ints, Ints, Floats]:
-        """Return the tally of these items' changed gaps: row, class, tally."""
-        item, number, tally = np.array(self._read(_GAPS) or np.zeros((0, 3))).T
-        row = np.searchsorted(found.number, item)
-        return row, number.astype(np.intp), tally
-
-    def hinted(self, found: Evidence) -> tuple[Ints, Ints, Bools, Floats, Ints]:
-        """Return the same of gaps with hints: row, class, changed, tally, hints."""
-        table = np.array(self._read(_HINTED) or np.zeros((0, 5))).T
-        item, number, changed, hints, tally = table
-        row, whole = np.searchsorted(found.number, item), np.intp
-        flags = changed.astype(np.bool_)
-        return row, number.astype(whole), flags, tally, hints.astype(whole)
-
-    def _read(self, query: str) -> list[Row]:
-        return self._cursor(query).fetchall()
-
-    def _cursor(self, query: str) -> sqlite3.Cursor:
-        some = "" if self._upto < 0 else _LATER
-        query = query.replace("CHOSEN", _CHOSEN + some)
-        given = (json.dumps(list(self._sources)), self._upto)
-        return self._db.execute(query, given[: 1 + bool(some)])
-
-
-def _chunks(
+def chunks(
     db: sqlite3.Connection, query: str, sources: Sequence[str]
 ) -> Iterator[list[Row]]:
-    query = query.replace("CHOSEN", _CHOSEN)
+    """Read the rows of sources, some at a time; ``query`` has CHOSEN in it."""
+    query = query.replace("CHOSEN", CHOSEN)
     cursor = db.execute(query, (json.dumps(list(sources)),))
     while rows := cursor.fetchmany(CHUNK):
         yield rows
