@@ -14,7 +14,7 @@ from halflife.arrays import Floats
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import aiming, foreseen, zones
+from halflife.live import aiming, foreseen, moving, zones
 from halflife.live.breakers import Breaker
 from halflife.live.foreseen import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.live.spending import Wallet
@@ -64,12 +64,17 @@ class Judge:
             held=self._held.get(source.name, ""),
             failures=failures,
             silent=silent,
+            moved_to=self._moved_to(source),
         )
         relief, blocked = self._relief(source, health)
         late = self._lateness(known, looks=not blocked)
         health = replace(health, relief=relief, blocked=blocked, lateness=late)
         health = self._with_quality(known, health)
         return health if blocked else self._expected(known, health)
+
+    def _moved_to(self, source: SourceConfig) -> str:
+        pages = len(self._appraiser.pages[1][source.name]) if source.has_pages else 0
+        return moving.where(self._appraiser.store, source, pages)
 
     def _with_quality(self, known: Known, health: Health) -> Health:
         """Return the same with how good the copy is, and when it is too bad."""

@@ -1,11 +1,11 @@
 """From settings to the network."""
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
-from halflife.live import crawling
+from halflife.live import crawling, moving
 from halflife.loop import Clock
 from halflife.sources.addresses import networks, origin, parse_url
 from halflife.sources.gate import Gate
@@ -29,15 +29,24 @@ def gate(config: Config, store: Store, clock: Clock) -> Gate:
     return Gate(settings, hosts=store, clock=clock)
 
 
-def way_out(
+@asynccontextmanager
+async def way_out(
     config: Config, store: Store, clock: Clock, shared: Gate | None
-) -> AbstractAsyncContextManager[Gate]:
-    """Return a gate to be entered: the one that is shared, or one of its own.
+) -> AsyncIterator[Gate]:
+    """Give a gate for the block: the one that is shared, or one of its own.
 
     Whatever runs side by side has to share one, or a host is asked twice as often
-    as it should be.
+    as it should be. What one of its own learned of addresses that have moved is
+    written down at the end.
     """
-    return gate(config, store, clock) if shared is None else nullcontext(shared)
+    if shared is not None:
+        yield shared
+        return
+    async with gate(config, store, clock) as own:
+        try:
+            yield own
+        finally:
+            moving.note(store, own, config.source)
 
 
 def access(source: SourceConfig) -> Access:
@@ -59,6 +68,7 @@ def access(source: SourceConfig) -> Access:
         credentials=credentials,
         headers=public,
         robots=source.robots,
+        name=source.name,
     )
 
 

@@ -22,6 +22,7 @@ from halflife.live import (
     conditions,
     deciding,
     logs,
+    moving,
     tidying,
     wiring,
     worths,
@@ -292,6 +293,7 @@ class Service:
     def _account(self, crew: Crew, under: Under, done: Done) -> None:
         """Settle what was paid, keep how it went, and tell."""
         now, source = self.clock(), under.group[0]
+        moving.note(self.store, crew.gate, under.group)
         back = under.paid - done.spent
         if done.lost or not source.has_pages:  # what pages leave over is lost
             Wallet(self.store, crew.config.budget).use(-back, now)

@@ -10,7 +10,13 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import Refused, Unreachable, UsageError
+from halflife.errors import (
+    BudgetSpent,
+    Refused,
+    SourceError,
+    Unreachable,
+    UsageError,
+)
 from halflife.host import HostBook, HostState
 from halflife.sources.addresses import (
     check_url,
@@ -25,6 +31,8 @@ from halflife.sources.terms import PUBLIC, Access, Answer, GateSettings
 from halflife.sources.wire import Blameless, Call, HungUp, Offline, Reply, Wire
 
 _PERMANENT = frozenset({301, 308})
+_BUSY = 429
+_ADDRESSES = 64  # of a source of which it is remembered whether they have moved
 _RECEIPT = 1024  # bytes of the answer to what was sent that are read
 
 
@@ -52,6 +60,7 @@ class _Trip:
     body: bytes | None = None
     strayed: bool = False
     failures: int = 0  # of the host, when it was last asked
+    moved_to: str = ""
 
     def call(self, url: URL, begun: Callable[[], None]) -> Call:
         """Return how a hop is asked; secrets are dropped once we leave home."""
@@ -67,7 +76,9 @@ class Gate:
     """The way out: who may be asked, how often, for how long, how much.
 
     ``clock`` gives the time in days; it decides how long a host stays closed.
-    What must outlive the program is kept in ``hosts``.
+    What must outlive the program is kept in ``hosts``. ``moves`` has the addresses
+    that each source was asked for lately, and where each has moved for good; whoever
+    keeps count of that takes it from there.
     """
 
     def __init__(
@@ -80,6 +91,7 @@ class Gate:
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.moves: dict[str, dict[str, str]] = {}
         self._book = hosts
         self._wire = Wire(settings, clock, resolver)
         self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
@@ -113,7 +125,24 @@ class Gate:
         hop = check_url(url) if isinstance(url, URL) else parse_url(url)
         sent = {**access.headers, **headers} if headers else access.headers
         trip = _Trip(purse, access, sent, self.settings.deadline)
-        return await self._follow(trip, hop)
+        try:
+            answer = await self._follow(trip, hop)
+        except (SourceError, BudgetSpent):
+            self._note(trip, hop, 0)
+            raise
+        self._note(trip, hop, answer.status)
+        return answer
+
+    def _note(self, trip: _Trip, asked: URL, status: int) -> None:
+        """Remember whether an address has moved; who is in trouble says nothing."""
+        silent = not trip.moved_to and (not 0 < status < 500 or status == _BUSY)
+        if silent or not trip.access.name:
+            return
+        known = self.moves.setdefault(trip.access.name, {})
+        known.pop(str(asked), None)
+        known[str(asked)] = trip.moved_to
+        if len(known) > _ADDRESSES:
+            del known[next(iter(known))]
 
     async def post(
         self,
@@ -175,7 +204,7 @@ class Gate:
             self._book.save_host(state)
 
     async def _follow(self, trip: _Trip, hop: URL) -> Answer:
-        moved_to, moving = "", True
+        moving = True
         for hops in range(1, self.settings.redirects + 2):
             if trip.access.robots:
                 await self._permit(trip, hop)
@@ -183,13 +212,13 @@ class Gate:
             if not reply.location:
                 answer = reply.answer
                 if hops > 1:
-                    answer = replace(answer, hops=hops, moved_to=moved_to)
+                    answer = replace(answer, hops=hops, moved_to=trip.moved_to)
                 return answer
             hop = _target(hop, reply.location)
+            moving = moving and reply.answer.status in _PERMANENT
+            trip.moved_to = str(hop) if moving else trip.moved_to
             if trip.access.within and not trip.access.within(str(hop)):
                 return replace(reply.answer, url=str(hop), hops=hops)
-            moving = moving and reply.answer.status in _PERMANENT
-            moved_to = str(hop) if moving else moved_to
         raise Unreachable(f"{hop.raw_host}: more than {hops - 1} redirects")
 
     async def _ask(self, trip: _Trip, url: URL) -> Reply:
@@ -284,9 +313,11 @@ class Gate:
         return learnt
 
     async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
-        plain = Access(allow=trip.access.allow, robots=False)
+        plain = Access(allow=trip.access.allow, robots=False, name=trip.access.name)
         errand = _Trip(trip.purse, plain, {}, self.settings.deadline, LARGEST)
-        answer = await self._follow(errand, url.origin() / "robots.txt")
+        where = url.origin() / "robots.txt"
+        answer = await self._follow(errand, where)
+        self._note(errand, where, answer.status)
         return answer.status, answer.body
 
 

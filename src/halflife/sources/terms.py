@@ -75,6 +75,7 @@ class Access:
         headers: Further headers, sent wherever a redirect leads.
         robots: Whether its robots.txt is obeyed.
         within: Says where redirects may lead; anywhere if it is None.
+        name: Under which the gate remembers what has moved; not at all if empty.
 
     """
 
@@ -83,6 +84,7 @@ class Access:
     headers: Mapping[str, str] = field(default_factory=dict)
     robots: bool = True
     within: Callable[[str], bool] | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
