@@ -12,10 +12,11 @@ from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.errors import UsageError
 from halflife.forms import Attribute, Interface, Query, Term
-from halflife.queries.drilling import Drill, Walk, sample
+from halflife.queries.drilling import Drill, Walk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import levels
 from halflife.queries.reading import Reader
+from halflife.queries.sampling import sample
 from halflife.register import Attributes
 
 CITY, TITLE, PRICE = ATTRIBUTES

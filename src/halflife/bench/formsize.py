@@ -19,9 +19,9 @@ from numpy.random import default_rng
 
 from halflife.forms import Attribute, Counts, Found, Interface, Kind, Query
 from halflife.queries import panel as panels
-from halflife.queries.drilling import Sampling, sample
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Local
+from halflife.queries.sampling import Sampling, sample
 from halflife.queries.size import Size, estimate, recapture
 from halflife.queries.splitting import crawl
 from halflife.queries.tabled import Tabled

@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from halflife.errors import UsageError
 from halflife.forms import Attribute, Counts, Interface, words_in
-from halflife.queries.drilling import Sampling
 from halflife.queries.fresh import Policy
 from halflife.queries.fresh.expected import Expected
 from halflife.queries.fresh.harvest import Drilled, Given, Harvest, Sampler, harvest
@@ -19,6 +18,7 @@ from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
+from halflife.queries.sampling import Sampling
 from halflife.queries.tabled import Faults, Tabled
 from halflife.register import Attributes
 from halflife.sources.relations import Relation

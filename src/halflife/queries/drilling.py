@@ -7,26 +7,20 @@ chance, and weighted by its inverse the records found stand for the database:
 E[sum(w(r) f(r))] = sum(f(r)) over all records that some path can reach.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
 from halflife.arrays import Floats, Ints
-from halflife.errors import BudgetSpent, UsageError
+from halflife.errors import UsageError
 from halflife.forms import Query, Term, within
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Level, Local
 from halflife.queries.reading import Read, Reader
 from halflife.register import Attributes
 
-Sampling: TypeAlias = Literal["weighted", "counts", "rejection", "naive"]
-FRUITLESS = 200  # walks in a row without a new record: there are hardly more
-PILOT = 30  # walks after which it is known how unequal chances are
 WORDS = 2  # words of one attribute that a query may join
 
 
@@ -277,141 +271,3 @@ def _narrowed(query: Query, term: Term | None) -> Query:
     assert term is not None  # there is no rest
     others = (kept for kept in query if kept.attribute != term.attribute)
     return Query.of(*others, term)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Records drawn from a database behind a form.
-
-    Attributes:
-        records: The records, each once.
-        weight: Records of the database that each stands for; they add up to ``size``.
-        requests: Requests that it took.
-        size: Records in the database, as the same walks estimate it.
-        walks: Drill-downs that it took.
-
-    """
-
-    records: dict[str, Attributes]
-    weight: Floats
-    requests: int
-    size: float
-    walks: int
-
-
-class _Drawn:
-    """Records as they are drawn."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Attributes] = {}
-        self.weight: dict[str, float] = {}
-        self.sum = 0.0
-        self.walks = 0
-        self.idle = 0
-        self.chances: list[float] = []
-
-    @property
-    def size(self) -> float:
-        return self.sum / max(self.walks, 1)
-
-    def note(self, walk: Walk, keys: Iterable[str]) -> None:
-        before = len(self.records)
-        weight = dict(zip(walk.records, walk.weight.tolist(), strict=True))
-        for key in keys:
-            self.records[key] = walk.records[key]
-            self.weight[key] = self.weight.get(key, 0.0) + weight[key]
-        self.walks += 1
-        self.sum += walk.size
-        self.idle = 0 if len(self.records) > before else self.idle + 1
-
-
-def _one(walk: Walk, rng: Generator) -> tuple[str, float] | None:
-    """Return a random record of a walk, and the chance that a walk draws it."""
-    if not walk.records:
-        return None
-    at = int(rng.integers(len(walk.records)))
-    return list(walk.records)[at], 1.0 / (len(walk.records) * float(walk.weight[at]))
-
-
-def _every(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
-    del drawn, rng, skew
-    return list(walk.records)
-
-
-def _first(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
-    del drawn, skew
-    one = _one(walk, rng)
-    return [one[0]] if one else []
-
-
-def _accepted(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
-    """Accept a record of chance s with the chance min(1, C / s)."""
-    one = _one(walk, rng)
-    if one is None:
-        return []
-    key, chance = one
-    drawn.chances.append(chance)
-    if len(drawn.chances) <= PILOT:
-        return []
-    scale = float(np.quantile(drawn.chances[:PILOT], skew))
-    return [key] if rng.random() < scale / chance else []
-
-
-_Keep: TypeAlias = Callable[[_Drawn, Walk, Generator, float], list[str]]
-_METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
-    "weighted": ("known", None, _every),
-    "counts": ("counts", False, _every),
-    "rejection": ("even", False, _accepted),
-    "naive": ("even", False, _first),
-}
-
-
-def sample(
-    ledger: Ledger,
-    n: float,
-    rng: Generator,
-    *,
-    known: Iterable[Attributes] = (),
-    method: Sampling = "weighted",
-    skew: float = 0.1,
-) -> Sample:
-    """Return a random sample of the database behind a form.
-
-    It ends with ``n`` records, or when walks bring nothing new, or when nothing is
-    left to spend; then it is as large as it got.
-
-    Args:
-        ledger: Where the requests are counted.
-        n: Records wanted; below 1, as a share of the database.
-        rng: Chance.
-        known: Records seen before; their values are asked for, too.
-        method: ``weighted`` keeps all that a walk finds, weighted by the inverse of
-            its chance. ``counts`` does so with chances like the hits counted.
-            ``rejection`` keeps one record a walk, of chance s, with the chance
-            min(1, C/s): nearly uniform, all of one weight (HIDDEN-DB-SAMPLER;
-            Dasgupta, Das, Mannila, SIGMOD 2007). ``naive`` keeps one record of each
-            walk as if all were equally likely, which they are not.
-        skew: Where C is among the chances of the first records found: 0, at the
-            smallest, is the most uniform and the dearest.
-
-    """
-    guide, backtrack, keep = _METHODS[method]
-    drill = Drill(ledger, known, guide=guide, backtrack=backtrack)
-    before, drawn = ledger.requests, _Drawn()
-    with suppress(BudgetSpent):
-        while len(drawn.records) < _wanted(n, drawn) and drawn.idle < FRUITLESS:
-            walk = drill.walk(rng)
-            drawn.note(walk, keep(drawn, walk, rng, skew))
-    weight = np.array([drawn.weight[key] for key in drawn.records], dtype=np.float64)
-    if method in {"rejection", "naive"}:
-        weight = np.full(weight.size, drawn.size / max(weight.size, 1))
-    else:
-        weight /= max(drawn.walks, 1)
-    spent = ledger.requests - before
-    return Sample(drawn.records, weight, spent, drawn.size, drawn.walks)
-
-
-def _wanted(n: float, drawn: _Drawn) -> float:
-    if n >= 1.0:
-        return n
-    return inf if drawn.walks < PILOT else max(1, ceil(n * drawn.size))

@@ -12,7 +12,8 @@ from numpy.random import Generator
 
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Found, Query, Term
-from halflife.queries.judging import BELIEVED, judged
+from halflife.queries.counting import BELIEVED
+from halflife.queries.judging import judged
 from halflife.queries.ledger import Ledger
 from halflife.queries.measured import Measured
 from halflife.queries.notes import SLACK, End, Notes, usual_ends

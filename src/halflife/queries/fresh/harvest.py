@@ -9,10 +9,10 @@ from numpy.random import Generator
 
 from halflife.errors import BudgetSpent
 from halflife.forms import Found
-from halflife.queries.drilling import Sampling, sample
 from halflife.queries.fresh import Choice, Policy
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
+from halflife.queries.sampling import Sampling, sample
 from halflife.register import Attributes
 
 
@@ -53,7 +53,7 @@ class Drilled:
     Attributes:
         known: The copy; its values are asked for.
         share: Of the database is to be drawn.
-        method: See ``halflife.queries.drilling.sample``.
+        method: See ``halflife.queries.sampling.sample``.
 
     """
 
