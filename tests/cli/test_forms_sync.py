@@ -9,6 +9,7 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
 from halflife.live import forming, upkeeping, wiring
+from halflife.web import rows
 from processes import started, wait_for
 
 HEAD = "[budget]\nrequests = 2000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -195,6 +196,22 @@ def test_a_crawl_cut_short_plans_its_open_queries(office, counter, asked, here, 
         assert row["gain"] > 0
     asked("sync")
     assert held(here) == set(records)
+
+
+def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked, here):
+    divided(office, counter, here)
+    config = Config.load(here / "halflife.toml")
+    foreseen = []
+    for most in (25, 500):
+        asked("sync", "--max-requests", most)
+        with wiring.reading(config) as store:
+            now = wiring.clock()
+            foreseen.append(rows.alone(store, config.source[0], now, rows.Memo()))
+    (before, nothing), (after, cast) = foreseen
+    assert nothing is None
+    assert before.why.startswith("its first crawl goes on; ")
+    assert cast.mean[0] > 0.9
+    assert before.items < after.items == 200
 
 
 def test_a_crawl_begins_anew_where_the_form_turns_out_to_do_less(

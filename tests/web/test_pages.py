@@ -22,8 +22,8 @@ from halflife.stores.sqlite import SqliteStore
 from halflife.tracking import Tracker
 from halflife.web import grouped, many
 from halflife.web.board import Board
+from halflife.web.rows import AHEAD, WORST
 from halflife.web.slider import Slider
-from halflife.web.survey import AHEAD, WORST
 from halflife.worth import Worth
 
 PAGES = ("overview", "sources", "plan", "what-if", "inbox", "league", "audit")

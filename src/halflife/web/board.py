@@ -9,7 +9,8 @@ from halflife.config import Config
 from halflife.errors import HalflifeError
 from halflife.live import wiring
 from halflife.web import survey
-from halflife.web.survey import Memo, Survey
+from halflife.web.rows import Memo
+from halflife.web.survey import Survey
 
 AGED = 30.0  # seconds after which what is believed is computed again
 BRIEF = 0.3  # seconds that a visitor may be made to wait for that

@@ -11,7 +11,8 @@ import numpy as np
 from halflife.live import listings, upkeeping, wiring
 from halflife.queries.upkeep import Asked
 from halflife.web import charts, words
-from halflife.web.survey import MOST_PLANNED, WORST, Row, Survey
+from halflife.web.rows import WORST, Row
+from halflife.web.survey import MOST_PLANNED, Survey
 
 Answer: TypeAlias = dict[str, Any]
 Params: TypeAlias = Mapping[str, str]

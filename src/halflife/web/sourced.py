@@ -16,7 +16,8 @@ from halflife.stores.sqlite import SqliteStore
 from halflife.web import charts, grouped, words
 from halflife.web.charts import Figure
 from halflife.web.pages import Answer, Params, asked, told, whole
-from halflife.web.survey import Row, Survey
+from halflife.web.rows import Row
+from halflife.web.survey import Survey
 
 FORECAST = {
     "listing": "The forecast is a weighted mean of several models; each counts by how "

@@ -1,0 +1,241 @@
+"""How each source stands now, and what its quality will be."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.config import SourceConfig
+from halflife.forecast import Forecast
+from halflife.live import form_worths, selecting, upkeeping
+from halflife.live.wiring import Outlook
+from halflife.live.worths import Known
+from halflife.lives import Collection
+from halflife.models.setquality import forecast
+from halflife.stores import Store, summaries
+from halflife.web import many
+from halflife.web.many import Owned
+
+AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
+HORIZONS = 12
+SOON = 1.0  # days before a target is missed that a source is at risk
+MEASURES = {"listing": "recall", "search": "summary"}
+Look: TypeAlias = tuple[str, int, float, int]
+WORST = ("held", "failing", "below target", "at risk", "unknown", "no target", "fine")
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """What only another look changes, by source and look.
+
+    Attributes:
+        casts: Forecasts made at the look.
+        known: What requests buy.
+
+    """
+
+    casts: dict[Look, Forecast] = field(default_factory=dict)
+    known: dict[Look, Known] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One source as it stands now; times in days, rates a day.
+
+    Attributes:
+        name: The source.
+        kind: Its kind.
+        measure: What its quality is.
+        health: One of ``WORST``.
+        why: What that rests on, in words.
+        mean: Its quality now; nan if it is not known.
+        low: The lower bound.
+        high: The upper bound.
+        target: What is asked for; nan if nothing is.
+        sync_by: When the lower bound falls below it; inf if never, nan if unknown.
+        rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
+        items: Pages or objects.
+        failing: Pages whose last look failed.
+        last: The last good look; -inf if none.
+
+    """
+
+    name: str
+    kind: str
+    measure: str
+    health: str = "unknown"
+    why: str = ""
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    target: float = math.nan
+    sync_by: float = math.nan
+    rate: float = math.nan
+    items: int = 0
+    failing: int = 0
+    last: float = -math.inf
+
+
+def look_at(known: Collection) -> Look:
+    """Return what tells the latest look at a set source from others."""
+    looks = known.looks
+    return known.name, looks.size, float(looks[-1:].sum()), len(known.lives)
+
+
+def level(source: SourceConfig) -> float:
+    """Return the quality that is asked for; nan if none is."""
+    asked = [t.level for t in source.targets if t.measure != "age"]
+    if not asked and source.kind == "listing":
+        asked = [source.recall]
+    return max(asked, default=math.nan)
+
+
+def paged(
+    outlook: Outlook, owned: Owned, pages: Sequence[SourceConfig]
+) -> list[tuple[Row, Forecast]]:
+    """Return the sources with pages, and the freshness of each from now on."""
+    view, evidence = owned.view, outlook.evidence
+    mean, low, high = many.forecasts(owned, AHEAD)
+    items = np.bincount(owned.code, minlength=owned.n)
+    held = owned.total(view.held.astype(np.float64))
+    rate = owned.total(np.where(view.held, view.rate, 0.0))
+    failing = owned.total((evidence.failures > 0).astype(np.float64))
+    last = np.full(owned.n, -np.inf)
+    np.maximum.at(last, owned.code, evidence.last_at)
+    found = []
+    for i, source in enumerate(pages):
+        row = Row(
+            name=source.name,
+            kind=source.kind,
+            measure="freshness",
+            target=level(source),
+            rate=float(rate[i]) if held[i] else math.nan,
+            items=int(items[i]),
+            failing=int(failing[i]),
+            last=float(last[i]),
+        )
+        at = view.now + AHEAD if held[i] else np.zeros(0)
+        n = at.size
+        found.append(
+            (row, Forecast("freshness", at, mean[i, :n], low[i, :n], high[i, :n]))
+        )
+    return found
+
+
+def alone(
+    store: Store, source: SourceConfig, now: float, memo: Memo
+) -> tuple[Row, Forecast | None]:
+    """Return a source without pages, and its quality from now on."""
+    row = Row(source.name, source.kind, measure_of(source), target=level(source))
+    if source.kind == "search":
+        return _searched(store, source, row, now)
+    if source.name not in store.collections():
+        return replace(row, why="never looked at"), None
+    if source.kind == "form":
+        return _formed(store, source, row, now)
+    known = store.collection(source.name)
+    if not known.looks.size:
+        return replace(row, why="never looked at"), None
+    last = float(known.looks[-1])
+    row = replace(row, items=int(known.held(last).size), last=last)
+    if known.looks.size < 2:
+        return replace(row, why="looked at once: rates need a second look"), None
+    look = look_at(known)
+    if look not in memo.casts:
+        step = float(np.median(np.diff(known.looks)))
+        # Past forecasts were told by looks, so whole steps are known best.
+        whole = np.geomspace(1.0, max(30.0, 30.0 / max(step, 1e-3)), HORIZONS)
+        ahead = step * np.unique(np.concatenate([[0.5], np.round(whole)]))
+        recall = forecast(known, last, ahead.tolist(), 0.95).recall
+        memo.casts[look] = Forecast("recall", last + ahead, *recall)
+    since = known.looks[0]
+    came = int(np.count_nonzero(known.lives.first_seen > since))
+    rate = came / max(last - float(since), 1e-9)
+    return replace(row, rate=rate), _shifted(memo.casts[look], last, now)
+
+
+def _formed(
+    store: Store, source: SourceConfig, row: Row, now: float
+) -> tuple[Row, Forecast | None]:
+    copy = form_worths.held(store, source)
+    if copy is None:
+        return replace(row, why="nothing of it was read yet"), None
+    if not copy.begun:  # what it lacks nobody knows
+        why = f"its first crawl goes on; {len(copy.records)} records were read so far"
+        return replace(row, items=len(copy.records), last=copy.last, why=why), None
+    # An interval of 95 % leaves half of the rest on either side.
+    wish = upkeeping.wish(source)
+    ahead, mean, low, high = form_worths.bounds(copy, wish, 0.975)
+    rate, _ = copy.arrival
+    row = replace(row, items=len(copy.records), last=copy.last, rate=rate)
+    cast = Forecast(row.measure, copy.last + ahead, mean, low, high)
+    return row, _shifted(cast, copy.last, now)
+
+
+def _searched(
+    store: Store, source: SourceConfig, row: Row, now: float
+) -> tuple[Row, Forecast | None]:
+    kept = summaries.current(store, source.name)
+    if kept is None:
+        return replace(row, why="there is no summary yet"), None
+    survival = selecting.survival(kept, source)
+    age = max(now - kept.at, 0.0) + AHEAD
+    alive = np.concatenate([survival.alive(np.array([t])) for t in age])
+    row = replace(row, items=kept.summary.sampled, last=kept.at)
+    return row, Forecast("summary", now + AHEAD, alive, alive, alive)
+
+
+def measure_of(source: SourceConfig) -> str:
+    """Return what the quality of a source is called."""
+    if source.kind == "form":
+        return form_worths.measure_of(source)
+    return MEASURES.get(source.kind, "freshness")
+
+
+def _shifted(cast: Forecast, last: float, now: float) -> Forecast:
+    """Return a forecast made at the last look as one from now on."""
+    at = now + AHEAD
+
+    def seen(values: Floats) -> Floats:
+        return np.interp(at, np.r_[last, cast.at], np.r_[1.0, values])
+
+    return Forecast(cast.measure, at, seen(cast.mean), seen(cast.low), seen(cast.high))
+
+
+def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:
+    """Return a source with its quality now, and how it is doing."""
+    if cast is not None and cast.mean.size:
+        below = None if math.isnan(row.target) else cast.first_below(row.target)
+        row = replace(
+            row,
+            mean=float(cast.mean[0]),
+            low=float(cast.low[0]),
+            high=float(cast.high[0]),
+            sync_by=math.inf if below is None else below,
+        )
+    health, why = _health(row, now, held)
+    return replace(row, health=health, why=why)
+
+
+def _health(row: Row, now: float, held: str) -> tuple[str, str]:
+    """Return how a source is doing, and what that rests on."""
+    if held:
+        return "held", held
+    if row.failing and row.failing >= row.items / 2:
+        return "failing", f"the last look failed at {row.failing} of {row.items} pages"
+    if math.isnan(row.mean):
+        return "unknown", row.why or "no page was looked at yet"
+    if math.isnan(row.target):
+        return "no target", "nothing says how good it has to be"
+    return _against_target(row, now)
+
+
+def _against_target(row: Row, now: float) -> tuple[str, str]:
+    if row.mean < row.target:
+        return "below target", f"{row.mean:.3f} is below {row.target:g}"
+    if row.sync_by - now <= SOON:
+        return "at risk", "the lower bound falls below the target within a day"
+    return "fine", "above its target, at 95 % confidence, for a day or more"
