@@ -99,9 +99,11 @@ def draw(
     draws = Draws()
     with suppress(BudgetSpent, SourceError):
         drill = Drill(ledger, held.values())
-        while ledger.requests < requests:
+        for _ in range(requests):  # a walk may take none: all of it was asked before
             walk = drill.walk(rng)
             draws.note(walk.records, walk.weight)
+            if ledger.requests >= requests:
+                break
     return draws
 
 
