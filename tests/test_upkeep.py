@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
-from halflife.forms import Interface
+from halflife.forms import Attribute, Interface
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
+from halflife.queries.tabled import Tabled
 from halflife.queries.upkeep import Asked, Held, Upkeep, Wish, ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.tracking import Tracker
@@ -17,7 +18,7 @@ NOW = 30.0
 
 
 def register(*looks: dict[str, Attributes]) -> Register:
-    """Return what a tracker makes of whole looks, ten days apart."""
+    """Return what a tracker cities of whole looks, ten days apart."""
     tracker = Tracker()
     for n, records in enumerate(looks):
         tracker.take(Listing(10.0 * n, records))
@@ -234,3 +235,65 @@ def test_a_crawl_that_was_broken_off_is_made_again() -> None:
     assert dict(done.records) == records
     tracker.take(Listing(2.0, records, complete=False, note=done.stop))
     assert Held.of(tracker.register()).begun
+
+
+def in_turns(records, came, turns, most=None):
+    """Return the share of new records found by turns an hour apart.
+
+    Each turn has as many requests as the first thing that it would ask for takes.
+    """
+    interface = Interface(
+        (Attribute("city", "select", tuple({r["city"] for r in records.values()})),),
+        page_size=10,
+    )
+    places = {key: float(i * 7919 % 1009) for i, key in enumerate(records)}
+    form = Tabled(interface, records, rng=np.random.default_rng(0), places=places)
+    tracker = Tracker()
+    tracker.take(Listing(0.0, {k: r for k, r in records.items() if k not in came}))
+    for turn in range(turns):
+        now = 10.0 + turn / 24.0
+        held, rng = Held.of(tracker.register()), np.random.default_rng(turn)
+        plan = ahead(held, interface, Wish("new"), now, rng, 1)
+        ledger = Ledger(form, most=most or plan[0].requests)
+        done = keep(ledger, held, Wish("new"), now, rng)
+        assert not done.absent
+        told = dict(done.records), False, done.stop, done.absent
+        tracker.take(Listing(now, *told))
+    return sum(key in Held.of(tracker.register()).records for key in came) / len(came)
+
+
+def test_small_turns_get_to_the_last_pages_as_one_large_turn_does() -> None:
+    records = {key: {"city": record["city"]} for key, record in cars(300).items()}
+    came = set(list(records)[::7])
+    assert in_turns(records, came, turns=13) > 0.95
+    assert in_turns(records, came, turns=1, most=60) > 0.95
+
+
+def test_what_was_just_seen_is_not_asked_for_again_before_the_rest() -> None:
+    records = {key: {"city": record["city"]} for key, record in cars(120).items()}
+    cities = sorted({record["city"] for record in records.values()})
+    tracker = Tracker()
+    tracker.take(Listing(0.0, records))
+    lately = {key: r for key, r in records.items() if r["city"] == cities[0]}
+    tracker.take(Listing(9.9, lately, complete=False))
+    interface = Interface((Attribute("city", "select", tuple(cities)),), page_size=10)
+    held, rng = Held.of(tracker.register()), np.random.default_rng(0)
+    plan = ahead(held, interface, Wish("new"), 10.0, rng, 50)
+    assert [step.what for step in plan][-1] == f"city={cities[0]}"
+    assert plan[-1].gain < 0.01 * plan[-2].gain
+
+
+def test_few_new_records_promise_little_however_many_are_held() -> None:
+    records = {key: {"city": record["city"]} for key, record in cars(400).items()}
+    keys = list(records)
+    cities = tuple(sorted({record["city"] for record in records.values()}))
+    interface = Interface((Attribute("city", "select", cities),), page_size=10)
+
+    def promised(came):
+        first = {key: records[key] for key in keys[: 400 - came]}
+        held = Held.of(register(first, records))
+        rng = np.random.default_rng(0)
+        plan = ahead(held, interface, Wish("new"), 20.0, rng, 500)
+        return sum(step.gain * step.requests for step in plan)
+
+    assert promised(4) < 0.2 * promised(80)

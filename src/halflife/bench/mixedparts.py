@@ -263,9 +263,10 @@ class Desk:
     def _form(self, at: float) -> Form:
         look = self.table.look(at)
         if look not in self._forms:
-            rng = np.random.default_rng(crc32(self.name.encode()))
-            table = Tabled(self.interface, self.table.at(at), rng=rng)
-            self._forms[look] = table
+            there, rng = self.table.at(at), np.random.default_rng(0)
+            places = {key: float(crc32(key.encode())) for key in there}
+            form = Tabled(self.interface, there, rng=rng, places=places)
+            self._forms[look] = form
         return self._forms[look]
 
     def settings(self, url: str) -> tuple[str, str]:

@@ -49,6 +49,7 @@ class Tabled:
         interface: What the form can do.
         records: What is in the database, by key.
         dates: When each record came, for forms that show the newest first.
+        places: What results are ordered by, otherwise; by chance where nothing is said.
         faults: What it does that it should not.
         rng: Decides the order of results, which has nothing to do with the records.
 
@@ -61,6 +62,7 @@ class Tabled:
         *,
         rng: Generator,
         dates: Mapping[str, float] | None = None,
+        places: Mapping[str, float] | None = None,
         faults: Faults | None = None,
     ) -> None:
         self.interface = interface
@@ -69,6 +71,9 @@ class Tabled:
         self._rng = rng
         self._dates = dates or {}
         self._rank = rng.permutation(len(records))
+        if places is not None:
+            first = np.array([places[key] for key in records])
+            self._rank[np.lexsort((self._rank, first))] = np.arange(len(records))
         self._lie = int(rng.integers(1 << 30))
 
     @cached_property

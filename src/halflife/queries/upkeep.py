@@ -5,138 +5,33 @@ most right for a request: those that bring records the copy lacks, those that re
 records it has, or whichever of the two is worth more at the moment.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, isfinite
-from typing import Literal, NamedTuple, TypeAlias
+from statistics import fmean
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Interface, Query
-from halflife.queries.checking import CHECKED
 from halflife.queries.doubting import Check, Doubts
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected import Expected
 from halflife.queries.fresh.harvest import Round
+from halflife.queries.fresh.prior import GROWTH
+from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import Newest
 from halflife.queries.frontier import Crawl
-from halflife.queries.known.content import Measure, Weigh, measure, weigher
+from halflife.queries.held import Held, Wish
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.refresh import DEFAULT, Probe, Refresher, refresher
+from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import Local, Origin
 from halflife.queries.splitting import Crawling
-from halflife.register import NEVER, Attributes, Register
-
-Purpose: TypeAlias = Literal["new", "known", "both"]
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a copy is kept for.
-
-    Attributes:
-        purpose: ``new``, to have the records that come; ``known``, to have those held
-            as they are now; ``both``.
-        measure: How versions of a record differ.
-        weight: How much a record matters.
-        rule: By what known records are refreshed; see ``queries.known.rules``.
-
-    """
-
-    purpose: Purpose = "both"
-    measure: Measure = field(default_factory=lambda: measure("changed"))
-    weight: Weigh = field(default_factory=lambda: weigher(None))
-    rule: str = DEFAULT
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A copy as a register keeps it.
-
-    Attributes:
-        records: What is held, by key, as last seen.
-        came: When each was first seen, in days.
-        seen: When each was last seen.
-        gaps: Record, days and versions at both ends of the times between versions.
-        last: When the source was last looked at; ``-inf`` if never.
-        since: When the first crawl came to its end; ``inf`` if it has not.
-        crawl: The first crawl where it was cut short, if that is known.
-
-    """
-
-    records: Mapping[str, Attributes]
-    came: Mapping[str, float]
-    seen: Mapping[str, float]
-    gaps: Sequence[tuple[str, float, Attributes, Attributes]]
-    last: float
-    since: float = NEVER
-    crawl: Crawl | None = None
-
-    @classmethod
-    def of(cls, register: Register) -> "Held":
-        """Return what a register holds; records missing from a look are left out."""
-        running = {
-            (spell.key, spell.spell): spell
-            for spell in register.spells
-            if spell.gone_by == NEVER and spell.missing_since == NEVER
-        }
-        latest = {place: (s.first_seen, s.attributes) for place, s in running.items()}
-        gaps = []
-        for version in register.versions:
-            place = version.key, version.spell
-            if place not in running or version.attributes is None:
-                continue
-            since, before = latest[place]
-            between = version.seen_from - since
-            gaps.append((version.key, between, before, version.attributes))
-            latest[place] = version.seen_from, version.attributes
-        for (key, number), (since, record) in latest.items():
-            gaps.append((key, running[key, number].last_seen - since, record, record))
-        # Records drawn to check the copy do not show what is new.
-        looks = [s for s in register.snapshots if s.valid and s.note != CHECKED]
-        return cls(
-            {key: record for (key, _), (_, record) in latest.items()},
-            {spell.key: spell.first_seen for spell in running.values()},
-            {spell.key: spell.last_seen for spell in running.values()},
-            gaps,
-            looks[-1].at if looks else -NEVER,
-            # Looks that are neither whole nor commented on are parts of a crawl.
-            next((look.at for look in looks if look.complete or look.note), NEVER),
-        )
-
-    @property
-    def begun(self) -> bool:
-        """Whether the first crawl has come to its end, and upkeep begun."""
-        return self.since < NEVER
-
-    @property
-    def arrival(self) -> tuple[float, float]:
-        """Records that come a day, and the days by which that is told.
-
-        What came after the first crawl, over the time since; with nothing to go by,
-        half a record in that time (Jeffreys' prior of a Poisson rate).
-        """
-        watched = max(self.last - self.since, LEAST)
-        came = sum(moment > self.since for moment in self.came.values())
-        return (came + 0.5) / watched, watched
-
-    def local(self, interface: Interface) -> Local:
-        """Return the copy as those who look for new records see it."""
-        return Local(interface, self.records, self.came)
-
-    def copy(self, wish: Wish, now: float) -> Copy:
-        """Return the copy as those who refresh known records see it."""
-        copy = Copy(self.records, measure=wish.measure, weight=wish.weight, now=now)
-        copy.seen[:] = [self.seen[key] for key in copy.keys]
-        if self.gaps:
-            item = np.array([copy.row[key] for key, *_ in self.gaps])
-            days = np.array([days for _, days, *_ in self.gaps])
-            moved = [wish.measure.differ(a, b) for *_, a, b in self.gaps]
-            copy.pace.add(item, days, np.array(moved))
-        return copy
+from halflife.register import Attributes
 
 
 class Asked(NamedTuple):
@@ -247,7 +142,8 @@ def _tried(ledger: Ledger, query: Query) -> Tried:
 
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
-LEAST = 1.0  # days watched that rates go by, at least
+BRIEF = 1e-6  # days
+LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone
 SURE = 2  # pages without new records that end a look at the newest
 TRIES = 3  # pages that try whether the newest first are all that is new
 _AHEAD = 20.0  # requests that are planned for at a time
@@ -266,6 +162,12 @@ class Upkeep:
     A known record that goes stale by D is worth its own U(age), and one that may be
     gone as much as a new one.
 
+    A round may take many turns: ``gap`` is the mean of the days since records were
+    seen, and those seen later than halfway since the longest ago count as shown in
+    this round. How many new records there are by now goes by how many came so far,
+    until the round shows more. Whoever may ask for less than all there is asks for one
+    value after another (``Rotation``), where there are values to choose.
+
     Args:
         held: The copy.
         interface: What the form can do.
@@ -278,21 +180,53 @@ class Upkeep:
         self, held: Held, interface: Interface, wish: Wish, now: float
     ) -> None:
         self.now = now
+        self._held, self._interface, self._wish = held, interface, wish
         self._taken: set[str] = set()
-        self.doubts = Doubts(interface, held.records)
-        self.local = held.local(interface)
-        self.gap = min(now - held.last, now)
+        dated = interface.newest and interface.everything
+        self.gap = _gap(held, now, whole=dated)
         self.fresh = Expected(since=held.last - self.gap)
         self.coming = held.arrival[0] * max(self.gap, 0.0)
-        dated = interface.newest and interface.everything
         self._dated = Newest(margin=SURE) if dated else None
         self._tries: int | None = None  # pages that dates are tried with, still
         self._known = 0
-        self.copy = held.copy(wish, now)
+        self._in_turn = False  # whether values are asked for one after the other
         self.wants_new = wish.purpose != "known"
-        self.known: Refresher | None = None
-        if wish.purpose != "new" and len(self.copy):
-            self.known = refresher(self.copy, interface, wish.rule)
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        """What may be gone."""
+        return Doubts(self._interface, self._held.records)
+
+    @cached_property
+    def local(self) -> Local:
+        """The copy as those who look for new records see it."""
+        local, held = self._held.local(self._interface), self._held
+        ages = [self.now - seen for seen in held.seen.values()]
+        lately = float(np.quantile(ages, LONG_AGO)) / 2.0 if ages else 0.0
+        for key, record in held.records.items():
+            if self.now - held.seen[key] < lately:
+                local.note(key, record, Origin.HISTORY)
+        return local
+
+    @cached_property
+    def values(self) -> Rotation:
+        """What each value that can be chosen is likely to bring; empty if none can."""
+        held = self._held
+        came = {key for key, moment in held.came.items() if moment > held.since}
+        copy = held.records, held.seen
+        return Rotation(self._interface, *copy, came, held.arrival[1])
+
+    @cached_property
+    def copy(self) -> Copy:
+        """The copy as those who refresh known records see it."""
+        return self._held.copy(self._wish, self.now)
+
+    @cached_property
+    def known(self) -> Refresher | None:
+        """What refreshes known records, if that is wanted."""
+        if self._wish.purpose == "new" or not len(self.copy):
+            return None
+        return refresher(self.copy, self._interface, self._wish.rule)
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
         """Return what to ask next; None if nothing is worth a request."""
@@ -326,7 +260,28 @@ class Upkeep:
                 self._tries = None
             elif self._tries == 0:
                 return None
-        return self.fresh.next(self.local, ledger, rng)
+        return self._next_value(ledger) or self.fresh.next(self.local, ledger, rng)
+
+    def looked_for(self, most: int) -> list[Choice]:
+        """Return where new records would be looked for, a little at a time."""
+        self._in_turn = bool(self.values)
+        if self._in_turn:
+            return self.values.ranked(self.now, self.gap)[:most]
+        return self.fresh.ranked(self.local, most)
+
+    def _next_value(self, ledger: Ledger) -> Choice | None:
+        """Return the value to read whole, for those who cannot read all of them."""
+        if self._dated is not None or self._tries is not None or ledger.left is None:
+            return None
+        if not self._in_turn:
+            self._in_turn = ledger.left < self.values.pages()
+        asked = set(ledger.asked)
+        fits = (
+            choice
+            for choice in self.values.ranked(self.now, self.gap)
+            if (choice.pages or 1) <= ledger.left and choice.query not in asked
+        )
+        return next(fits, None) if self._in_turn else None
 
     def worth(self, step: Step) -> float:
         """Return what a step buys for each request."""
@@ -337,7 +292,30 @@ class Upkeep:
             return step.gain
         if isinstance(step, Check):
             return step.settles * self.gap / 2.0
-        return step.expected * self.gap / 2.0 if isfinite(step.expected) else 0.0
+        if not isfinite(step.expected):
+            return 0.0
+        if step.newest:
+            return step.expected * self.gap / 2.0
+        if self._in_turn and step.query in self.values:
+            days = self.values.waited(step.query, self.now, self.gap)
+            return step.expected * days / 2.0
+        days = self._waited(step.query)
+        return step.expected * self._credible() * days**2 / max(self.gap, BRIEF) / 2.0
+
+    def _credible(self) -> float:
+        """Return the share of what a round expects at first that is likely to come.
+
+        A round begins with GROWTH new records for each old one, whatever the time.
+        """
+        if len(self.local) - self.local.old > max(self.coming, 1.0):
+            return 1.0
+        return min(self.coming / max(GROWTH * self.local.old, 1.0), 1.0)
+
+    def _waited(self, query: Query) -> float:
+        """Return the days since the records of a query were seen, in the mean."""
+        seen = self._held.seen
+        days = [self.now - seen[k] for k in self.local.matching(query) if k in seen]
+        return max(sum(days) / len(days), 0.0) if days else max(self.gap, 0.0)
 
     def told(self, step: Step) -> Asked:
         """Return a step as people are told of it."""
@@ -367,6 +345,17 @@ class Upkeep:
         fresh = {k: r for k, r in ledger.seen.items() if k not in self._taken}
         self._taken.update(fresh)
         return fresh
+
+
+def _gap(held: Held, now: float, *, whole: bool) -> float:
+    """Return the mean of the days since records were seen.
+
+    Where the newest come first every look shows all that is new: since the last look.
+    """
+    last = now - held.last
+    if whole or not held.seen:
+        return min(last, now)
+    return min(max(now - fmean(held.seen.values()), last), now)
 
 
 def keep(
@@ -438,7 +427,7 @@ def ahead(
         why = f"newest first, until nothing is new: about {work.coming:.1f} are"
         found.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
     elif work.wants_new:
-        found += work.fresh.ranked(work.local, most)
+        found += work.looked_for(most)
     if work.known is not None:
         found += work.known.next(work.copy, now, float(most), rng)
     found.sort(key=lambda chosen: -work.worth(chosen))

@@ -1,0 +1,103 @@
+"""Ask for one value after another, each whole: for those who may ask a little, often.
+
+A round that learns as it goes needs many requests at once. Whoever gets a few each hour
+does better to read all that one value finds, and to remember when that was: then it is
+known how long each value has waited, and how many new records came by it so far.
+"""
+
+from collections.abc import Collection, Mapping
+from math import ceil
+
+import numpy as np
+
+from halflife.forms import Interface, Query, Term, terms_of
+from halflife.queries.fresh import Choice
+from halflife.register import Attributes
+
+SURE = 1.0  # records that came after which a value's own pace weighs as the usual one
+EARLY = 0.25  # the quantile of ages that tells when a value was last read
+NOBODY = 0.5  # records that a value without any counts as
+
+
+class Rotation:
+    """What each value of a choice is likely to have brought since it was read.
+
+    With c records that came by a value in W days, and lambda new ones a day for each
+    record on the whole, its pace is r = (c + k) / (W + k / (lambda n)) for n records
+    held; E = r t new ones are expected t days after it was read.
+
+    Args:
+        interface: What the form can do.
+        records: The copy, by key.
+        seen: When each was last seen, in days.
+        came: The records that came since the copy was first read.
+        watched: The days since then.
+
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        records: Mapping[str, Attributes],
+        seen: Mapping[str, float],
+        came: Collection[str],
+        watched: float,
+    ) -> None:
+        self._interface, self._watched = interface, watched
+        self._usual = max((len(came) + NOBODY) / watched / max(len(records), 1), 1e-9)
+        self._seen: dict[Term, list[float]] = {}
+        self._came: dict[Term, int] = {}
+        for attribute in interface.attributes:
+            for value in attribute.values if attribute.kind == "select" else ():
+                self._seen.setdefault(Term(attribute.name, value), [])
+        for key, record in records.items():
+            for term in terms_of(interface, [record]):
+                if interface.attribute(term.attribute).kind != "keyword":
+                    self._seen.setdefault(term, []).append(seen[key])
+                    self._came[term] = self._came.get(term, 0) + (key in came)
+
+    def __bool__(self) -> bool:
+        return bool(self._seen)
+
+    def __contains__(self, query: object) -> bool:
+        return (
+            isinstance(query, Query)
+            and len(query) == 1
+            and query.terms[0] in (self._seen)
+        )
+
+    def pages(self) -> int:
+        """Return the requests that all values of one attribute take, at most."""
+        each: dict[str, int] = {}
+        for term, seen in self._seen.items():
+            pages = self._interface.pages(len(seen))
+            each[term.attribute] = each.get(term.attribute, 0) + pages
+        return max(each.values(), default=0)
+
+    def waited(self, query: Query, now: float, usual: float) -> float:
+        """Return the days since a value was read; the usual ones if it has nothing."""
+        seen = self._seen.get(query.terms[0], ())
+        if not len(seen):
+            return max(usual, 0.0)
+        return max(float(np.quantile(now - np.array(seen), EARLY)), 0.0)
+
+    def ranked(self, now: float, usual: float) -> list[Choice]:
+        """Return all values, those first that promise most records times days."""
+        found = []
+        for term in self._seen:
+            query = Query.of(term)
+            days = self.waited(query, now, usual)
+            expected = self._pace(term) * days
+            held = len(self._seen[term])
+            pages = max(ceil((held + expected) / self._interface.page_size), 1)
+            why = f"about {expected:.1f} new of {held}, read {days:.1f} days ago"
+            found.append(
+                (expected * days / pages, Choice(query, 0, pages, expected, why))
+            )
+        found.sort(key=lambda each: -each[0])
+        return [choice for gain, choice in found if gain > 0]
+
+    def _pace(self, term: Term) -> float:
+        held = max(float(len(self._seen[term])), NOBODY)
+        came = self._came.get(term, 0)
+        return (came + SURE) / (self._watched + SURE / (self._usual * held))
