@@ -4,14 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.errors import UsageError
-from halflife.live import wiring
+from halflife.live import audited, wiring
+from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
 from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.models.setquality import Band
 
 METRICS = ("precision", "recall", "gone", "new")
 SETS = frozenset({"listing", "form"})  # kinds of sources that hold objects
@@ -24,14 +28,18 @@ class Asked:
     Attributes:
         collection: What was known of it by then, of the wanted objects alone.
         now: When the question is asked, in days.
+        trust: How far forecasts were trusted then.
 
     """
 
     collection: Collection
     now: float
+    trust: Trust = FULL
 
     @classmethod
-    def of(cls, known: Collection, since: str | None, where: str | None) -> Self:
+    def of(
+        cls, known: Collection, since: str | None, where: str | None, config: Config
+    ) -> Self:
         """Return what was known at a date; raise ``UsageError`` if that is nothing."""
         looks = known.looks
         if not looks.size:
@@ -42,7 +50,9 @@ class Asked:
                 f"--from: {known.name} was not looked at before {since}; "
                 f"the first look was at {show.date(looks[0])}"
             )
-        return cls(picked(known, where).until(now), now)
+        with wiring.reading(config) as store:
+            trust = audited.trust(store, known.name, now)
+        return cls(picked(known, where).until(now), now, trust)
 
     @property
     def copied(self) -> float:
@@ -57,6 +67,7 @@ class Asked:
             "from": show.date(self.now),
             "copied": show.date(self.copied),
             "held": int(self.collection.held(self.copied).size),
+            "trust": self.trust.factor,
         }
 
 
@@ -114,7 +125,8 @@ def listings(config: Config) -> list[str]:
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
     """Return what the store knew of a set source at a date; raise ``UsageError``."""
-    return Asked.of(known(settings(config), name), since, where)
+    here = settings(config)
+    return Asked.of(known(here, name), since, where, here)
 
 
 def summary(collection: Collection) -> dict[str, object]:
@@ -151,7 +163,8 @@ def status_rows(
         if not collection.looks.size:
             rows.append({"source": name, "held": 0})
             continue
-        asked = Asked(collection, float(collection.looks[-1]))
+        trust = audited.trust(store, name, now)
+        asked = Asked(collection, float(collection.looks[-1]), trust)
         cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
         worth = {metric: cast[metric] for metric in METRICS}
         last = {"last_look": show.date(asked.copied)}
@@ -233,6 +246,9 @@ def forecast_rows(
     if fresh and asked.collection.changed.size:
         each = versions(asked.collection)
         unchanged = forecast(each, asked.now, ahead, confidence).precision
+    most = {"gone": float(cast.size), "new": math.inf}
+    bands = {m: _doubted(asked, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
+    unchanged = _doubted(asked, unchanged, 1.0)
     rows = []
     for i, wait in enumerate(ahead):
         row: dict[str, object] = {
@@ -241,7 +257,7 @@ def forecast_rows(
             "at": show.date(asked.now + wait),
         }
         for metric in METRICS:
-            value = getattr(cast, metric)
+            value = bands[metric]
             row[metric] = show.figure(value.mean[i], value.low[i], value.high[i])
         if fresh:
             still = unchanged.mean[i], unchanged.low[i], unchanged.high[i]
@@ -249,6 +265,12 @@ def forecast_rows(
         row["status"] = cast.status
         rows.append(row)
     return rows
+
+
+def _doubted(asked: Asked, band: "Band", most: float) -> "Band":
+    """Return bounds as wide as they have to be, given how far they are trusted."""
+    low, high = asked.trust.band(*band, most=most)
+    return band._replace(low=low, high=high)
 
 
 def counted(figure: object) -> str:
@@ -283,7 +305,8 @@ def when_row(
     """Return how soon the lower bound of a metric falls below a level."""
     from halflife.models.setquality import when
 
-    wait = when(asked.collection, asked.now, metric, level, confidence)
+    known, now, doubt = asked.collection, asked.now, asked.trust.factor
+    wait = when(known, now, metric, level, confidence, doubt=doubt)
     days = math.inf if wait is None else wait
     return {
         "metric": metric,

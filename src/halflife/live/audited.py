@@ -115,6 +115,13 @@ def trust(store: Store, source: str, now: float) -> Trust:
     return trusted(told, alarmed(checks, told)[0], now) if told else FULL
 
 
+def told(store: Store, now: float) -> set[str]:
+    """Return the sources of which there is anything to trust, or not to trust, by."""
+    if not isinstance(store, SqliteStore):
+        return set()
+    return Forecasts(store).told(now - YEAR)
+
+
 def factor(store: Store, sources: Iterable[str], now: float) -> float:
     """Return by how much bounds of these sources are to be widened, together."""
     return max([1.0, *(trust(store, source, now).factor for source in sources)])

@@ -20,7 +20,7 @@ from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
 from halflife.live import audited, costs, form_worths, selecting, upkeeping, wiring
 from halflife.live.owning import rows_of
-from halflife.live.trusting import Trust
+from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
 from halflife.market.curves import Decay, decaying
 from halflife.market.limits import Limits
@@ -86,10 +86,17 @@ class Appraiser:
 
     def trust(self, source: SourceConfig) -> Trust:
         """Return how far what is believed of a source is trusted."""
+        if source.name not in self._told:
+            return FULL
         if source.name not in self._trusts:
             found = audited.trust(self.store, source.name, self.now)
             self._trusts[source.name] = found
         return self._trusts[source.name]
+
+    @cached_property
+    def _told(self) -> set[str]:
+        """The sources of which forecasts have got their outcomes."""
+        return audited.told(self.store, self.now)
 
     def known(self, source: SourceConfig, confidence: float = 0.95) -> Known:
         """Return what requests buy at a source, with bounds as far as it is trusted."""

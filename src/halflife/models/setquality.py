@@ -327,10 +327,13 @@ def when(
     metric: str,
     level: float,
     confidence: float = 0.95,
+    *,
+    doubt: float = 1.0,
 ) -> float | None:
     """Return the days from ``now`` until ``metric`` may fall below ``level``.
 
-    The lower bound is one-sided: below it with chance 1 - confidence. The time ahead
+    The lower bound is one-sided: below it with chance 1 - confidence; with ``doubt`` it
+    is so many times as far from what is expected. The time ahead
     is doubled until the bound is below, then halved in between, and at last the
     bound is taken as a line. None if it holds for a year.
     """
@@ -341,7 +344,9 @@ def when(
     row, sided = METRICS.index(metric), max(2.0 * confidence - 1.0, 0.01)
 
     def low(days: float) -> float:
-        return float(np.exp(-_loss(study, passed + days, sided)[row, -1]))
+        _, middle, most = _loss(study, passed + days, sided)[row]
+        mean, low = np.exp(-middle), np.exp(-most)
+        return float(max(mean - doubt * (mean - low), 0.0))
 
     fine, late = (0.0, low(0.0)), (0.0, low(0.0))
     while late[1] >= level:

@@ -185,6 +185,12 @@ class Forecasts:
         query = f"{_COLUMNS} WHERE source = ? AND told >= ? ORDER BY told, made, ahead"
         return self._read(query, (source, since))
 
+    def told(self, since: float) -> set[str]:
+        """Return the sources that any outcome was seen of since then."""
+        query = "SELECT DISTINCT source FROM forecast WHERE told >= ?"
+        with self._store.looking() as db:
+            return {name for (name,) in db.execute(query, (since,))}
+
     def made(self, source: str, since: float) -> list[Issued]:
         """Return all forecasts made since then, oldest first."""
         query = f"{_COLUMNS} WHERE source = ? AND made >= ? ORDER BY made, ahead"

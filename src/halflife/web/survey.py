@@ -161,6 +161,9 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
             found[source.name], ahead = rows.alone(store, source, now, memo)
             if ahead is not None:
                 casts[source.name] = ahead
+        if source.name in casts:
+            trust = appraiser.trust(source)
+            casts[source.name] = trust.forecast(casts[source.name])
     place = {source.name: i for i, source in enumerate(config.source)}
     wallet = Wallet(store, config.budget)
     return Survey(
