@@ -74,6 +74,9 @@ class Hinted:
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        if self._unhinted(evidence):
+            self._silent = self._view = None
+            return self.inner(evidence, now, since)
         silent = self._silent
         if silent is None or silent.whole is not evidence:
             silent = self._silent = Silent(evidence)
@@ -87,22 +90,23 @@ class Hinted:
             self._learned = known
         silent.follow(view, self.worth(evidence))
         self._view = self.inner(silent, now, since)
-        plain = not (self.announced or self.plug_in)
-        if plain and known == 0 and not evidence.hints.any():
-            return self._view  # nobody has ever hinted: there is nothing to add
         return self._told(silent, self._view)
 
     def learn(self, evidence: Evidence, now: float) -> bool:
         """Take in what is new, if nobody has ever hinted: hints take a whole view."""
-        plain = not (self.announced or self.plug_in)
-        hinted = evidence.hinted().item.size > 0 or bool(evidence.hints.any())
-        if hinted or not plain or not isinstance(self.inner, Piecemeal):
+        if not (self._unhinted(evidence) and isinstance(self.inner, Piecemeal)):
             return False
         return self.inner.learn(evidence, now)
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
         """Return what we believe of the items at these rows, as learned last."""
         return cast("Piecemeal", self.inner).some(evidence, rows, now, since)
+
+    def _unhinted(self, evidence: Evidence) -> bool:
+        """Say whether there is nothing to add: nobody has ever hinted."""
+        if self.announced or self.plug_in:
+            return False
+        return not (evidence.hinted().item.size or evidence.hints.any())
 
     def worth(self, evidence: Evidence) -> Floats:
         """Return what a hint of each item is worth."""

@@ -18,7 +18,7 @@ independently of each other, g goes to 0 and the exposure to the age.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ SHAPES: Floats = 0.25 * 2.0 ** np.arange(
 )  # what a page's surroundings may count for
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
+_COLUMNS: dict[str, Any] = {  # of a view, that are worked out
+    **dict.fromkeys(("rate", "age", "exposure", "doubt"), np.float64),
+    **dict.fromkeys(("looks", "changes"), np.int32),
+    **dict.fromkeys(("looked", "changed", "ready"), np.bool_),
+}
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 KEPT_BINS = 128  # bins of which a later run is told
@@ -257,16 +262,28 @@ class Neighbours:
     def _in_blocks(self, evidence: Evidence, now: float, since: float) -> View:
         """Return the same for all items, with no more beside it than a block needs."""
         whole = getattr(evidence, "whole", evidence)
-        shape, exposure, rate, lived, doubt = np.empty((5, len(whole)))
-        for start in range(0, len(whole), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(whole)))
+        n = len(whole)
+        wide = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
+        shape, exposure = np.empty(n), np.empty(n)
+        for start in range(0, n, BLOCK):
+            rows = np.arange(start, min(start + BLOCK, n))
             part = self._view(evidence, rows, now, since)
             law = part.survival
             assert isinstance(law, GammaSurvival)
-            shape[rows], exposure[rows], rate[rows] = law.shape, law.exposure, part.rate
-            lived[rows], doubt[rows] = part.exposure, part.doubt
-        view = view_of(whole, now, since, rate, GammaSurvival(shape, exposure))
-        return replace(view, exposure=lived, doubt=doubt)
+            shape[rows], exposure[rows] = law.shape, law.exposure
+            for name, column in wide.items():
+                column[rows] = getattr(part, name)
+        return View(
+            now=now,
+            keys=whole.keys,
+            weight=whole.weight,
+            cost=whole.cost,
+            group=whole.group,
+            survival=GammaSurvival(shape, exposure),
+            due=np.zeros(0),
+            room=np.broadcast_to(np.inf, n),
+            **wide,
+        )
 
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""

@@ -116,7 +116,7 @@ class Foresight:
     def _pages(
         self, source: SourceConfig, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        view, of = self._appraiser.pages
+        view, of = self._appraiser.sampled
         rows = of[source.name]
         mine = np.zeros(len(view))
         mine[rows] = view.weight[rows]
@@ -142,7 +142,7 @@ class Foresight:
 
         ``inf`` where that is not known, or no look came when one should have.
         """
-        view, of = self._appraiser.pages
+        view, of = self._appraiser.sampled
         rows, evidence = of[source.name], self._appraiser.store.evidence([source.name])
         gap = _gaps(evidence, [view.keys[i] for i in rows])
         return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from halflife import parts
-from halflife.belief import Belief
+from halflife.arrays import Ints
+from halflife.belief import Belief, Piecemeal
 from halflife.belief.hinted import Hinted
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
@@ -24,6 +25,7 @@ from halflife.item import Item
 from halflife.live import crawling, memory
 from halflife.plan import Plan
 from halflife.policies import Policy
+from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.stores import Store
@@ -112,6 +114,13 @@ class Outlook:
     def view(self) -> View:
         """What is believed of all items."""
         return self.belief(self.evidence, self.now, self.now)
+
+    def some(self, rows: Ints) -> View:
+        """Return what is believed of the items at these rows."""
+        belief = self.belief
+        if isinstance(belief, Piecemeal) and belief.learn(self.evidence, self.now):
+            return belief.some(self.evidence, rows, self.now, self.now)
+        return taken(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
         """Return what so many requests would be spent on, best first.

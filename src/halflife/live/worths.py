@@ -154,13 +154,29 @@ class Appraiser:
         return self._outlook
 
     @cached_property
+    def sampled(self) -> tuple[View, dict[str, Ints]]:
+        """The same of pages that stand for all: of very many, some are drawn."""
+        seen, of = self._seen
+        some = {name: sampled(rows) for name, rows in of.items()}
+        if all(some[name].size == rows.size for name, rows in of.items()):
+            return self._outlook
+        rows = np.unique(np.concatenate(list(some.values())))
+        return seen.some(rows), {n: np.searchsorted(rows, s) for n, s in some.items()}
+
+    @cached_property
     def _outlook(self) -> tuple[View, dict[str, Ints]]:
         """What is believed of all pages, and the rows of each source."""
+        seen, rows = self._seen
+        return seen.view, rows
+
+    @cached_property
+    def _seen(self) -> tuple[wiring.Outlook, dict[str, Ints]]:
+        """What is known of all pages, and the rows of each source."""
         sources = [source for source in self.config.source if source.has_pages]
         seen = wiring.outlook(self.config, self.store, sources, self.now)
         names = [source.name for source in sources]
         rows = rows_of(self.store, names, seen.evidence, lambda: wiring.items(sources))
-        return seen.view, rows
+        return seen, rows
 
     @cached_property
     def _gain(self) -> Floats:
@@ -173,17 +189,18 @@ class Appraiser:
         return index(view.survival, view.exposure, "freshness") + PATIENCE * late
 
     def _pages(self, source: SourceConfig, confidence: float) -> Known:
-        view, of = self._outlook
-        rows = of[source.name]
-        whole = float(view.cost[rows].sum())
-        if rows.size == 0 or not view.held[rows].any():
+        seen, of = self._seen
+        mine = of[source.name]
+        whole = float(seen.evidence.cost[mine].sum())
+        if not seen.evidence.looks[mine].any():
             return Known(source, max(whole, 1.0), None, "no page was looked at yet")
         requests = np.concatenate(
             [[0.0], np.geomspace(whole / RARE, whole * OFTEN, POINTS)]
         )
-        some = sampled(rows)
-        part = float(view.cost[some].sum()) / whole
-        mean, variance = np.array([fresh(view, some, part * r) for r in requests]).T
+        view, some = self.sampled
+        rows = some[source.name]
+        part = float(view.cost[rows].sum()) / whole
+        mean, variance = np.array([fresh(view, rows, part * r) for r in requests]).T
         mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
         variance = np.minimum(variance, mean * (1.0 - mean))
         low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
