@@ -99,6 +99,7 @@ class Decision:
         aim: What targets ask for, if no more than that is spent.
         why: Why a group gets what it gets, in a few words, if targets decide.
         memories: What to remember until the next decision.
+        idle: Whether nothing had come in, so that nobody asked what there is to do.
 
     """
 
@@ -109,6 +110,7 @@ class Decision:
     aim: aiming.Aim = field(default_factory=aiming.Aim)
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     memories: Mapping[str, aiming.Memory] = field(default_factory=dict)
+    idle: bool = False
 
     def beyond(self, config: Config) -> bool:
         """Say whether targets need more in the long run than the budget has."""
@@ -159,6 +161,8 @@ def decide(at: Situation) -> Decision:
         return Decision(grants)
     if aiming.is_on(at.config):
         return _aimed(at, rest, grants, credit, room)
+    if credit < 1 and not any(s.latest < inf for group in rest for s in group):
+        return Decision(grants, idle=True)
     if len(rest) == 1 and rest[0][0].has_pages and not _apart(rest[0][0]):
         return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
     return _shared(at, rest, grants, credit, room)

@@ -228,7 +228,8 @@ class Service:
                 task = asyncio.create_task(crew.work(group, requests))
                 paid, why = decision.paid.get(names, 0.0), decision.why.get(names, "")
                 self._under[names] = Under(group, task, paid, why)
-        self.status.due = decision.due
+        if not decision.idle:
+            self.status.due = decision.due
         aiming.remember(self.store, decision.memories)
         self._say_beyond(crew, decision)
 
