@@ -34,7 +34,7 @@ TRAIN, DAYS = 21.0, 28.0
 RECENT = 6  # weeks that the search shows
 PAGES, SITES = 80, 2
 BUSY = (0.5, 20.0)  # changes a page in 180 days, of sites worth watching
-COMPANIES, LANGUAGES, DEALERS = 24, 4, 7
+COMPANIES, LANGUAGES, DEALERS = 16, 4, 7
 LIBRARY = 350  # documents that the search has at least
 LEARNING = 900  # requests a day while learning; turns are so rare that few are used
 SLOWLY = Rhythm(
@@ -293,12 +293,12 @@ class Worlds:
         return Stock("cars", table, per_page=25)
 
     def _form(self, rng: Generator) -> Desk:
-        """Return a form that is asked for the jobs of one company, or for words."""
+        """Return a form that is asked for the jobs of one company."""
         only = _some(self.jobs, "company", COMPANIES, rng)
         columns = ("company", "title")
         table = Table(self.jobs, self._begin(self.jobs, rng), columns, only)
         names = _values(table, self.days, "company")
-        asked = (Attribute("company", "select", names), Attribute("title", "keyword"))
+        asked = (Attribute("company", "select", names),)
         return Desk("jobs", table, Interface(asked, page_size=25))
 
     def _tuples(self, rng: Generator) -> Desk:
