@@ -73,7 +73,7 @@ class Judge:
         return health if blocked else self._expected(known, health)
 
     def _moved_to(self, source: SourceConfig) -> str:
-        pages = len(self._appraiser.pages[1][source.name]) if source.has_pages else 0
+        pages = self._appraiser.count(source) if source.has_pages else 0
         return moving.where(self._appraiser.store, source, pages)
 
     def _with_quality(self, known: Known, health: Health) -> Health:
@@ -137,7 +137,7 @@ class Judge:
         if known.copy is not None:
             parts = form_ages(known.copy, source, self._now)
         else:
-            parts = self._appraiser.age(source)
+            parts = self._appraiser.age(source, some=True)
         gap = np.full(parts.size, inf)
         if looks and source.has_pages:
             gap = self._foresight.gaps(source)

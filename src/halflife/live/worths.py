@@ -129,13 +129,13 @@ class Appraiser:
                 found.append(self._form_offers(source))
         return joined(found)
 
-    def age(self, source: SourceConfig) -> Floats:
+    def age(self, source: SourceConfig, *, some: bool = False) -> Floats:
         """Return the days since the last look, page by page where there are pages.
 
-        ``inf`` where nobody has looked yet.
+        ``inf`` where nobody has looked yet. With ``some``, of those ``sampled``.
         """
         if source.has_pages:
-            view, of = self._outlook
+            view, of = self.sampled if some else self._outlook
             return view.age[of[source.name]]
         return np.array([self._age(source)])
 
@@ -147,6 +147,10 @@ class Appraiser:
         if collection is None or collection.looks.size == 0:
             return inf
         return max(self.now - float(collection.looks[-1]), 0.0)
+
+    def count(self, source: SourceConfig) -> int:
+        """Return how many pages a source has."""
+        return int(self._seen[1][source.name].size)
 
     @property
     def pages(self) -> tuple[View, dict[str, Ints]]:
