@@ -6,41 +6,67 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.config import SourceConfig
     from halflife.live.audited import Judged
+
+BY = {
+    "listing": "whole looks",
+    "form": "records drawn at random",
+    "search": "summaries replaced by newer ones",
+}
+WAITS = {
+    "listing": "no two whole looks followed each other in the last 30 days",
+    "form": "no record was drawn to check it in the last 30 days",
+    "search": "no summary was replaced by a newer one in the last year",
+}
 
 
 @app.command()
 def audit(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
-    """Say how good the copy was found to be, and whether forecasts came true."""
+    """Say how good copies were found to be, and whether forecasts came true."""
     from halflife.cli import show
     from halflife.config import Config
     from halflife.live import wiring
     from halflife.live.audited import WINDOW, judge
 
     settings = Config.load(Config.find(config))
-    chosen = wiring.names(settings.named(sources or ()))
+    chosen = settings.named(sources or ())
+    wiring.names(chosen)
     now = wiring.clock()
     with wiring.reading(settings) as store:
-        found = [judge(store, name, now) for name in chosen]
+        found = [judge(store, source.name, now) for source in chosen]
+    kinds = [kind(source) for source in chosen]
     if json:
         head = {"at": show.date(now), "days": WINDOW, "share": settings.audit.share}
-        show.emit({**head, "results": [row(one, now) for one in found]})
+        rows = [row(*one, now) for one in zip(found, kinds, strict=True)]
+        show.emit({**head, "results": rows})
         return
-    for one in found:
-        for line in words(one, now):
+    if len(found) > 1:
+        show.table([cells(*one) for one in zip(found, kinds, strict=True)])
+    for one, what in zip(found, kinds, strict=True):
+        for line in words(one, what, now):
             show.say(show.plain(line))
         show.table([show.flat(line) for line in calibration_rows(one)])
 
 
-def row(one: "Judged", now: float) -> dict[str, object]:
+def kind(source: "SourceConfig") -> str:
+    """Return what is audited in one way: pages of all kinds are."""
+    return "pages" if source.has_pages else source.kind
+
+
+def row(one: "Judged", what: str, now: float) -> dict[str, object]:
     """Return what audits say of a source, for programs."""
     from halflife.cli.show import date, figure
 
     return {
         "source": one.source,
+        "kind": what,
         "measure": one.measure,
+        "found_by": BY.get(what, "pages drawn at random"),
         "checked": one.checked,
         "silent": one.silent,
         "quality": figure(*one.quality) if one.quality else None,
@@ -49,14 +75,36 @@ def row(one: "Judged", now: float) -> dict[str, object]:
         "brier": one.brier._asdict(),
         "forecasts": one.scored,
         "coverage": figure(*one.coverage),
+        "pit": one.pit,
         "drift": {
             "drifting": one.drifting(now),
             "evidence": one.evidence,
             "alarms": [{"at": date(at), "copy": way} for at, way in one.alarms],
         },
         "trust": one.trust.factor,
-        "why": one.trust.why,
+        "why": one.trust.why if one.trust.factor > 1.0 else "",
     }
+
+
+def cells(one: "Judged", what: str) -> "dict[str, str | int | float | None]":
+    """Return the same for people, in a row of a table."""
+    from halflife.cli.show import interval
+
+    return {
+        "source": one.source,
+        "kind": what,
+        "measure": one.measure or None,
+        "found": interval(*one.quality) if one.quality else None,
+        "forecast": interval(*one.believed) if one.believed else None,
+        "checks": _number(one) if one.scored or one.checked else None,
+        "within bounds": f"{one.coverage.mean:.2f}" if one.scored else None,
+        "trust factor": f"{one.trust.factor:.2g}",
+    }
+
+
+def _number(one: "Judged") -> int:
+    """Return how many checks the quality found rests on."""
+    return one.checked if one.how == "checks" else one.looked
 
 
 def calibration_rows(one: "Judged") -> list[dict[str, object]]:
@@ -74,30 +122,31 @@ def calibration_rows(one: "Judged") -> list[dict[str, object]]:
     ]
 
 
-def words(one: "Judged", now: float) -> list[str]:
+def words(one: "Judged", what: str, now: float) -> "Sequence[str]":
     """Return what audits say of a source, line by line."""
     if not one.checked and not one.scored:
-        return [f"{one.source}: nothing was checked in the last 30 days"]
+        waits = WAITS.get(what, "nothing was checked in the last 30 days")
+        return [f"{one.source}: {waits}"]
     return [
-        f"{one.source}: {_quality(one)}",
-        *([_brier(one)] if one.checked else []),
+        f"{one.source}: {_quality(one, what)}",
+        *([_brier(one)] if one.reliability.size.size else []),
         _coverage(one),
         f"  {_drift(one, now)}",
         f"  {_trust(one)}",
     ]
 
 
-def _quality(one: "Judged") -> str:
+def _quality(one: "Judged", what: str) -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:
         return f"{one.checked} pages checked, {one.silent} did not answer"
     found, believed = interval(*one.quality), interval(*one.believed)
-    what = one.measure or "quality"
-    if not one.checked:
-        return f"{what} found {found} at the looks, forecast {believed}"
+    said = f"{one.measure or 'quality'} found {found}, believed {believed}"
+    if one.how == "looks":
+        return f"{said}, on average between {one.looked + 1} {BY[what]}"
     silent = f", {one.silent} did not answer" if one.silent else ""
-    return f"{what} found {found}, believed {believed}; {one.checked} checks{silent}"
+    return f"{said}; {one.checked} checks{silent}"
 
 
 def _brier(one: "Judged") -> str:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from halflife import special
 from halflife.arrays import Floats
 from halflife.live.trusting import FULL, Trust
 from halflife.metrics.intervals import Interval
@@ -36,6 +37,7 @@ class Judged:
         measure: What its forecasts are of; empty if there were none.
         how: How the quality was found: by ``checks`` of parts drawn at random, or at
             the ``looks`` that show everything; empty if it was not.
+        looked: Times between two looks that show everything, one after the other.
         checked: Parts drawn that answered.
         silent: Parts drawn that did not.
         quality: How good the copy was, with its interval; None if nobody knows.
@@ -54,6 +56,7 @@ class Judged:
     source: str
     measure: str
     how: str
+    looked: int
     checked: int
     silent: int
     quality: Interval | None
@@ -66,6 +69,19 @@ class Judged:
     alarms: Alarms
     evidence: float
     trust: Trust
+
+    @property
+    def pit(self) -> list[float]:
+        """The share of outcomes in each fifth of what was forecast.
+
+        If forecasts are right all five are alike; the outer ones are larger if they
+        were too sure, the first if copies were worse than forecast.
+        """
+        if not self.scores.size:
+            return []
+        fifth = np.clip((5.0 * special.ndtr(self.scores)).astype(np.intp), 0, 4)
+        share: Floats = np.bincount(fifth, minlength=5) / self.scores.size
+        return [float(one) for one in share]
 
     def drifting(self, now: float) -> bool:
         """Say whether there was an alarm lately."""
@@ -83,6 +99,7 @@ def judge(store: Store, source: str, now: float) -> Judged:
         source=source,
         measure=told[-1].measure if told else "",
         how=how,
+        looked=len(chained(told)) if how == "looks" else 0,
         checked=checks.at.size or parts,
         silent=checks.silent,
         quality=_quality(checks, told),

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from halflife.live import wiring
-from halflife.live.audited import WINDOW, Judged, judge
+from halflife.live.audited import WINDOW, YEAR, Judged, judge
 from halflife.models.calibration import reliability
 from halflife.stores import remembered
 from halflife.stores.forecasts import Checks, Forecasts, Issued
@@ -24,6 +24,11 @@ from halflife.web.slider import Bought, Slider
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
+HOW = {  # what the quality found rests on, by kind
+    "listing": "whole looks",
+    "form": "records drawn",
+    "search": "summaries replaced",
+}
 EVEN = 0.0005  # quality by which a source must change to gain or lose
 FARTHEST = 4.0  # times the budget that the slider goes
 POINTS = 49
@@ -157,13 +162,18 @@ def audit(seen: Survey, _: Params) -> Answer:
     with wiring.reading(seen.config) as store:
         if isinstance(store, SqliteStore):
             with store.looking() as db:
-                names, waiting = remembered.audited(db, seen.now - WINDOW, PAGE)
+                names, waiting = remembered.audited(db, seen.now - YEAR, PAGE)
             kept = Forecasts(store)
             for name in names:
                 found.append(judge(store, name, seen.now))
                 told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
                 checks.append(kept.checks(name, seen.now - WINDOW))
-    rows = [_judged(one, seen.now) for one in found if one.scored or one.checked]
+    kinds = {source.name: source.kind for source in seen.config.source}
+    rows = [
+        _judged(one, kinds.get(one.source, ""), seen.now)
+        for one in found
+        if one.scored or one.checked
+    ]
     return {
         "at": words.date(seen.now),
         "days": WINDOW,
@@ -190,7 +200,7 @@ def _audit_figures(told: Sequence[Issued], checks: Sequence[Checks]) -> list[Fig
     return figures
 
 
-def _judged(one: Judged, now: float) -> Answer:
+def _judged(one: Judged, kind: str, now: float) -> Answer:
     """Return what audits say of a source, and what that comes to."""
     coverage = one.coverage
     if one.drifting(now):
@@ -202,13 +212,15 @@ def _judged(one: Judged, now: float) -> Answer:
     return {
         "source": one.source,
         "measure": one.measure,
-        "checked": one.checked,
+        "kind": kind,
+        "found_by": HOW.get(kind, "pages drawn"),
+        "checked": one.checked if one.how == "checks" else one.looked,
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,
         "forecasts": one.scored,
         "coverage": coverage._asdict() if one.scored else None,
         "meant": MEANT,
         "trust": one.trust.factor,
-        "why": words.plain(one.trust.why),
+        "why": words.plain(one.trust.why) if one.trust.factor > 1.0 else "",
         "verdict": verdict,
     }
