@@ -12,11 +12,13 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.arrays import Floats, Ints
+from halflife.belief import Belief, Piecemeal
 from halflife.budget import Budget
 from halflife.evidence import Evidence
 from halflife.live.keeping import Keeper
 from halflife.live.owning import rows_of
 from halflife.live.spending import WindowPurse
+from halflife.live.worths import sampled
 from halflife.loop import Loop
 from halflife.models.calibration import effective
 from halflife.models.quality import freshness_forecast
@@ -99,13 +101,13 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     if not drawn:
         return 0
     now = keeper.clock()
-    view = keeper.loop.belief(evidence, now, now)
-    issued = {one.source: _believed(view, one) for one in drawn}
-    found, spent = await _look(keeper, view, _order(drawn, rng), requests)
+    view, placed = _viewed(keeper.loop.belief, evidence, drawn, now)
+    issued = {one.source: _believed(view, one) for one in placed}
+    found, spent = await _look(keeper, view, _order(placed, rng), requests)
     kept = Forecasts(store)
     with store.together():
-        for one in drawn:
-            checks = _checks(view, one, found)
+        for one, here in zip(drawn, placed, strict=True):
+            checks = _checks(view, here, found)
             kept.note(one.source, checks)
             issue(kept, one.source, issued[one.source])
             _settle_pages(kept, one, checks, now, rng)
@@ -128,6 +130,29 @@ def chance(keeper: Keeper) -> Generator:
     """Return a source of chance for a turn: the same state draws the same pages."""
     moment = max(int(keeper.clock() * 86400.0), 0)
     return np.random.default_rng([keeper.run.id, moment])
+
+
+def _viewed(
+    belief: Belief, evidence: Evidence, drawn: Sequence[Drawn], now: float
+) -> tuple[View, Sequence[Drawn]]:
+    """Return what is believed of the pages, and what was drawn as rows of that view.
+
+    Of very many pages, those drawn are viewed, and some that stand for all.
+    """
+    some = [sampled(one.held) for one in drawn]
+    few = any(s.size < one.held.size for s, one in zip(some, drawn, strict=True))
+    if not (few and isinstance(belief, Piecemeal) and belief.learn(evidence, now)):
+        return belief(evidence, now, now), drawn
+    rows = np.unique(np.concatenate([*some, *(one.rows for one in drawn)]))
+    placed = [
+        replace(
+            one,
+            rows=np.searchsorted(rows, one.rows),
+            held=np.searchsorted(rows, held),
+        )
+        for one, held in zip(drawn, some, strict=True)
+    ]
+    return belief.some(evidence, rows, now, now), placed
 
 
 def _order(drawn: Iterable[Drawn], rng: Generator) -> Ints:
