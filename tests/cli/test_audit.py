@@ -1,5 +1,7 @@
 """``halflife audit`` says whether our figures can be believed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,66 @@ def test_an_unknown_source_is_named(settings, fails):
     code, said = fails("audit", "nobody")
     assert code == 2
     assert "nobody" in said
+
+
+def test_an_item_is_explained_with_how_far_that_is_trusted(synced, told, asked):
+    _, out, _ = told("explain", "/docs/0000.html")
+    assert "forecasts of demo have not been checked yet" in out
+    checked(synced, right=0.4)
+    _, out, _ = told("explain", "/docs/0000.html")
+    assert "trusted less than they say" in out
+    assert "times as wide, for checks of the last" in out
+    _, answer = asked("explain", "/docs/0000.html")
+    assert answer["source"] == "demo"
+    assert answer["trust"]["factor"] > 1.0
+    assert "found 0.40" in answer["trust"]["why"]
+
+
+MIXED = """
+[[source]]
+name = "jobs"
+kind = "listing"
+url = "http://127.0.0.1:9/jobs.json"
+key = "id"
+
+[[source]]
+name = "books"
+kind = "search"
+search_url = "http://127.0.0.1:9/?q={query}"
+"""
+
+
+def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
+    synced.write_text(synced.read_text() + MIXED)
+    now = wiring.clock()
+    listed = Issued("jobs", "recall", now, 1.0, 0.9, 0.8, 0.95, found=0.9, draw=0.5)
+    held = Issued("books", "summary", now, 8.0, 0.9, 0.9, 0.9, found=1.0, draw=0.5)
+    with wiring.writing(Config.load(synced)) as store:
+        Forecasts(store).record(
+            replace(one, made=end - one.ahead, told=end, looks=looks)
+            for one, n, looks in ((listed, 9, None), (held, 10, 1.0))
+            for end in now - one.ahead * np.arange(n)[::-1]
+        )
+    code, out, _ = told("audit")
+    assert code == 0
+    names = out.splitlines()[0].split()
+    assert names[:5] == ["source", "kind", "measure", "found", "forecast"]
+    assert "jobs: recall found 0.950 [" in out
+    assert "on average between 10 whole looks" in out
+    assert "books: summary found 1.000, believed 0.950, on average between 11" in out
+    _, answer = asked("audit")
+    rows = {row["source"]: row for row in answer["results"]}
+    assert rows["jobs"]["found_by"] == "whole looks"
+    assert rows["jobs"]["kind"] == "listing"
+    assert rows["jobs"]["pit"] == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert sum(rows["books"]["pit"]) == pytest.approx(1.0)
+    assert rows["books"]["trust"] == 1.0
+    assert rows["books"]["why"] == ""
+    assert rows["demo"]["quality"] is None
+
+
+def test_a_kind_that_was_not_checked_says_what_it_waits_for(synced, told):
+    synced.write_text(synced.read_text() + MIXED)
+    _, out, _ = told("audit", "jobs", "books")
+    assert "jobs: no two whole looks followed each other in the last 30 days" in out
+    assert "books: no summary was replaced by a newer one in the last year" in out

@@ -174,23 +174,32 @@ def explain(
 
 
 def _explain(settings: "Config", item: str, *, json: bool) -> None:
-    """Say why an item is, or is not, looked at now."""
-    from halflife.cli import show
+    """Say why an item is, or is not, looked at now, and how far that is trusted."""
+    from halflife.cli import auditing, show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import rule_of, terms
     from halflife.live import wiring
+    from halflife.live.audited import judge
 
     with wiring.reading(settings) as store:
         seen = wiring.outlook(settings, store, settings.source)
-    row = find_row(seen.evidence, item)
+        row = find_row(seen.evidence, item)
+        key = seen.evidence.keys[row]
+        owners = (one.source for one in store.items() if one.key == key)
+        source = next(owners, "")
+        judged = judge(store, source, seen.now) if source else None
     rule = rule_of(seen.policy, settings.policy.objective)
     said = terms(seen.view, row, rule, settings.budget.pace)
+    trust = judged.trust if judged is not None else None
     if json:
-        show.emit(said.row(seen.now))
+        known = {"factor": trust.factor, "why": trust.why} if trust else None
+        show.emit({**said.row(seen.now), "source": source or None, "trust": known})
         return
     show.say(show.plain(said.key))
     for line in said.lines():
         show.say(f"  {line}")
+    if judged is not None:
+        show.say(show.plain(f"  {auditing.trusted(judged)}"))
 
 
 @app.command()

@@ -184,3 +184,20 @@ def _drift(one: "Judged", now: float) -> str:
 
 def _trust(one: "Judged") -> str:
     return f"trust factor {one.trust.factor:.2g}: {one.trust.words()}"
+
+
+def trusted(one: "Judged") -> str:
+    """Say how far forecasts of a source are trusted, and what that rests on."""
+    about = f"forecasts of {one.source}"
+    if not one.scored:
+        return f"{about} have not been checked yet: take them as they are"
+    hits = round(one.coverage.mean * one.scored)
+    if one.trust.factor <= 1.0:
+        return (
+            f"{about} are trusted as they are: {hits} of {one.scored} came true "
+            "within their 95 % bounds"
+        )
+    return (
+        f"{about} are trusted less than they say: bounds are taken "
+        f"{one.trust.factor:.2g} times as wide, for {one.trust.why}"
+    )
