@@ -38,7 +38,7 @@ def audits(played: Played, begin: float) -> list[dict[str, Any]]:
                 "source": name,
                 "truth": float(np.mean(quality)),
                 "checked": judged.checked,
-                "trust": judged.trust,
+                "trust": judged.trust.factor,
                 "alarms": len(judged.alarms),
                 **_covered(made, played.at + BEGAN, quality),
             }
