@@ -29,6 +29,7 @@ class Listing:
         note: Anything worth telling about it.
         absent: Objects that are not there though not everything was listed: a query
             that they would answer was read to its end.
+        keyless: Records that are not among them because they had no key.
 
     """
 
@@ -37,6 +38,7 @@ class Listing:
     complete: bool = True
     note: str = ""
     absent: frozenset[str] = frozenset()
+    keyless: int = 0
 
 
 @dataclass(frozen=True, slots=True)

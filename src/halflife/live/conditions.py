@@ -14,7 +14,7 @@ from halflife.arrays import Floats
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import aiming, foreseen, moving, zones
+from halflife.live import aiming, drifting, foreseen, moving, zones
 from halflife.live.breakers import Breaker
 from halflife.live.foreseen import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.live.spending import Wallet
@@ -66,6 +66,7 @@ class Judge:
             silent=silent,
             moved_to=self._moved_to(source),
         )
+        health = self._with_drift(source, health)
         relief, blocked = self._relief(source, health)
         late = self._lateness(known, looks=not blocked)
         health = replace(health, relief=relief, blocked=blocked, lateness=late)
@@ -75,6 +76,16 @@ class Judge:
     def _moved_to(self, source: SourceConfig) -> str:
         pages = self._appraiser.count(source) if source.has_pages else 0
         return moving.where(self._appraiser.store, source, pages)
+
+    def _with_drift(self, source: SourceConfig, health: Health) -> Health:
+        """Return the same with what is different about a source's answers."""
+        if source.has_pages:
+            return health
+        store, breaker = self._appraiser.store, self._breakers.get(source.name)
+        one = breaker or Breaker()
+        lost = drifting.lost(store, source, one.trouble, one.failures)
+        new = drifting.new(store, source, self._now)
+        return replace(health, drift=tuple(lost), novelty=tuple(new))
 
     def _with_quality(self, known: Known, health: Health) -> Health:
         """Return the same with how good the copy is, and when it is too bad."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HeldForDecision, UsageError
-from halflife.live import costs, network, wiring
+from halflife.live import costs, drifting, network, wiring
 from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
@@ -161,13 +161,27 @@ def write(
     """Write down what was listed, or put it aside if it is not credible."""
     tracked = tracker(store, source)
     name, listed = source.name, len(listing.records)
-    against = doubt(tracked, listing)
-    if against is not None:
-        store.stage(run, name, listing, against.why)
-        return Looked(name, run.id, requests, listed, held=against.why)
+    why = _against(store, source, tracked, listing)
+    if why:
+        store.stage(run, name, listing, why)
+        return Looked(name, run.id, requests, listed, held=why)
     change = tracked.take(listing)
     store.save_register(run, name, tracked.news())
     return Looked(name, run.id, requests, listed, change, trouble)
+
+
+def _against(
+    store: Store, source: SourceConfig, tracked: Tracker, listing: Listing
+) -> str:
+    """Return why somebody has to decide on a listing; empty if nobody has to.
+
+    What lacks too much to be believed teaches nothing of what records look like.
+    """
+    verdict = doubt(tracked, listing)
+    if verdict is not None and listing.records:
+        return verdict.why
+    drift = drifting.look(store, source, listing)
+    return "; ".join(filter(None, (verdict.why if verdict else "", drift)))
 
 
 class Holding(Protocol):
@@ -216,6 +230,7 @@ def accept(
         tracked = tracker(store, source)
         change = tracked.take(waiting.listing)
         store.save_register(mine, source.name, tracked.news())
+        drifting.accept(store, source, waiting.listing)
     finally:
         store.finish(mine, clock())
     return Looked(source.name, run, 0, len(waiting.listing.records), change)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from halflife.alerts.schemas import Column
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, UsageError
-from halflife.live import network, wiring
+from halflife.live import drifting, network, wiring
 from halflife.live.dictionary import dictionary, probes
 from halflife.live.visiting import Visitor, in_thread, of_kind
 from halflife.loop import LEASE, Clock
@@ -176,6 +177,27 @@ class Learned(NamedTuple):
     topics: tuple[str, ...] = ()
 
 
+class _Heard:
+    """Hears answers, counts what they hold, and passes them on."""
+
+    def __init__(self, told: Callable[[Answer], None]) -> None:
+        self._told = told
+        names = drifting.HITS, drifting.TOTAL, drifting.WORDS
+        self.columns = dict.fromkeys(names, Column(0, 0))
+
+    def __call__(self, answer: Answer) -> None:
+        found = answer.documents
+        words = sum(bool(document.words) for document in found)
+        self._count(drifting.HITS, 1, bool(found))
+        self._count(drifting.TOTAL, 1, answer.total is not None)
+        self._count(drifting.WORDS, len(found), words)
+        self._told(answer)
+
+    def _count(self, name: str, records: int, filled: int) -> None:
+        old = self.columns[name]
+        self.columns[name] = Column(old.records + records, old.filled + filled)
+
+
 class Summarizer:
     """Summarises databases, one after the other.
 
@@ -222,11 +244,13 @@ class Summarizer:
         async with self._visitor.visit(source.name, most) as visit:
             engine = Engine(visit.gate, how, visit.purse)
             loop = asyncio.get_running_loop()
-            line = Line(engine, loop, snippets=self.wish.snippets, told=told)
+            heard = _Heard(told)
+            line = Line(engine, loop, snippets=self.wish.snippets, told=heard)
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left
             means = Means(self.wish, self._words, self._probes, room, rng)
             learned = await in_thread(lambda: learn(line, means), line.cancel)
+            drifting.heard(self.store, source, heard.columns, self.clock())
             return self._keep(visit.run, source, learned, line)
 
     def _keep(

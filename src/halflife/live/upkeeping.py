@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
 from halflife.errors import ConfigError
 from halflife.forms import Found
-from halflife.live import forming, listings
+from halflife.live import drifting, forming, listings
+from halflife.live.drifting import TOTAL
 from halflife.live.listings import Looked
 from halflife.queries.frontier import Crawl, restored, written
 from halflife.queries.known.content import measure, weigher
@@ -177,10 +179,13 @@ class _Notes:
         self._fresh: dict[str, Attributes] = {}
         self._answers = 0
         self._before = Change()
+        self._told = Column(0, 0)  # answers that told the number of hits
 
     def hear(self, found: Found) -> None:
         """Take in an answer; in the thread that asked."""
         self._fresh.update(found.records)
+        answers, told = self._told.records, self._told.filled
+        self._told = Column(answers + 1, told + (found.total is not None))
         self._answers += 1
         if self._answers >= NOTED and self.run is not None:
             note = asyncio.run_coroutine_threadsafe(self._note(self.run), self._loop)
@@ -188,6 +193,9 @@ class _Notes:
 
     async def _note(self, run: Run) -> None:
         store, source = self._former.store, self._source
+        self._answers = 0
+        if drifting.holds(store, source, self._fresh):
+            return  # that is decided at the end
         if self._fresh:
             tracked = listings.tracker(store, source)
             listing = Listing(self._now(tracked), dict(self._fresh), complete=False)
@@ -195,7 +203,7 @@ class _Notes:
             store.save_register(run, source.name, tracked.news())
         if self.crawl is not None:  # after its records, which it only names
             _save_crawl(store, source, self.crawl.so_far())
-        self._fresh, self._answers = {}, 0
+        self._fresh = {}
 
     def write(self, kept: Kept, run: Run) -> None:
         """Write down the whole of it, or put it aside if it is not credible."""
@@ -207,7 +215,9 @@ class _Notes:
             note = "" if kept.left else kept.stop
             listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
             looked = listings.write(store, run, source, listing, spent, kept.trouble)
-        if self.crawl is not None:
+        if self._told.records and source.total:
+            drifting.heard(store, source, {TOTAL: self._told}, self._former.clock())
+        if self.crawl is not None and not looked.held:
             _save_crawl(store, source, kept.left)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 

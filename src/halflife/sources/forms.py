@@ -14,7 +14,7 @@ from halflife.forms import Found, Interface, Query
 from halflife.sources.form_addresses import Addresses
 from halflife.sources.form_answers import FormReader
 from halflife.sources.gate import Gate
-from halflife.sources.records import Page
+from halflife.sources.records import UNREADABLE, Page
 from halflife.sources.terms import Access, Answer
 
 TRIES = 2  # requests for an answer, if the first says that the server is in trouble
@@ -180,7 +180,7 @@ async def _read(
     try:
         return await asyncio.to_thread(read, reply.body, reply.content_type, url.name)
     except SourceError as error:
-        raise SourceError(f"{url.raw_host}: {error}") from None
+        raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 
 
 class Desk:

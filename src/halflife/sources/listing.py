@@ -13,7 +13,7 @@ from halflife.register import Attributes, Listing
 from halflife.sources.addresses import check_url, host_of, parse_reference, parse_url
 from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
-from halflife.sources.records import MOST, Page, Reader
+from halflife.sources.records import MOST, UNREADABLE, Page, Reader
 from halflife.sources.terms import Access
 
 
@@ -48,6 +48,7 @@ class Walk:
         records: The objects, by key; of double ones the first.
         pages: Pages read.
         refused: Records that could not be used.
+        keyless: Those of them that had no key.
         duplicates: Records whose key came before.
         trouble: Why not everything was read; empty if it was.
 
@@ -56,6 +57,7 @@ class Walk:
     records: dict[str, Attributes] = field(default_factory=dict)
     pages: int = 0
     refused: int = 0
+    keyless: int = 0
     duplicates: int = 0
     trouble: str = ""
     note: str = ""
@@ -68,6 +70,7 @@ class Walk:
         new = len(self.records) - known
         self.pages += 1
         self.refused += page.refused
+        self.keyless += page.keyless
         self.duplicates += page.duplicates + len(page.records) - new
         self.note = self.note or page.note()
         return new
@@ -77,7 +80,7 @@ class Walk:
         few = self.refused <= REFUSED * (len(self.records) + self.refused)
         whole = complete and few and not self.trouble
         note = self.trouble or self.note
-        return Listing(at, self.records, whole, note)
+        return Listing(at, self.records, whole, note, keyless=self.keyless)
 
 
 async def look(
@@ -137,7 +140,10 @@ async def _page(
     if answer.status not in {200, 203}:
         raise Unreachable(f"{url.raw_host}: it answered {answer.status}")
     reader, body = settings.reader, answer.body
-    return await asyncio.to_thread(reader.read, body, answer.content_type, url.name)
+    try:
+        return await asyncio.to_thread(reader.read, body, answer.content_type, url.name)
+    except SourceError as error:
+        raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 
 
 def _next(url: URL, link: str) -> URL:

@@ -28,6 +28,7 @@ MOST = 200_000  # records of one listing
 LONGEST_KEY = 1000  # characters
 LARGEST = 1 << 16  # characters of a record's attributes
 NAMED = 5  # reasons that are told in full
+UNREADABLE = "its answer cannot be read as the settings say"  # a complaint of readers
 _SUFFIX = {"ndjson": "jsonl", "htm": "html", "tsv": "csv", "geojson": "json"}
 _ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SEPARATORS = ",;\t|"
@@ -44,6 +45,7 @@ class Page:
         records: What was read, by key.
         duplicates: Records whose key came before; the first is kept.
         refused: Records that could not be used.
+        keyless: Those of them that have no key.
         reasons: Why, for the first few.
         next: Where the answer says it goes on, as written; empty if it ends here.
 
@@ -52,6 +54,7 @@ class Page:
     records: dict[str, Attributes] = field(default_factory=dict)
     duplicates: int = 0
     refused: int = 0
+    keyless: int = 0
     reasons: list[str] = field(default_factory=list)
     next: str = ""
 
@@ -232,6 +235,7 @@ class Reader:
             return
         key = _key_text(find(self._key))
         if not key:
+            page.keyless += 1
             page.refuse(where, f"it has no usable key at {self._key!r}")
         elif key in page.records:
             page.duplicates += 1

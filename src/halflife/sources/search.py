@@ -15,6 +15,7 @@ from halflife.errors import BudgetSpent, Refused, SourceError, Unreachable, Usag
 from halflife.searching import Answer, Document
 from halflife.sources.addresses import parse_url
 from halflife.sources.gate import Gate
+from halflife.sources.records import UNREADABLE
 from halflife.sources.search_answers import AnswerReader, Hit, Results
 from halflife.sources.terms import Access
 from halflife.sources.terms import Answer as Reply
@@ -171,7 +172,7 @@ class Engine:
                 read, reply.body, reply.content_type, reply.url
             )
         except SourceError as error:
-            raise SourceError(f"{url.raw_host}: {error}") from None
+            raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
         if not skip:
             self._learn(page)
         return Results(page.total, page.hits[before:])

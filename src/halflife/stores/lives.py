@@ -228,7 +228,7 @@ def stage(
     source = source_id(db, name)
     db.execute("DELETE FROM staged WHERE source = ?", (source,))
     told = [listing.complete, listing.note, dict(listing.records)]
-    body = json.dumps([*told, sorted(listing.absent)])
+    body = json.dumps([*told, sorted(listing.absent), listing.keyless])
     packed = zlib.compress(body.encode())
     db.execute(
         "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
@@ -246,7 +246,8 @@ def staged(db: sqlite3.Connection) -> list[Staged]:
     for run, name, at, why, packed in db.execute(query):
         complete, note, records, *rest = json.loads(zlib.decompress(packed))
         absent = frozenset(rest[0] if rest else ())
-        listing = Listing(at, records, complete, note, absent)
+        keyless = rest[1] if len(rest) > 1 else 0
+        listing = Listing(at, records, complete, note, absent, keyless)
         found.append(Staged(run, name, listing, why))
     return found
 

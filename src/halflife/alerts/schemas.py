@@ -1,0 +1,199 @@
+"""What records usually look like, and whether they look different.
+
+A column is filled in some share of the records, with values of mostly one kind. What
+is different either loses something (a column that is empty or gone, text in place of
+numbers, records without a key) or does not (a new column).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from halflife import special
+from halflife.register import Attributes, Scalar
+
+SAMPLED = 2000  # records that are looked at
+WATCHED = 200  # columns that are remembered
+MOSTLY = 0.9  # the share of values of one kind that makes it the column's
+USED = 0.5  # columns filled in a smaller share may well be empty for a while
+UNLIKELY = 1e-4  # chances below that are not taken for chance
+KEYLESS = 0.05  # the share of records without a key that is borne
+RECENT = 10  # looks that a share goes by
+KEY = "its key"
+_FEW = 3  # values that tell a kind
+_MANY = 10  # values that must be of another kind for something to be lost
+_DIGITS = re.compile(r"[-+]?\d+(?:[.,]\d+)*%?")
+_FIRM = frozenset({"numbers", "numbers as text", "yes or no"})
+_LOOSE = frozenset({"text", "lists or objects"})
+
+
+class Column(NamedTuple):
+    """A column in one look: records, those that fill it, and with what mostly."""
+
+    records: int
+    filled: int
+    kind: str = ""  # empty if it is mixed
+
+    @property
+    def share(self) -> float:
+        """The share of records that fill it."""
+        return self.filled / self.records if self.records else 0.0
+
+
+class Usual(NamedTuple):
+    """What a column is usually: the share filled, with what, by how many records."""
+
+    share: float
+    kind: str
+    records: int
+    looks: int = 1
+
+
+class Difference(NamedTuple):
+    """Something that is different about records.
+
+    Attributes:
+        column: Where.
+        what: In a word.
+        text: The same for people.
+        loses: Whether something is lost.
+        holds: Whether so much is lost that somebody has to decide.
+
+    """
+
+    column: str
+    what: str
+    text: str
+    loses: bool = True
+    holds: bool = True
+
+
+def columns(records: Mapping[str, Attributes], keyless: int = 0) -> dict[str, Column]:
+    """Return what the columns of records are; of very many records, of some.
+
+    ``keyless`` are records that had no key, and are not among these.
+
+    >>> columns({"a": {"n": 1}, "b": {"n": None}})["n"]
+    Column(records=2, filled=1, kind='')
+    """
+    step = max(len(records) // SAMPLED, 1)
+    some = list(islice(records.values(), 0, None, step))
+    names = dict.fromkeys(name for record in some for name in record)
+    found = {name: column([row.get(name) for row in some]) for name in names}
+    if records or keyless:
+        found[KEY] = Column(len(records) + keyless, len(records))
+    return found
+
+
+def column(values: Sequence[Scalar]) -> Column:
+    """Return what a column is by its values."""
+    filled = [value for value in values if value not in {None, ""}]
+    kinds = Counter(kind_of(value) for value in filled)
+    kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
+    told = most >= max(MOSTLY * len(filled), _FEW)
+    return Column(len(values), len(filled), kind if told else "")
+
+
+def kind_of(value: Scalar) -> str:
+    """Return what kind of value this is.
+
+    >>> [kind_of(value) for value in (True, 1.5, "12,50", "[1]", "a")]
+    ['yes or no', 'numbers', 'numbers as text', 'lists or objects', 'text']
+    """
+    if isinstance(value, bool):
+        return "yes or no"
+    if not isinstance(value, str):
+        return "numbers"
+    text = value.strip()
+    if _DIGITS.fullmatch(text):
+        return "numbers as text"
+    return "lists or objects" if text[:1] in {"[", "{"} else "text"
+
+
+def differences(
+    usual: Mapping[str, Usual], seen: Mapping[str, Column], unit: str = "records"
+) -> list[Difference]:
+    """Return in what records, or what is counted else, differ from what is usual."""
+    if not usual or not any(one.records for one in seen.values()):
+        return []
+    many = max(
+        one.records for name, one in seen.items() if name != KEY or len(seen) < 2
+    )
+    found = [
+        _changed(name, before, seen.get(name, Column(many, 0)), unit)
+        for name, before in usual.items()
+    ]
+    if len(usual) < WATCHED:
+        found += [_new(name, now) for name, now in seen.items() if name not in usual]
+    return [one for one in found if one is not None]
+
+
+def _new(name: str, now: Column) -> Difference | None:
+    if now.share < USED or now.filled < _FEW:
+        return None
+    return Difference(name, "new", f"a new column {name!r}", loses=False, holds=False)
+
+
+def _changed(name: str, before: Usual, now: Column, unit: str) -> Difference | None:
+    """Return in what a column differs; the chance of fewer is binomial."""
+    few = chance(now, before) < UNLIKELY
+    if name == KEY:
+        missing = now.records - now.filled
+        if not few or missing <= KEYLESS * now.records:
+            return None
+        text = f"{missing} of {now.records} records have no usable key"
+        return Difference(name, "gone", text, holds=2 * missing >= now.records)
+    if few and now.share < before.share / 2.0 and before.share >= USED:
+        text = (
+            f"{name!r} is empty or gone in {now.records - now.filled} of {now.records} "
+            f"{unit}; it was filled in {before.share:.0%}"
+        )
+        return Difference(name, "gone", text)
+    if few and not now.filled:
+        text = f"{name!r} is in no {unit} now; it was in {before.share:.0%}"
+        return Difference(name, "rare", text, loses=False, holds=False)
+    if before.kind and now.kind and before.kind != now.kind:
+        text = f"{name!r} holds {now.kind} in place of {before.kind}"
+        many = min(now.filled, round(before.share * before.records)) >= _MANY
+        loses = many and before.kind in _FIRM and now.kind in _LOOSE
+        return Difference(name, f"kind {now.kind}", text, loses, loses)
+    return None
+
+
+def chance(now: Column, before: Usual) -> float:
+    """Return the chance that so few records fill a column, or fewer.
+
+    P(K <= k) of a binomial law with the usual share, which no number of records
+    makes certain: it is at most (n + 1) / (n + 2).
+
+    >>> round(chance(Column(3, 0), Usual(1.0, "text", 40)), 6)
+    1.3e-05
+    """
+    if now.filled >= now.records:
+        return 1.0
+    share = min(before.share, (before.records + 1.0) / (before.records + 2.0))
+    return float(special.bdtr(now.filled, now.records, share))
+
+
+def learned(
+    usual: Mapping[str, Usual], seen: Mapping[str, Column], besides: Iterable[str] = ()
+) -> dict[str, Usual]:
+    """Return what is usual after one more look; some columns stay as they were."""
+    after, left = dict(usual), {*besides}
+    many = max((one.records for one in seen.values()), default=0)
+    for name in (*usual, *(n for n in seen if n not in usual)):
+        now = seen.get(name, Column(many, 0))
+        if name not in left and now.records:
+            after[name] = _learned(after.get(name), now)
+    return dict(islice(after.items(), WATCHED))
+
+
+def _learned(before: Usual | None, now: Column) -> Usual:
+    if before is None:
+        return Usual(now.share, now.kind, now.records)
+    looks = min(before.looks + 1, RECENT)
+    share = before.share + (now.share - before.share) / looks
+    kind = now.kind or before.kind
+    return Usual(share, kind, max(before.records, now.records), looks)
