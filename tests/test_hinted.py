@@ -110,6 +110,18 @@ def test_hints_make_only_their_own_items_older():
     assert isinstance(view.survival, Announced)
 
 
+def test_what_hints_are_worth_is_learned_anew_though_items_became_known():
+    evidence = evidence_of(present("a", 0.0), present("b", 0.0))
+    belief = Hinted(PoissonBelief())
+    belief(evidence, 1.0, 1.0)
+    evidence.add([Item(k, group="a") for k in "de"])
+    looks = [hint("a", 2.0, modified=1.5), present("a", 3.0, "new")]
+    fold(evidence, [Looks.of([*looks, present("e", 3.0)])])
+    view = belief(evidence, 4.0, 4.0)
+    assert len(view) == 5
+    assert np.isfinite(view.exposure[[0, 1, 4]]).all()
+
+
 def test_policies_without_news_of_hints_are_the_plain_index():
     looks = [present(k, float(t), str(t // 3)) for t in range(9) for k in "abc"]
     evidence = evidence_of(*looks)

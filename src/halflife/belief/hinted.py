@@ -83,7 +83,9 @@ class Hinted:
             self._learned = 0
             silent.follow(None, self.worth(evidence))
             self._view = self.inner(silent, now, since)
-        view = self._view or self.inner(silent, now, since)
+        view = self._view
+        if view is None or len(view) < len(evidence):  # items have become known
+            view = self.inner(silent, now, since)
         known = evidence.hinted().item.size
         if known > self.refit * self._learned:
             silent = self._silent = self._learn(silent, view)
