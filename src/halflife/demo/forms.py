@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,28 +78,27 @@ class Office:
 
     async def search(self, request: web.Request) -> web.Response:
         """Answer with a page of results, as people read it."""
-        trouble = await self._troubled()
-        if trouble:
-            return trouble
-        try:
-            number, found = self._found(request)
-        except (ValueError, SourceError) as error:
-            return web.Response(status=400, text=f"{error}\n")
-        begin = number * self.form.interface.page_size
-        return _html(results(found, begin))
+
+        def shown(number: int, found: Found) -> web.Response:
+            return _html(results(found, number * self.form.interface.page_size))
+
+        def refused(why: str) -> web.Response:
+            return web.Response(status=400, text=f"{why}\n")
+
+        return await self._answered(request, shown, refused)
 
     async def records(self, request: web.Request) -> web.Response:
         """Answer with a page of results, as programs read it."""
-        trouble = await self._troubled()
-        if trouble:
-            return trouble
-        try:
-            number, found = self._found(request)
-        except (ValueError, SourceError) as error:
-            return web.json_response({"error": str(error)}, status=400)
-        told = {} if found.total is None else {"total": found.total}
-        rows = [{**record, KEY: key} for key, record in found.records.items()]
-        return web.json_response({**told, "page": number + 1, "results": rows})
+
+        def shown(number: int, found: Found) -> web.Response:
+            told = {} if found.total is None else {"total": found.total}
+            rows = [{**record, KEY: key} for key, record in found.records.items()]
+            return web.json_response({**told, "page": number + 1, "results": rows})
+
+        def refused(why: str) -> web.Response:
+            return web.json_response({"error": why}, status=400)
+
+        return await self._answered(request, shown, refused)
 
     async def record(self, request: web.Request) -> web.Response:
         """Answer with the record of a key."""
@@ -110,6 +109,21 @@ class Office:
         for key, record in found.records.items():
             return web.json_response({**record, KEY: key})
         return web.json_response({"error": "no such record"}, status=404)
+
+    async def _answered(
+        self,
+        request: web.Request,
+        shown: Callable[[int, Found], web.Response],
+        refused: Callable[[str], web.Response],
+    ) -> web.Response:
+        """Answer a query, unless there is trouble or it is none."""
+        trouble = await self._troubled()
+        if trouble:
+            return trouble
+        try:
+            return shown(*self._found(request))
+        except (ValueError, SourceError) as error:
+            return refused(str(error))
 
     def _found(self, request: web.Request) -> tuple[int, Found]:
         asked = request.query
