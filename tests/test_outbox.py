@@ -6,7 +6,6 @@ import hmac
 import json
 import threading
 from contextlib import suppress
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -21,6 +20,7 @@ from halflife.observation import Looks
 from halflife.register import Listing
 from halflife.stores.outbox import MOST_TRIES, Outbox, pause
 from halflife.stores.sqlite import SqliteStore
+from listening import listening
 from store_looks import present
 
 CANARY = "T0KEN-CANARY"
@@ -55,18 +55,11 @@ def hook():
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
     server.mode, server.got, server.wait = "fine", [], ""
     server.go = threading.Event()
     server.url = f"http://127.0.0.1:{server.server_address[1]}/{CANARY}"
-    serve = partial(server.serve_forever, poll_interval=0.02)
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield server
-    server.go.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(server, server.go):
+        yield server
 
 
 @pytest.fixture

@@ -123,21 +123,14 @@ def gc(
 
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.live import wiring
+    from halflife.live import tidying, wiring
     from halflife.stores import retention
     from halflife.stores.sqlite import SqliteStore
 
     settings = Config.load(Config.find(config))
-    path, keep = settings.store_path, settings.keep
+    path, limits = settings.store_path, tidying.limits(settings)
     before = path.stat().st_size if path.exists() else 0
     with SqliteStore.open(path) as store:
-        limits = retention.Keep(
-            observations=keep.observations_days,
-            ledger=keep.ledger_days,
-            runs=keep.runs_days,
-            messages=keep.messages_days,
-            summaries=keep.summaries,
-        )
         removed = asdict(retention.clear(store, limits, wiring.clock()))
         if compact:
             store.compact()

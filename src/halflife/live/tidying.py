@@ -59,18 +59,22 @@ class Tidier:
             raise error
 
 
-def clear(config: Config, now: float) -> retention.Cleared:
-    """Remove what is older than the settings say."""
+def limits(config: Config) -> retention.Keep:
+    """Return how long what is kept, as the settings say."""
     keep = config.keep
-    limits = retention.Keep(
+    return retention.Keep(
         observations=keep.observations_days,
         ledger=keep.ledger_days,
         runs=keep.runs_days,
         messages=keep.messages_days,
         summaries=keep.summaries,
     )
+
+
+def clear(config: Config, now: float) -> retention.Cleared:
+    """Remove what is older than the settings say."""
     with SqliteStore.open(config.store_path) as store:
-        return retention.clear(store, limits, now)
+        return retention.clear(store, limits(config), now)
 
 
 def size(path: Path) -> int:
