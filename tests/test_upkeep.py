@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from form_worlds import behind, cars
 from halflife.forms import Attribute, Interface
+from halflife.queries.held import Held, Wish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.tabled import Tabled
-from halflife.queries.upkeep import Asked, Held, Upkeep, Wish, ahead, keep
+from halflife.queries.upkeep import Asked, Upkeep, ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.tracking import Tracker
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Literal, Protocol, TypeAlias
 
@@ -20,6 +21,7 @@ STOP = frozenset(_WORD.findall(_STOP)) | {"a"}  # words that say nothing
 _BETWEEN = ".."
 
 
+@lru_cache(maxsize=1 << 14)  # plans are made of the same records again and again
 def words_in(text: str) -> tuple[str, ...]:
     """Return the distinct words of a text that say something, sorted.
 

@@ -11,7 +11,7 @@ from halflife.demo.forms import Office, serving, snippet
 from halflife.live import audit_forms, audited, upkeeping, wiring
 from halflife.live.audit_forms import held_at
 from halflife.live.forming import Former
-from halflife.queries.upkeep import Held
+from halflife.queries.held import Held
 from halflife.register import Register, Spell, Version
 from halflife.stores.forecasts import Forecasts
 

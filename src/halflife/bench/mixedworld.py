@@ -312,7 +312,7 @@ class Worlds:
             Attribute("language", "select", names),
             Attribute("description", "keyword"),
         )
-        interface = Interface(asked, page_size=25, lookup=True)
+        interface = Interface(asked, page_size=25, together=1, lookup=True)
         return Desk("stars", table, interface, "known", "changed:stars")
 
     def _library(self, rng: Generator) -> Library:

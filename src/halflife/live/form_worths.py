@@ -14,8 +14,9 @@ from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.live import upkeeping
 from halflife.market.curves import Decay
+from halflife.queries.held import Held, Wish
 from halflife.queries.known.content import measure
-from halflife.queries.upkeep import Asked, Held, Wish
+from halflife.queries.upkeep import Asked
 from halflife.stores import Store
 
 FARTHEST = 365.0  # days that anything is foreseen
@@ -79,9 +80,11 @@ def whole(copy: Held, source: SourceConfig) -> float:
     return max(len(copy.records) / source.per_page, 1.0)
 
 
-def steps(store: Store, source: SourceConfig, now: float) -> list[Asked]:
+def steps(
+    store: Store, source: SourceConfig, now: float, copy: Held | None = None
+) -> list[Asked]:
     """Return what could be asked next, best first, each with what it buys."""
-    return upkeeping.plan(store, source, now, PLANNED)
+    return upkeeping.plan(store, source, now, PLANNED, copy)
 
 
 def gains(copy: Held, found: list[Asked]) -> tuple[Floats, Floats]:

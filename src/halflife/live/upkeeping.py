@@ -17,18 +17,10 @@ from halflife.live import drifting, forming, listings
 from halflife.live.drifting import TOTAL
 from halflife.live.listings import Looked
 from halflife.queries.frontier import Crawl, restored, written
+from halflife.queries.held import Held, Wish
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
-from halflife.queries.upkeep import (
-    Asked,
-    Held,
-    Kept,
-    Wish,
-    ahead,
-    crawling,
-    first_crawl,
-    keep,
-)
+from halflife.queries.upkeep import Asked, Kept, ahead, crawling, first_crawl, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
@@ -261,9 +253,19 @@ def _summed(one: Change, two: Change) -> Change:
     )
 
 
-def plan(store: Store, source: SourceConfig, now: float, most: int) -> list[Asked]:
-    """Return what a turn would ask first, best first; nothing is sent."""
-    copy, how = held(store, source), forming.corrected(store, source)
+def plan(
+    store: Store,
+    source: SourceConfig,
+    now: float,
+    most: int,
+    known: Held | None = None,
+) -> list[Asked]:
+    """Return what a turn would ask first, best first; nothing is sent.
+
+    ``known`` is the copy, if it was read already.
+    """
+    copy = held(store, source) if known is None else known
+    how = forming.corrected(store, source)
     if not copy.records:
         first = "everything, query by query"
         return [Asked(first, most, 0.0, "there is no copy yet")]

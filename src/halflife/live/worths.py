@@ -28,6 +28,7 @@ from halflife.models.quality import beta_bounds
 from halflife.models.setquality import forecast
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
+from halflife.queries.held import Held
 from halflife.stores import Store, summaries
 from halflife.view import View
 from halflife.worth import Offers, Worth, joined
@@ -83,6 +84,8 @@ class Appraiser:
         self.config, self.store, self.now = config, store, now
         self._decays = {} if decays is None else decays
         self._trusts: dict[str, Trust] = {}
+        self._copies: dict[str, Held | None] = {}
+        self._collections: dict[str, Collection | None] = {}
 
     def trust(self, source: SourceConfig) -> Trust:
         """Return how far what is believed of a source is trusted."""
@@ -252,7 +255,7 @@ class Appraiser:
         return self._decays[seen]
 
     def _form(self, source: SourceConfig, confidence: float) -> Known:
-        copy = form_worths.held(self.store, source)
+        copy = self._held(source)
         if copy is None:
             return Known(source, 1.0, None, "nothing of it was read yet")
         whole = form_worths.whole(copy, source)
@@ -261,18 +264,26 @@ class Appraiser:
         return Known(source, whole, _renewed(source, measure, decay, whole, confidence))
 
     def _form_offers(self, source: SourceConfig) -> Offers:
-        copy = form_worths.held(self.store, source)
+        copy = self._held(source)
         if copy is None:
             return _one(source, 1.0, NEVER_SEEN)
-        steps = form_worths.steps(self.store, source, self.now)
+        steps = form_worths.steps(self.store, source, self.now, copy)
         cost, gain = form_worths.gains(copy, steps)
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 
+    def _held(self, source: SourceConfig) -> Held | None:
+        if source.name not in self._copies:
+            self._copies[source.name] = form_worths.held(self.store, source)
+        return self._copies[source.name]
+
     def _collection(self, source: SourceConfig) -> Collection | None:
-        if source.name not in self.store.collections():
-            return None
-        return self.store.collection(source.name)
+        name = source.name
+        if name not in self._collections:
+            known = name in self.store.collections()
+            found = self.store.collection(name) if known else None
+            self._collections[name] = found
+        return self._collections[name]
 
     def _search(self, source: SourceConfig) -> Known:
         """Return what refreshing a summary buys: the share of time that it holds.
