@@ -30,7 +30,7 @@ from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import Weekly
 
 BEGAN = 20_000.0  # the time of the store when a world begins
-TRAIN, DAYS = 21.0, 28.0
+TRAIN, DAYS = 21.0, 21.0
 RECENT = 6  # weeks that the search shows
 PAGES, SITES = 80, 2
 BUSY = (0.5, 20.0)  # changes a page in 180 days, of sites worth watching
