@@ -1,5 +1,7 @@
-"""The reference pages name everything there is."""
+"""The reference pages name everything there is, and what pages name is there."""
 
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ from halflife.config_alerts import AlertConfig, KeepConfig
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()
 CONFIG = (DOCS / "config.md").read_text()
+ROOT = DOCS.parent
+BOOK = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 TABLES = {
     "path", "budget", "policy", "fetch", "keep", "audit", "alert", "source", "headers",
 }  # fmt: skip
@@ -71,3 +75,37 @@ def test_the_example_of_the_reference_is_valid():
     config = Config.parse(example)
     assert config.source[0].name == "docs"
     assert config.source[0].from_env == {"Authorization"}
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", BOOK, ids=named)
+def test_every_command_that_prints_a_figure_is_there(page):
+    text = page.read_text()
+    for module in re.findall(r"python -m (halflife[.\w]*)", text):
+        assert find_spec(module), module
+    for script in re.findall(r"(?:benchmarks|tests|tools)/[\w/]+\.py", text):
+        assert (ROOT / script).exists(), script
+    for goal in re.findall(r"`make ([a-z-]+)(?:`| DATA)", text):
+        assert f"\n{goal}:" in (ROOT / "Makefile").read_text(), goal
+
+
+@pytest.mark.parametrize("page", BOOK, ids=named)
+def test_every_link_leads_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, part = link.partition("#")
+        if ":" in path:
+            continue
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), link
+        if part:
+            heads = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+            assert part in {_anchor(head) for head in heads}, link
+
+
+def _anchor(head):
+    """Return what a heading is called in links."""
+    kept = re.sub(r"[^\w\s-]", "", head.lower())
+    return kept.replace(" ", "-")
