@@ -32,7 +32,7 @@ class Dwell(NamedTuple):
 
 
 DWELLS = {
-    Kind.WILL_MISS: Dwell(10 * MINUTES, HOUR),
+    Kind.WILL_MISS: Dwell(5 * MINUTES, HOUR),  # or it would be missed before it is told
     Kind.MISSED: Dwell(10 * MINUTES, HOUR),
     Kind.HELD: Dwell(0.0, 10 * MINUTES),
     Kind.DEAD: Dwell(0.0, HOUR),
