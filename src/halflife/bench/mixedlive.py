@@ -125,18 +125,19 @@ def world_rows(
     """Return how the rules did in one world, a row a budget."""
     parts, taught = stage.parts, stage.learn()
     alone = Alone(stage, taught, passing)
-    for part in parts:
-        for budget in budgets:
+    rows = []
+    for budget in budgets:
+        ours = stage.play(f"one-{budget:g}", Wanted(budget), taught, passing)
+        for part in parts:
             for times in GRID:
                 alone.play(part, times * budget / len(parts))
-    return [_row(stage, seed, budget, alone, taught) for budget in budgets]
+        rows.append(_row(ours, seed, budget, alone))
+        sys.stderr.write(f"world {seed}, {budget:g} a day: {rows[-1]['quality']}\n")
+    return rows
 
 
-def _row(
-    stage: Stage, seed: int, budget: float, alone: Alone, taught: Path
-) -> dict[str, Any]:
-    parts, passing = stage.parts, alone.passing
-    ours = stage.play(f"one-{budget:g}", Wanted(budget), taught, passing)
+def _row(ours: Played, seed: int, budget: float, alone: Alone) -> dict[str, Any]:
+    parts, passing = alone.stage.parts, alone.passing
     best, fixed = alone.best(budget)
     whole = np.array([part.whole for part in parts])
     found = {
