@@ -347,6 +347,7 @@ def measure(folder: Path, items: int, days: float) -> dict[str, object]:
         path = folder / "halflife.db"
         if not (folder / "port").exists():
             prepare(folder, items, site.port)
+        settle(folder, site.port)
         found |= sizes(path, items)
         found |= aside(__file__, "--decide", path)
         found |= restart(folder, site, 3)
@@ -360,10 +361,14 @@ def measure(folder: Path, items: int, days: float) -> dict[str, object]:
 
 
 def prepare(folder: Path, items: int, port: int) -> None:
-    """Make settings and state; the port is written down when all is there."""
-    (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, port)))
+    """Make the state; the port is written down when all is there."""
     build(folder / "halflife.db", items, port)
     (folder / "port").write_text(str(port))
+
+
+def settle(folder: Path, port: int) -> None:
+    """Write the settings."""
+    (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, port)))
 
 
 def main() -> None:

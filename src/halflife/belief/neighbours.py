@@ -134,6 +134,15 @@ class _Around:
         return pages.changes[rows] + k, pages.lived[rows] + k / self.at(rows)
 
 
+def _lived(evidence: Evidence) -> Floats:
+    """Return the time each page was watched; half of a gap that saw a change counts."""
+    gaps = evidence.gaps()
+    half = np.where(gaps.changed, 0.5, 1.0)
+    half *= gaps.length
+    half *= gaps.tally
+    return np.bincount(gaps.item, half, len(evidence)).astype(np.float64, copy=False)
+
+
 def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
     """Return a column with room for ``n`` items; those that are new have 0."""
     wide = np.zeros(n, dtype=column.dtype)
@@ -291,14 +300,13 @@ class Neighbours:
         none = np.zeros(0, dtype=np.intp)
         self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
         self._gone, self._trust, self._fitted = np.array(GONE), _Trust(self._degrees), 0
-        self._last, self._looks, self._changes = np.zeros(0), none, none
+        few = np.zeros(0, dtype=np.int32)
+        self._last, self._looks, self._changes = np.zeros(0), few, few
         self._absent = np.zeros(0, dtype=np.bool_)
         first = float(evidence.last_at.max(initial=-np.inf))
         self._bursts.reach(min(now, first) if np.isfinite(first) else now)
         self._grow(evidence)
-        gaps = evidence.gaps()
-        half = np.where(gaps.changed, 0.5, 1.0) * gaps.length * gaps.tally
-        self._pages.lived += np.bincount(gaps.item, half, len(evidence))
+        self._pages.lived += _lived(evidence)
         self._pages.changes += evidence.changes
         self._fit(evidence)
         if self._memory is not None:
@@ -421,6 +429,6 @@ class Neighbours:
         return shape, exposure, shape / exposure
 
     def _note(self, evidence: Evidence) -> None:
-        self._last = evidence.last_at.copy()
-        self._looks, self._changes = evidence.looks.copy(), evidence.changes.copy()
-        self._absent = evidence.seen == Seen.ABSENT
+        self._last[:] = evidence.last_at
+        self._looks[:], self._changes[:] = evidence.looks, evidence.changes
+        self._absent[:] = evidence.seen == Seen.ABSENT

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.arrays import Floats, Ints
 from halflife.config import SourceConfig
 from halflife.evidence import Evidence
 from halflife.forecast import Forecast
@@ -19,7 +19,7 @@ from halflife.live.worths import Appraiser
 from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
 from halflife.models.setquality import forecast
-from halflife.queries.upkeep import Held
+from halflife.queries.held import Held
 from halflife.stores import summaries
 from halflife.view import View
 
@@ -211,9 +211,22 @@ def _later(view: View, gap: Floats, later: float) -> View:
 
 def _gaps(evidence: Evidence, keys: list[str]) -> Floats:
     """Return the mean days between two looks at each page; ``inf`` if unknown."""
+    found = [evidence.row(key) for key in keys]
+    rows = np.array([-1 if row is None else row for row in found], dtype=np.intp)
+    known = np.flatnonzero(rows >= 0)
+    total, many = _watched(evidence, rows[known]), evidence.looks[rows[known]] - 1
+    gap = np.full(rows.size, inf)
+    some = (many > 0) & (total > 0)
+    gap[known[some]] = total[some] / many[some]
+    return gap
+
+
+def _watched(evidence: Evidence, rows: Ints) -> Floats:
+    """Return the days that pages were watched, from their first look to the last."""
+    wanted = np.zeros(len(evidence), dtype=np.bool_)
+    wanted[rows] = True
     gaps = evidence.gaps()
-    total = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
-    many = evidence.looks - 1
-    mean = np.where((many > 0) & (total > 0), total / np.maximum(many, 1), inf)
-    rows = [evidence.row(key) for key in keys]
-    return np.array([inf if row is None else mean[row] for row in rows])
+    some = wanted[gaps.item]
+    length = gaps.length[some] * gaps.tally[some]
+    total = np.bincount(gaps.item[some], length, len(evidence))
+    return np.asarray(total[rows], dtype=np.float64)

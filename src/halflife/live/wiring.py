@@ -6,6 +6,7 @@ What only reading verbs need is here, and nothing that is slow to import.
 import time
 from collections.abc import Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +23,7 @@ from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
 from halflife.evidence import Evidence
 from halflife.item import Item
-from halflife.live import crawling, memory
+from halflife.live import crawling, heap, memory
 from halflife.plan import Plan
 from halflife.policies import Policy
 from halflife.policies.planner import taken
@@ -41,6 +42,7 @@ def clock() -> float:
 
 def reading(config: Config) -> AbstractContextManager[Store]:
     """Open the state file to look at it; without one there is just nothing yet."""
+    heap.be_thrifty()
     if config.store_path.exists():
         return SqliteStore.open(config.store_path, readonly=True)
     return nullcontext(MemoryStore())
@@ -48,6 +50,7 @@ def reading(config: Config) -> AbstractContextManager[Store]:
 
 def writing(config: Config) -> SqliteStore:
     """Open the state file to write, made if need be; the settings' items are known."""
+    heap.be_thrifty()
     store = SqliteStore.open(config.store_path, create=True)
     store.add(items(config.source))
     return store
@@ -97,9 +100,12 @@ def names(sources: Iterable[SourceConfig]) -> tuple[str, ...]:
 class Outlook:
     """What is believed now, for verbs that only look.
 
+    What a belief has to learn to tell is as large as what it tells of very many items.
+    So it learns on a copy, of which nothing stays.
+
     Attributes:
         evidence: What all looks add up to.
-        belief: What follows from it.
+        belief: What follows from it; it has learned nothing yet.
         now: The time of the view.
         policy: The rule that spends the budget.
 
@@ -113,11 +119,11 @@ class Outlook:
     @cached_property
     def view(self) -> View:
         """What is believed of all items."""
-        return self.belief(self.evidence, self.now, self.now)
+        return deepcopy(self.belief)(self.evidence, self.now, self.now)
 
     def some(self, rows: Ints) -> View:
         """Return what is believed of the items at these rows."""
-        belief = self.belief
+        belief = deepcopy(self.belief)
         if isinstance(belief, Piecemeal) and belief.learn(self.evidence, self.now):
             return belief.some(self.evidence, rows, self.now, self.now)
         return taken(self.view, rows)
@@ -130,7 +136,7 @@ class Outlook:
         rng, budget = np.random.default_rng(0), Budget(requests)
         if len(self.evidence) < MANY:
             return self.policy(self.view, budget, rng)
-        few = Shortlist(self.belief, self.policy)
+        few = Shortlist(deepcopy(self.belief), self.policy)
         return few.plan(self.evidence, self.now, self.now, budget, rng)
 
 
