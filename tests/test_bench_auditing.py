@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from halflife.bench import auditing
+from halflife.bench import auditing, auditing_sets, auditing_texts
+from halflife.lives import Collection, Lives
+from halflife.sources.relations import Relation
+from halflife.stores.forecasts import Issued
 
 
 @pytest.fixture
@@ -34,7 +37,9 @@ def test_a_replay_tells_what_audits_found_beside_the_truth(small):
     assert told["quality"]["truth_inside"]["mean"] >= 0.75
     assert abs(told["quality"]["mean_error"]) < 0.1
     assert [row["ahead"] for row in told["forecasts"]] == [0.0, 1 / 24, 1.0, 7.0]
-    assert all(row["with_trust"] >= row["coverage"] for row in told["forecasts"])
+    for row in told["forecasts"]:
+        assert row["with_trust_0.9"] >= row["stated_0.9"]
+        assert row["with_trust_0.95"] >= row["stated_0.95"] >= row["stated_0.9"]
 
 
 def test_without_a_share_nothing_is_checked(small):
@@ -42,3 +47,105 @@ def test_without_a_share_nothing_is_checked(small):
     assert run.checks.shape[1] == 0
     assert run.rows == []
     assert auditing.covered([run], 0.0, 16.0) == []
+
+
+def told(score, trust=1.0, made=10.0, ahead=1.0):
+    one = auditing_sets.Told()
+    one.made, one.ahead = [made] * len(score), [ahead] * len(score)
+    one.score, one.trust = list(score), [trust] * len(score)
+    return one
+
+
+def test_coverage_is_counted_with_and_without_trust():
+    scores = [0.0, 1.7, -1.8, 2.5]
+    (row,) = auditing_sets.covered([told(scores, trust=1.5)], 0.0, 20.0)
+    assert row["forecasts"] == 4
+    assert row["0.9"] == {"stated": 0.25, "with_trust": 0.75}  # 1.645, and 2.467
+    assert row["0.95"] == {"stated": 0.75, "with_trust": 1.0}  # 1.96, and 2.94
+    assert row["trust"] == 1.5
+    (row,) = auditing_sets.covered([told([30.0, np.inf], trust=20.0)], 0.0, 20.0)
+    assert row["0.95"] == {"stated": 0.0, "with_trust": 0.5}
+    assert auditing_sets.covered([told(scores)], 20.0, 30.0) == []
+
+
+def test_how_far_off_a_forecast_was_has_no_limit():
+    one = Issued("s", "recall", 0.0, 1.0, 0.9, 0.8, 0.95)
+    assert auditing_sets.far_off(one, 0.8) == pytest.approx(-1.96, abs=1e-3)
+    assert auditing_sets.far_off(one, 0.95) == pytest.approx(1.96, abs=1e-3)
+    assert auditing_sets.far_off(one, 0.0) == pytest.approx(-17.64, abs=1e-2)
+    assert auditing_sets.far_off(one, 0.9) == 0.0
+    flat = Issued("s", "recall", 0.0, 1.0, 0.9, 0.9, 0.9)
+    assert auditing_sets.far_off(flat, 0.8) == -np.inf
+
+
+def test_a_listing_changes_faster_from_the_middle_on():
+    never = np.full(2, np.inf)
+    lives = Lives(
+        keys=("a", "b"),
+        absent_before=-never,
+        first_seen=np.array([0.0, 63.0]),
+        last_seen=np.array([90.0, 99.0]),
+        gone_by=np.array([96.0, np.inf]),
+        attributes={},
+    )
+    none = np.zeros(0)
+    looks = np.array([0.0, 60.0, 63.0, 90.0, 99.0])
+    calm = Collection("one", looks, lives, none.astype(np.intp), none)
+    fast = auditing_sets.hurried(calm, 0.0)
+    assert fast.looks.tolist() == [0.0, 60.0, 61.0, 70.0, 73.0]
+    assert fast.lives.gone_by.tolist() == [72.0, np.inf]
+    assert fast.lives.first_seen.tolist() == [0.0, 61.0]
+
+
+@pytest.fixture
+def relation():
+    """Jobs that come and go, at a few companies."""
+    rng = np.random.default_rng(4)
+    first = np.maximum(np.floor(rng.uniform(-40.0, 30.0, 300)), 0.0)
+    last = np.minimum(first + np.floor(rng.exponential(20.0, 300)), 30.0)
+    company = rng.choice([f"c{i}" for i in range(12)], 300).astype(object)
+    return Relation(
+        looks=np.arange(31.0),
+        keys=tuple(f"j{i}" for i in range(300)),
+        first_seen=first,
+        last_seen=last,
+        spell=np.arange(300),
+        since=first,
+        columns={"company": company, "title": company},
+    )
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_is_drawn_through_a_form_is_the_truth_in_the_mean(
+    relation, counted, monkeypatch
+):
+    for name, value in (("DAYS", 26.0), ("MIDDLE", 26.0), ("CHECKS", 8)):
+        monkeypatch.setattr(auditing_sets, name, value)
+    one = auditing_sets.form(relation, 3, counted=counted, faster=False)
+    figures = auditing_sets.quality([one], period=13.0)
+    assert figures["periods"] == 2
+    assert figures["truth_inside"] == 1.0
+    assert abs(figures["mean_error"]) < 0.08
+    rows = auditing_sets.covered([one], 0.0, 26.0)
+    assert [row["ahead"] for row in rows] == [0.0, 1 / 24, 1.0, 7.0]
+
+
+def test_a_copy_is_as_good_as_what_it_has_of_what_it_should():
+    held = {"a": {"x": 1}, "b": {"x": 2}, "c": {"x": 3}}
+    there = {"a": {"x": 1}, "b": {"x": 9}, "d": {"x": 4}}
+    assert auditing_sets.share_true(held, there) == pytest.approx(1 / 4)
+
+
+def test_summaries_are_told_by_phase():
+    rows = [
+        auditing_texts.Row(1, 0.9, 1.0, 1.0),
+        auditing_texts.Row(2, 0.9, 0.0, 1.0),
+        auditing_texts.Row(3, 0.9, 0.0, 20.0),
+    ]
+    calm = auditing_texts.phase(rows, 1, 2)
+    assert (calm["held"], calm["trust"], calm["share_within_bounds"]) == (1.0, 1.0, 0.0)
+    later = auditing_texts.phase(rows, 3, 4)
+    assert later["share_within_bounds"] == 0.0  # 0.9^20 is 0.12, and none held
+    both = auditing_texts.phase(rows, 2, 4)
+    assert both["summaries"] == 2
+    assert 0.8 < auditing_texts.holds(1000) < 1.0

@@ -1,18 +1,21 @@
-"""Audits on recorded page histories: whether they are right, and what they cost.
+"""Audits on recorded histories: whether they are right, and what they cost.
 
-``python -m halflife.bench.auditing SITES`` replays pages of a folder with
-``pages.parquet`` and ``changes.parquet`` through the running system, with a share of
-its requests spent on pages drawn at random, and prints as JSON: how often the quality
-found lies within its interval; how often forecasts came true, with their own bounds
-and with those widened by trust; when there were alarms; and the same when all pages
-change five times as fast from the middle on, and where pages change at even odds, as is
-believed of them.
+``python -m halflife.bench.auditing DATA [pages] [listings] [forms] [summaries]`` reads
+a folder with ``sites`` and ``objects`` and prints as JSON, of the kinds that are named
+or of all: how often the quality found lies within its interval, and how often forecasts
+came true, with their own bounds and with those widened by trust; before and after
+everything begins to change faster.
+
+Pages are replayed through the running system, with a share of its requests spent on
+pages drawn at random; on recorded pages, and on pages that change at even odds, as is
+believed of them. For the other kinds see ``auditing_sets`` and ``auditing_texts``.
 """
 
 import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from halflife import special
 from halflife.arrays import Floats, Ints
+from halflife.bench import auditing_sets, auditing_texts
 from halflife.config import Config
 from halflife.live import audited, auditing
 from halflife.live.keeping import Keeper
@@ -202,22 +207,17 @@ def covered(runs: list[Played], begin: float, end: float) -> list[dict[str, Any]
     told = []
     for ahead in np.unique(rows[:, 1]).tolist():
         _, _, mean, low, high, truth, trust = rows[rows[:, 1] == ahead].T
-        wide_low = np.maximum(mean - trust * (mean - low), 0.0)
-        wide_high = np.minimum(mean + trust * (high - mean), 1.0)
-        told.append(
-            {
-                "ahead": ahead,
-                "forecasts": truth.size,
-                "error": float(np.mean(mean - truth)),
-                "coverage": float(np.mean((low <= truth) & (truth <= high))),
-                "with_trust": float(
-                    np.mean((wide_low <= truth) & (truth <= wide_high))
-                ),
-                "width": float(np.mean(high - low)),
-                "width_with_trust": float(np.mean(wide_high - wide_low)),
-                "trust": float(np.mean(trust)),
-            }
-        )
+        row = {"ahead": ahead, "forecasts": truth.size}
+        row |= {"error": float(np.mean(mean - truth))}
+        row |= {"width": float(np.mean(high - low)), "trust": float(np.mean(trust))}
+        for level in auditing_sets.LEVELS:
+            narrow = special.ndtri(0.5 + level / 2.0) / special.ndtri(0.975)
+            for name, factor in (("stated", np.ones(1)), ("with_trust", trust)):
+                below = mean - narrow * factor * (mean - low)
+                above = mean + narrow * factor * (high - mean)
+                inside = (below - 1e-12 <= truth) & (truth <= above + 1e-12)
+                row[f"{name}_{level:g}"] = float(np.mean(inside))
+        told.append(row)
     return told
 
 
@@ -252,5 +252,15 @@ def report(folder: Path) -> dict[str, Any]:
     }
 
 
+KINDS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "pages": lambda folder: report(folder / "sites"),
+    "listings": lambda folder: auditing_sets.listings(folder / "objects"),
+    "forms": lambda folder: auditing_sets.forms(folder / "objects"),
+    "summaries": lambda folder: auditing_texts.summaries(folder / "sites"),
+}
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(report(Path(sys.argv[1])), indent=1) + "\n")
+    chosen = sys.argv[2:] or list(KINDS)
+    told_of = {name: KINDS[name](Path(sys.argv[1])) for name in chosen}
+    sys.stdout.write(json.dumps(told_of, indent=1) + "\n")

@@ -20,6 +20,7 @@ from halflife.stores.sqlite import SqliteStore
 
 WINDOW = 30.0  # days that audits tell of
 YEAR = 365.0  # days that audits of summaries tell of
+FEW = 3  # summaries that count as the latest
 LATELY = 7.0  # days for which an alarm counts, and that trust goes by
 ALARMED = 2.0  # times that bounds are widened while an alarm counts, at least
 BRIEF = 1e-6  # days
@@ -118,7 +119,7 @@ def judge(store: Store, source: str, now: float) -> Judged:
 def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]:
     """Return what was drawn and which forecasts were told in the last days."""
     if not isinstance(store, SqliteStore):
-        return _nothing(), []
+        return nothing(), []
     kept = Forecasts(store)
     told = kept.settled(source, now - WINDOW)
     if not told or told[-1].measure == "summary":  # there are few, and far between
@@ -151,10 +152,11 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     horizon, the gap between what was forecast and what all checks together found
     (``calibration.gap``), in the last ``LATELY`` and in the last ``WINDOW`` days; and
     ``ALARMED`` for ``LATELY`` days after an alarm. Of summaries, which hold or do not,
-    the gap between how many were to hold and how many did.
+    the gap between how many were to hold and how many did, of the last ``FEW`` and of
+    all.
     """
     if told and told[-1].measure == "summary":
-        reasons = [FULL, _gap_of_summaries(told)]
+        reasons = [FULL, _gap_of_summaries(told[-FEW:]), _gap_of_summaries(told)]
     else:
         reasons = [FULL, *_missed(told), *_gaps(told, now)]
     late = [(at, way) for at, way in alarms if at >= now - LATELY]
@@ -306,6 +308,7 @@ def drift_of_scores(told: Sequence[Issued]) -> tuple[Drift, Floats]:
     return drift(believed, fresh, turn, np.zeros_like(turn)), moments
 
 
-def _nothing() -> Checks:
+def nothing() -> Checks:
+    """Return that no part was drawn."""
     none = np.zeros(0)
     return Checks(none, none, none, none, none > 0, none.astype(np.intp), 0)

@@ -1,0 +1,326 @@
+"""Audits of listings and forms on recorded histories, beside the truth.
+
+A listing is looked at every day, and every look tells what was forecast of the copy. A
+form is kept by upkeep on few requests, and a share of them goes to records drawn at
+random. Each also in a world that changes faster from a day on: what was learned until
+then does not hold any more.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halflife import special
+from halflife.arrays import Floats
+from halflife.config import SourceConfig
+from halflife.forms import Attribute, Interface
+from halflife.live import audited
+from halflife.live.audit_forms import Audit
+from halflife.live.audit_sets import audit_set
+from halflife.live.auditing import due_at, issue, outcome
+from halflife.lives import Collection
+from halflife.models.auditing import share_bounds
+from halflife.models.calibration import coverage
+from halflife.queries.checking import CHECKED, Draws, draw
+from halflife.queries.held import Held, Wish
+from halflife.queries.ledger import Ledger
+from halflife.queries.tabled import Tabled
+from halflife.queries.upkeep import keep
+from halflife.register import Attributes, Listing
+from halflife.setreplay import thin
+from halflife.sources.objects import load_parquet
+from halflife.sources.relations import Relation, load_relation
+from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.sqlite import SqliteStore
+from halflife.tracking import Tracker
+
+LISTINGS = ("crypto_jobs", "ai_jobs", "toyota_inventory", "llm_prices", "cv_arxiv")
+OBJECTS, KEYS = 800, 1600  # of listings, and of forms; not all are there at once
+DAYS, MIDDLE, FASTER = 100.0, 60.0, 3.0
+FIRST = 20.0  # days from which forecasts count: there must be a past to go by
+LEVELS = (0.9, 0.95)
+REQUESTS, CHECKS = 12, 2  # of a form, a day
+NAME = "one"
+
+
+@dataclass
+class Told:
+    """What forecasts said, and what was true.
+
+    Attributes:
+        made: When each was made.
+        ahead: Of how many days later it is.
+        score: How far off it was, in standard deviations.
+        trust: The trust factor when it was made.
+        found: Quality found by audits, and the truth then: when, what, true, looks.
+
+    """
+
+    made: list[float] = field(default_factory=list)
+    ahead: list[float] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    trust: list[float] = field(default_factory=list)
+    found: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def note(self, one: Issued, truth: float, trust: float) -> None:
+        """Note a forecast that was made, and what will come of it."""
+        score = far_off(one, truth)
+        for row, value in (
+            (self.made, one.made),
+            (self.ahead, one.ahead),
+            (self.score, score),
+            (self.trust, trust),
+        ):
+            row.append(value)
+
+
+def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
+    """Return how often forecasts made between two days came true, by horizon."""
+    made, ahead, score, trust = (
+        np.concatenate([np.array(getattr(one, name)) for one in told])
+        for name in ("made", "ahead", "score", "trust")
+    )
+    some = (made >= begin) & (made < end)
+    rows = []
+    for days in np.unique(ahead[some]).tolist():
+        mine = some & (ahead == days)
+        row: dict[str, Any] = {"ahead": days, "forecasts": int(mine.sum())}
+        for level in LEVELS:
+            stated = coverage(score[mine], confidence=level)
+            doubted = coverage(score[mine] / trust[mine], confidence=level)
+            row[f"{level:g}"] = {"stated": stated.mean, "with_trust": doubted.mean}
+        rows.append({**row, "trust": float(np.mean(trust[mine]))})
+    return rows
+
+
+def far_off(one: Issued, truth: float) -> float:
+    """Return how far off a forecast was, in standard deviations, without a limit."""
+    off = truth - one.mean
+    side = one.mean - one.low if off < 0 else one.high - one.mean
+    if abs(off) < 1e-12:
+        return 0.0
+    z = float(special.ndtri(0.5 + one.confidence / 2.0))
+    return z * off / side if side > 0 else float(np.copysign(np.inf, off))
+
+
+def hurried(source: Collection, begin: float) -> Collection:
+    """Return a listing in which all after the middle happens faster."""
+    middle = begin + MIDDLE
+
+    def sooner(at: Floats) -> Floats:
+        return np.where(at > middle, middle + (at - middle) / FASTER, at)
+
+    lives = source.lives
+    lives = replace(
+        lives,
+        absent_before=sooner(lives.absent_before),
+        first_seen=sooner(lives.first_seen),
+        last_seen=sooner(lives.last_seen),
+        gone_by=sooner(lives.gone_by),
+    )
+    changed, looks = sooner(source.changed_at), sooner(source.looks)
+    return replace(source, lives=lives, looks=looks, changed_at=changed)
+
+
+def listing(folder: Path, seed: int, *, faster: bool) -> Told:
+    """Look at a recorded listing every day; return what was forecast and came true."""
+    whole = load_parquet(folder, NAME)
+    rng = np.random.default_rng(seed)
+    begin = float(whole.looks[0])
+    if faster:
+        whole = hurried(whole, begin)
+    objects = rng.permutation(int(whole.lives.object.max()) + 1)[:OBJECTS]
+    whole = whole.select(np.isin(whole.lives.object, objects))
+    looks = begin + np.arange(1.0, DAYS)
+    seen, told = thin(whole, looks), Told()
+    with _opened() as store:
+        for at in looks.tolist():
+            run = store.begin([NAME], at, lease=1e9)
+            store.save_collection(run, seen.until(at))
+            store.finish(run, at)
+            audit_set(store, NAME, run.id)
+            trust = audited.trust(store, NAME, at).factor
+            for one in Forecasts(store).made(NAME, at):
+                if one.due <= looks[-1]:
+                    _, recall = whole.quality(at, one.due)
+                    told.note(replace(one, made=at - begin), recall, trust)
+    return told
+
+
+@contextmanager
+def _opened() -> Iterator[SqliteStore]:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        SqliteStore.open(Path(place) / "state.db", create=True) as store,
+    ):
+        yield store
+
+
+def listings(folder: Path, seed: int = 21) -> dict[str, Any]:
+    """Return how forecasts of recorded listings came true."""
+    there = [name for name in LISTINGS if (folder / name).is_dir()]
+    calm = [listing(folder / name, seed, faster=False) for name in there]
+    busy = [listing(folder / name, seed, faster=True) for name in there]
+    return {
+        "sources": there,
+        "as_recorded": covered(calm, FIRST, DAYS),
+        "before_the_change": covered(busy, FIRST, MIDDLE),
+        "after_the_change": covered(busy, MIDDLE, DAYS),
+    }
+
+
+class Clocked:
+    """A recorded relation, the time of which runs faster from the middle on."""
+
+    def __init__(self, relation: Relation, rng_seed: int, *, faster: bool) -> None:
+        self._relation = relation
+        self._begin = float(relation.looks[0])
+        self._faster = faster
+        rng = np.random.default_rng(rng_seed)
+        keys = sorted(set(relation.keys))
+        self._only = set(rng.permutation(keys)[:KEYS].tolist())
+
+    def at(self, day: float) -> dict[str, Attributes]:
+        """Return the records that are there on a day."""
+        if self._faster and day > MIDDLE:
+            day = MIDDLE + (day - MIDDLE) * FASTER
+        found = self._relation.at(self._begin + day)
+        return {key: record for key, record in found.items() if key in self._only}
+
+
+@dataclass
+class _Desk:
+    """A form that is kept by upkeep and audited, day by day."""
+
+    source: SourceConfig
+    interface: Interface
+    store: SqliteStore
+    told: Told = field(default_factory=Told)
+    tracker: Tracker = field(default_factory=Tracker)
+
+    def day(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
+        """Audit the copy before or after its turn, by a coin; and keep it."""
+        first = rng.random() < 0.5
+        if first:
+            self._audit(world, day, rng)
+        form = Tabled(self.interface, world.at(day), rng=rng)
+        copy = Held.of(self.tracker.register())
+        most = None if not copy.records else REQUESTS - CHECKS
+        kept = keep(Ledger(form, most), copy, Wish(), day, rng)
+        note = kept.stop or "asked"
+        records = dict(kept.records)
+        self._take(day, Listing(day, records, kept.complete, note, kept.absent))
+        if not first:
+            self._audit(world, day + 1e-6, rng)
+
+    def _take(self, day: float, listing: Listing) -> None:
+        at = max(day, np.nextafter(self.tracker.last, np.inf))
+        self.tracker.take(replace(listing, at=at))
+
+    def _audit(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
+        register = self.tracker.register()
+        copy = Held.of(register)
+        if not copy.records:
+            return
+        there = world.at(day)
+        ledger = Ledger(Tabled(self.interface, there, rng=rng), 200)
+        asked = Audit(self.source, copy, register, Wish(), day)
+        draws = draw(ledger, copy.records, rng, CHECKS, known=False)
+        self._score(world, asked, draws, rng)
+        listing = Listing(day, dict(ledger.seen), complete=False, note=CHECKED)
+        self._take(day, listing)
+
+    def _score(
+        self, world: Clocked, asked: Audit, draws: Draws, rng: np.random.Generator
+    ) -> None:
+        book, day = Forecasts(self.store), asked.now
+        trust = audited.trust(self.store, NAME, day).factor
+        made = asked.believed()
+        for one in made:
+            truth = share_true(asked.copy.records, world.at(min(one.due, DAYS)))
+            if one.due <= DAYS:
+                self.told.note(one, truth, trust)
+        issue(book, NAME, made)
+        due, missed = due_at(book, NAME, day)
+        done = []
+        for cast in due if len(draws) else ():
+            found, looks = asked.quality(draws, cast.made)
+            done.append(outcome(cast, day, found, looks, rng))
+            if cast.ahead == 0.0:
+                truth = share_true(asked.copy.records, world.at(day))
+                self.told.found.append((day, found, truth, looks))
+        book.settle(done)
+        book.drop(missed)
+
+
+def share_true(
+    held: Mapping[str, Attributes], there: Mapping[str, Attributes]
+) -> float:
+    """Return the true quality of a copy: what it has as it is, of what it should."""
+    right = sum(there.get(key) == record for key, record in held.items())
+    return right / max(len(held) + len(there.keys() - held.keys()), 1)
+
+
+def form(relation: Relation, seed: int, *, counted: bool, faster: bool) -> Told:
+    """Keep a recorded relation behind a form, and audit the copy."""
+    world = Clocked(relation, seed, faster=faster)
+    values = {
+        str(r.get("company")) for d in (0.0, MIDDLE, DAYS) for r in world.at(d).values()
+    }
+    interface = Interface(
+        (Attribute("company", "select", tuple(sorted(values))),),
+        page_size=25,
+        counts="exact" if counted else "none",
+        everything=counted,
+        lookup=counted,
+    )
+    source = SourceConfig.model_construct(name=NAME, kind="form", purpose="both")
+    rng = np.random.default_rng(seed)
+    with _opened() as store:
+        desk = _Desk(source, interface, store)
+        for day in np.arange(1.0, DAYS).tolist():
+            desk.day(world, day, rng)
+        return desk.told
+
+
+def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
+    """Return how often the quality found in a period had the truth in its interval."""
+    inside, error, width = [], [], []
+    for one in told:
+        day, found, truth, looks = np.array(one.found).T
+        for begin in np.arange(0.0, DAYS, period):
+            some = (day >= begin) & (day < begin + period)
+            n = float(looks[some].sum())
+            mean = float(looks[some] @ found[some] / n)
+            low, high = share_bounds(mean * n, n, 0.95)
+            true = float(truth[some].mean())
+            inside.append(low <= true <= high)
+            error.append(mean - true)
+            width.append(high - low)
+    return {
+        "periods": len(inside),
+        "truth_inside": float(np.mean(inside)),
+        "mean_error": float(np.mean(error)),
+        "mean_width": float(np.mean(width)),
+    }
+
+
+def forms(folder: Path, seeds: tuple[int, ...] = (11, 12)) -> dict[str, Any]:
+    """Return how audits and forecasts of recorded forms came true."""
+    relation = load_relation(folder / "ai_jobs")
+    out: dict[str, Any] = {}
+    for name, counted in (("looked_up", True), ("drilled", False)):
+        calm = [form(relation, s, counted=counted, faster=False) for s in seeds]
+        busy = [form(relation, s, counted=counted, faster=True) for s in seeds]
+        out[name] = {
+            "quality": quality(calm + busy),
+            "as_recorded": covered(calm, FIRST, DAYS),
+            "before_the_change": covered(busy, FIRST, MIDDLE),
+            "after_the_change": covered(busy, MIDDLE, DAYS),
+        }
+    return out
