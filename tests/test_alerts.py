@@ -2,17 +2,25 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from halflife.alerts import WATCHED, Health, Kind, Lateness
 from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step
 from halflife.alerts.messages import Event, Letter, Target, gathered, letters
 from halflife.alerts.rules import INFORMATION, Level, Thresholds, judge
+from halflife.config import Config
+from halflife.live import alerts
+from halflife.stores.outbox import Outbox
+from halflife.stores.sqlite import SqliteStore
 
 HOUR = 1 / 24
+TOLD = Config.parse('[[alert]]\nname = "ops"\nurl = "https://h.example/"\n')
 levels = st.sampled_from(Level)
 gaps = st.floats(0.0, 0.2)
 
@@ -308,3 +316,52 @@ def test_what_stays_wrong_is_repeated_as_often_as_was_asked(gap, every):
         seen = now
     assert told <= now / every
     assert told >= min(now / every, 1) // 1
+
+
+# From judgement to message, through the store
+
+signals = st.lists(
+    st.tuples(st.floats(0.0005, 0.06), st.booleans(), st.sampled_from(["", "crash"])),
+    min_size=1,
+    max_size=40,
+)
+
+
+def heard(path, told):
+    """Take what is due, as one who delivers it would."""
+    with SqliteStore.open(path) as store:
+        outbox = Outbox(store)
+        for message in outbox.due(1e9):
+            told += [(message.news, e) for e in Letter.events_in(message.body)]
+            outbox.sent(message, message.due)
+
+
+@hypothesis_settings(max_examples=25)
+@given(signal=signals, kind=st.sampled_from(["held", "missed"]))
+def test_a_signal_that_flaps_raises_one_alert_a_quiet_period_and_none_is_lost(
+    signal, kind
+):
+    """Whatever a source does, and whenever the program dies between two judgements."""
+    dwell, now, told, changes = DWELLS[Kind(kind)], 20_000.0, [], []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "state.db"
+        for gap, bad, crash in signal:
+            now += gap
+            ill = Health("s", held="too few" if bad else "", mean=1.0 - 0.5 * bad,
+                         target=0.9)  # fmt: skip
+            with SqliteStore.open(path, create=True) as store:  # it may have died
+                turns = alerts.tell(TOLD, store, [ill], now)
+            mine = [t.after for t in turns if t.changed and t.after.kind == kind]
+            changes += [(one.since, one.raised) for one in mine]
+            if not crash:
+                heard(path, told)
+        heard(path, told)
+    said = [(e.since, news == "raised") for news, e in told if _of(kind, e)]
+    assert said == changes  # each change is told once, in its order
+    raisings = [at for at, raised in changes if raised]
+    for one, other in pairwise(raisings):
+        assert other - one >= dwell.bad + dwell.good - 1e-9
+
+
+def _of(kind, event):
+    return ("decision" in event.text) == (kind == "held")

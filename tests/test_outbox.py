@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+import alert_worker
 from halflife.alerts import Health
 from halflife.alerts.messages import Event, Letter
 from halflife.config import Config
@@ -22,6 +23,7 @@ from halflife.stores.outbox import MOST_TRIES, Outbox, pause
 from halflife.stores.sqlite import SqliteStore
 from listening import listening
 from store_looks import present
+from store_processes import start
 
 CANARY = "T0KEN-CANARY"
 # Apprise imports modules that Python is going to drop.
@@ -387,3 +389,25 @@ def test_two_targets_need_two_names():
     one = '[[alert]]\nurl = "https://h.example/"\n'
     with pytest.raises(ConfigError, match=r"two alerts are named 'h\.example'"):
         Config.parse(one * 2)
+
+
+# Crashes
+
+
+def test_what_was_raised_is_told_though_the_program_is_killed_before_it_is_sent(
+    tmp_path, hook
+):
+    path, config = tmp_path / "state.db", settings(hook.url)
+    child, pipe = start(alert_worker.tell_until_killed, path)
+    try:
+        last = max(pipe.recv() for _ in range(20))
+    finally:
+        child.kill()
+        child.join()
+    with SqliteStore.open(path) as store:
+        standing = {a.source for a in Outbox(store).alarms() if a.raised}
+        assert {f"s{n}" for n in range(last + 1)} <= standing
+        while Outbox(store).due(99.0):  # a round takes so many and no more
+            assert not any(one.trouble for one in deliver(config, store, 99.0))
+    told = [e["source"] for _, _, event, _ in hook.got for e in event["data"]["events"]]
+    assert sorted(told) == sorted(standing)  # all of them, and each once
