@@ -7,6 +7,8 @@ import pytest
 
 from halflife.belief import neighbours
 from halflife.belief.neighbours import Neighbours
+from halflife.cli import answers
+from halflife.cli.terms import terms
 from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.live import worths
@@ -14,6 +16,7 @@ from halflife.models import quality
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Looks, Seen
+from halflife.policies.champion import champion_of
 
 NOW = 20_000.0
 COLUMNS = ("age", "rate", "exposure", "doubt", "looks", "looked", "ready", "weight")
@@ -88,3 +91,24 @@ def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):
         assert abs(told - mean) < 4 * np.sqrt(0.25 / 1000)
         assert doubt > variance
     assert worths.sampled(rows[:2000]).size == 2000
+
+
+@pytest.mark.parametrize("target", [0.05, 0.3, 0.5, 0.99])
+def test_when_a_target_is_missed_is_found_with_few_forecasts(
+    evidence, monkeypatch, target
+):
+    view = Neighbours()(evidence, NOW, NOW)
+    _, slowly = answers.forecast_rows(view, [0.0, 30.0], target)
+    monkeypatch.setattr(answers, "MANY", 10)
+    _, quickly = answers.forecast_rows(view, [0.0, 30.0], target)
+    assert quickly == pytest.approx(slowly, abs=1e-9)
+
+
+def test_why_an_item_is_looked_at_is_the_same_when_some_are_weighed_at_once(
+    evidence, monkeypatch
+):
+    view = Neighbours()(evidence, NOW, NOW)
+    rule = champion_of("harmonic").policy.policy
+    whole = terms(view, 7, rule, 20.0)
+    monkeypatch.setattr(quality, "BLOCK", 8)
+    assert terms(view, 7, rule, 20.0) == whole

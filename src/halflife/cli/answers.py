@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from halflife.arrays import Floats
 from halflife.cli.show import date, figure, span
 from halflife.config import BudgetConfig, SourceConfig
 from halflife.errors import UsageError
@@ -17,6 +18,7 @@ from halflife.live.wiring import Outlook, items
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Content
+from halflife.policies.shortlist import MANY
 from halflife.stores import Store
 from halflife.view import View
 
@@ -170,8 +172,23 @@ def forecast_rows(
     below = None
     if target is not None:
         steps = np.linspace(0.0, max(ahead), FINE + 1)
+        if len(view) >= MANY:
+            steps = _around(view, steps, target, trust)
         below = widened(freshness_forecast(view, steps), trust).first_below(target)
     return rows, math.inf if below is None else below
+
+
+def _around(view: View, steps: Floats, target: float, trust: float) -> Floats:
+    """Return the two steps between which the lower bound falls below the target.
+
+    If nothing is fetched, it only ever falls: so halves tell, and few are computed.
+    """
+    first, last = 0, steps.size - 1
+    while last - first > 1:
+        middle = (first + last) // 2
+        cast = widened(freshness_forecast(view, steps[[middle]]), trust)
+        first, last = (first, middle) if cast.low[0] < target else (middle, last)
+    return steps[[first, last]]
 
 
 def verdict(target: float, wait: float) -> str:

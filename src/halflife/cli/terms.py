@@ -10,9 +10,11 @@ from halflife.allocation import Objective, allocate, index
 from halflife.arrays import Floats
 from halflife.cli.show import date, figure, span
 from halflife.models.poisson import Exponential, GammaSurvival
+from halflife.models.quality import parts
 from halflife.policies.champion import Bold
 from halflife.policies.discovery import Discovering
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
+from halflife.policies.planner import taken
 from halflife.view import Survival, View
 
 LATEST = 3650.0  # days; what would be due later than this is never due
@@ -145,7 +147,7 @@ def terms(view: View, row: int, rule: Index, pace: float) -> Terms:
     """
     weight, cost = float(view.weight[row]), float(view.cost[row])
     survival, lived = _one(view, row), float(view.exposure[row])
-    gains, losses = rule.gain(view), _losses(rule)
+    gains, losses = _gains(rule, view), _losses(rule)
     price = allocate(
         view.rate, pace, weight=view.weight, cost=view.cost, objective=rule.objective
     ).price
@@ -183,6 +185,16 @@ def rule_of(policy: object, objective: Objective) -> Index:
     if isinstance(policy, Discovering):
         policy = policy.policy
     return policy if isinstance(policy, Index) else Index(objective)
+
+
+def _gains(rule: Index, view: View) -> Floats:
+    """Return what a look at each item would buy; of many, some are weighed at once."""
+    gains = np.empty(len(view))
+    for at, _ in parts(view):
+        rows = np.arange(at.start, at.stop)
+        some = view if rows.size == len(view) else taken(view, rows)
+        gains[at] = rule.gain(some)
+    return gains
 
 
 def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
