@@ -33,8 +33,12 @@ BEGAN = 20_000.0  # the time of the store when a world begins
 TRAIN, DAYS = 21.0, 21.0
 RECENT = 6  # weeks that the search shows
 PAGES, SITES = 80, 2
-BUSY = (0.5, 20.0)  # changes a page in 180 days, of sites worth watching
-COMPANIES, LANGUAGES, DEALERS = 10, 2, 7
+BUSY = (2.0, 40.0)  # changes a page in 180 days, of sites worth watching
+CARS, JOBS, STARS = (
+    200,
+    300,
+    120,
+)  # records that there are when a world begins, at least
 LIBRARY = 350  # documents that the search has at least
 LEARNING = 900  # requests a day while learning; turns are so rare that few are used
 SLOWLY = Rhythm(
@@ -288,24 +292,25 @@ class Worlds:
 
     def _stock(self, rng: Generator) -> Stock:
         columns = ("dealer", "trim", "total_price")
-        only = _some(self.cars, "dealer", DEALERS, rng)
-        table = Table(self.cars, self._begin(self.cars, rng), columns, only)
+        begin = self._begin(self.cars, rng)
+        only = _some(self.cars, "dealer", CARS, begin, rng)
+        table = Table(self.cars, begin, columns, only)
         return Stock("cars", table, per_page=25)
 
     def _form(self, rng: Generator) -> Desk:
         """Return a form that is asked for the jobs of one company."""
-        only = _some(self.jobs, "company", COMPANIES, rng)
-        columns = ("company", "title")
-        table = Table(self.jobs, self._begin(self.jobs, rng), columns, only)
+        begin, columns = self._begin(self.jobs, rng), ("company", "title")
+        only = _some(self.jobs, "company", JOBS, begin, rng)
+        table = Table(self.jobs, begin, columns, only)
         names = _values(table, self.days, "company")
         asked = (Attribute("company", "select", names),)
         return Desk("jobs", table, Interface(asked, page_size=25))
 
     def _tuples(self, rng: Generator) -> Desk:
         """Return repositories whose stars are shown, found by language or words."""
-        only = _some(self.stars, "language", LANGUAGES, rng)
-        columns = ("language", "description", "stars")
         begin, shown = self._begin(self.stars, rng), {"stars": rounded}
+        only = _some(self.stars, "language", STARS, begin, rng)
+        columns = ("language", "description", "stars")
         table = Table(self.stars, begin, columns, only, shown)
         names = _values(table, self.days, "language")
         asked = (
@@ -344,12 +349,19 @@ def _together(weekly: Weekly, sites: tuple[str, ...]) -> Weekly:
     )
 
 
-def _some(relation: Relation, column: str, count: int, rng: Generator) -> list[bool]:
-    """Return which spells have one of some values of a column, drawn by chance."""
+def _some(
+    relation: Relation, column: str, least: int, begin: float, rng: Generator
+) -> list[bool]:
+    """Return which spells have one of some values of a column, drawn by chance.
+
+    So many values that there are enough records when the world begins.
+    """
     value = np.full(len(relation.keys), "", dtype=object)
     value[relation.spell] = [str(v) for v in relation.columns[column]]
-    names = sorted(set(value) - {"", "None"})
-    chosen = set(rng.permutation(names)[:count].tolist())
+    there = value[relation.spell[relation.rows(begin)]]
+    names = rng.permutation(sorted(set(value) - {"", "None"}))
+    counts = np.cumsum([np.count_nonzero(there == name) for name in names])
+    chosen = set(names[: int(np.searchsorted(counts, least)) + 1].tolist())
     return [each in chosen for each in value]
 
 
