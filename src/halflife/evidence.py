@@ -31,9 +31,8 @@ from halflife.history import Gaps
 from halflife.item import Item
 from halflife.keys import Keys, Places
 from halflife.observation import Looks, Seen
+from halflife.octaves import class_length
 
-CLASSES_PER_OCTAVE = 8
-SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are exact
 APART = 1.0 / 24.0  # days between claims that count as two
 MOST_HINTS = 32  # more of them since one look say no more
 LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
@@ -66,25 +65,6 @@ _LISTED = (
     "hinted_tally",
     "hinted_hints",
 )
-
-
-def classes(length: Floats) -> tuple[Ints, Floats]:
-    """Return the class below each gap length, and the share of the class above.
-
-    A gap is split between its two neighbours so that the logarithm of its length
-    is kept; the log-likelihood is then right to 5e-4 a look.
-
-    >>> classes(np.array([1.0, 2.0]))[0]
-    array([0, 8])
-    """
-    place = np.round(CLASSES_PER_OCTAVE * SHARES * np.log2(length)) / SHARES
-    below = np.floor(place)
-    return below.astype(np.intp), place - below
-
-
-def class_length(number: Ints) -> Floats:
-    """Return the gap length that a class stands for, in days."""
-    return np.exp2(np.asarray(number, dtype=np.float64) / CLASSES_PER_OCTAVE)
 
 
 class HintedGaps(NamedTuple):
@@ -353,13 +333,13 @@ class Evidence:
         told = good & (at > last) & (at - last <= LONGEST)
         gap = np.where(told, at - last, 0.0)
         changed = good & (known != NEVER) & differs
-        tallied = changed & (gap > 0)
-        row, number, tally = _tallied(np.flatnonzero(tallied), gap[tallied])
+        timed = changed & (gap > 0)
+        row, number, tally = tallied(np.flatnonzero(timed), gap[timed])
         quiet = np.where(changed, 0.0, gap)
         hints, claimed = self._claims(looks, rows)
         had = self.hints[rows]
         some = np.flatnonzero((had > 0) & (gap > 0))
-        hinted, hinted_number, hinted_tally = _tallied(some, gap[some])
+        hinted, hinted_number, hinted_tally = tallied(some, gap[some])
         return Fold(
             rows=rows,
             last_at=np.where(good, at, last),
@@ -461,19 +441,6 @@ def rounds(looks: Looks) -> list[Looks]:
             parts.append([])
         parts[turn].append(i)
     return [looks.take(part) for part in parts]
-
-
-def _tallied(item: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
-    """Return the tally of gaps over the class below each and the one above."""
-    if item.size == 0:
-        return item, item, length
-    below, share = classes(length)
-    inside = share > 0
-    return (
-        np.concatenate([item, item[inside]]),
-        np.concatenate([below, below[inside] + 1]),
-        np.concatenate([1.0 - share, share[inside]]),
-    )
 
 
 def _dtype(kind: type[np.generic]) -> np.dtype[Any]:

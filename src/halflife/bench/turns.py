@@ -21,8 +21,9 @@ from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import rates_and_weights
 from halflife.budget import Budget
-from halflife.evidence import Evidence, classes
+from halflife.evidence import Evidence
 from halflife.observation import Looks, Seen
+from halflife.octaves import classes
 from halflife.plan import Plan
 from halflife.policies.champion import Bold
 from halflife.policies.index import Index

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from halflife.evidence import FOLDED, Evidence
 from halflife.grouping.places import folder_codes
 from halflife.keys import Folders, Keys
+from halflife.octaves import class_of
 from halflife.stores import folds
 
 Array: TypeAlias = NDArray[Any]
@@ -234,7 +235,7 @@ def _merged(gaps: Any, some: Array) -> Mapping[str, Array]:  # noqa: ANN401  (Ga
     table = np.stack(
         [
             gaps.item[some],
-            folds.class_of(gaps.length[some]),
+            class_of(gaps.length[some]),
             gaps.changed[some],
             gaps.hints[some] if hasattr(gaps, "hints") else gaps.item[some] * 0,
         ]

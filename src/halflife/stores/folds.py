@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
-from halflife.evidence import CLASSES_PER_OCTAVE, FOLDED, Evidence, Fold
+from halflife.evidence import FOLDED, Evidence, Fold
 from halflife.stores.tables import CHOSEN, CHUNK, ITEMS, Row, chunks, pack, unpack
 
 _LATER = " AND item.id IN (SELECT item FROM touched WHERE id > ?2)"
@@ -110,12 +110,6 @@ def save_fold(
         hinted = (fold.hinted_class, fold.hinted_changed, fold.hinted_hints)
         rest = [column.tolist() for column in (*hinted, fold.hinted_tally)]
         db.executemany(_ADD_HINTED, zip(item, *rest, strict=True))
-
-
-def class_of(length: Floats) -> Ints:
-    """Return the number of the class that a tallied gap is in, by its length."""
-    number: Ints = np.round(CLASSES_PER_OCTAVE * np.log2(length)).astype(np.intp)
-    return number
 
 
 class Later:

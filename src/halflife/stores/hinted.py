@@ -3,9 +3,10 @@
 import sqlite3
 from collections.abc import Iterator
 
-from halflife.evidence import Evidence, classes
+from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.observation import Looks, Observation, Seen
+from halflife.octaves import classes
 
 _CHUNK = 10_000
 # As in ``tables``: a hint counts if the run that wrote it covers the item's source.

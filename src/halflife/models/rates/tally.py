@@ -3,8 +3,8 @@
 import numpy as np
 
 from halflife.arrays import Floats, Ints
-from halflife.evidence import class_length, classes
 from halflife.history import Gaps
+from halflife.octaves import class_length, classes
 
 _SPAN = 1024  # classes an item may use; eight to the octave, so 64 octaves either way
 _MIDDLE = _SPAN // 2
