@@ -31,7 +31,7 @@ from halflife.history import Gaps
 from halflife.item import Item
 from halflife.keys import Keys, Places
 from halflife.observation import Looks, Seen
-from halflife.octaves import class_length
+from halflife.octaves import class_length, tallied
 
 APART = 1.0 / 24.0  # days between claims that count as two
 MOST_HINTS = 32  # more of them since one look say no more
