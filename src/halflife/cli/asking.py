@@ -185,8 +185,7 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
         seen = wiring.outlook(settings, store, settings.source)
         row = find_row(seen.evidence, item)
         key = seen.evidence.keys[row]
-        owners = (one.source for one in store.items() if one.key == key)
-        source = next(owners, "")
+        source = store.source_of(key) or ""
         judged = judge(store, source, seen.now) if source else None
     rule = rule_of(seen.policy, settings.policy.objective)
     said = terms(seen.view, row, rule, settings.budget.pace)
