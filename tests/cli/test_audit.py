@@ -162,7 +162,8 @@ def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
     assert names[:5] == ["source", "kind", "measure", "found", "forecast"]
     assert "jobs: recall found 0.950 [" in out
     assert "on average between 10 whole looks" in out
-    assert "books: summary found 1.000, believed 0.950, on average between 11" in out
+    assert "books: summary found 1.000 [0.846, 1.000], believed 0.950" in out
+    assert "on average between 11 summaries replaced by newer ones" in out
     _, answer = asked("audit")
     rows = {row["source"]: row for row in answer["results"]}
     assert rows["jobs"]["found_by"] == "whole looks"

@@ -156,7 +156,7 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     all.
     """
     if told and told[-1].measure == "summary":
-        reasons = [FULL, _gap_of_summaries(told[-FEW:]), _gap_of_summaries(told)]
+        reasons = [FULL, _gap_of_summaries(told), _gap_of_summaries(told[-FEW:])]
     else:
         reasons = [FULL, *_missed(told), *_gaps(told, now)]
     late = [(at, way) for at, way in alarms if at >= now - LATELY]
@@ -194,8 +194,8 @@ def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
 
 def _gap_of_summaries(told: Sequence[Issued]) -> Trust:
     forecast, found = _mean_of(told).mean, _found(told)
-    held = round(found.mean * len(told))
-    said = f"{held} of {len(told)} summaries held, {forecast * len(told):.1f} were to"
+    held, due = round(found.mean * len(told)), forecast * len(told)
+    said = f"{held} of the last {len(told)} summaries held, {due:.1f} were to"
     return Trust(calibration.gap_of_chance(forecast, found), said)
 
 
@@ -236,22 +236,31 @@ def _believed(told: Sequence[Issued]) -> Interval | None:
     now = [one for one in told if one.ahead == 0.0]
     if now:
         return _mean_of(now)
-    sides = [
-        _over_time(told, [getattr(one, side) for one in chained(told)])
+    some = chained(told)
+    if not some:
+        return None
+    gap = np.array([(one.told or 0.0) - one.made for one in some])
+    mean, low, high = (
+        over_time(gap, np.array([getattr(one, side) for one in some])).mean
         for side in ("mean", "low", "high")
-    ]
-    mean, low, high = (None if one is None else one.mean for one in sides)
-    return (
-        None
-        if mean is None or low is None or high is None
-        else Interval(mean, low, high)
     )
+    return Interval(mean, low, high)
 
 
 def _over_time(told: Sequence[Issued], ends: Sequence[float]) -> Interval | None:
     """Return the mean quality between looks that found so much at their ends."""
-    gap = np.array([(one.told or 0.0) - one.made for one in chained(told)])
-    return over_time(gap, np.array(ends)) if gap.size else None
+    some = chained(told)
+    gap = np.array([(one.told or 0.0) - one.made for one in some])
+    if not gap.size:
+        return None
+    found = over_time(gap, np.array(ends))
+    if some[-1].measure != "summary":
+        return found
+    # Whether one held is told by a sample: of few that all held, others might not.
+    low, high = share_bounds(float(np.sum(ends)), float(len(ends)), 0.95)
+    return Interval(
+        found.mean, min(found.low, (1.0 + low) / 2), max(found.high, (1.0 + high) / 2)
+    )
 
 
 def chained(told: Sequence[Issued]) -> list[Issued]:
