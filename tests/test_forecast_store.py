@@ -110,6 +110,23 @@ def test_forecasts_and_checks_leave_with_old_looks(store, kept):
     assert store.verify() == []
 
 
+def test_forecasts_of_summaries_stay_a_year_longer(store, kept):
+    kept.issue(replace(cast(day, 64.0), measure="summary") for day in (0.0, 400.0))
+    clear(store, Keep(observations=10.0), 100.0)
+    assert len(kept.waiting("s")) == 2
+    clear(store, Keep(observations=10.0), 376.0)
+    assert [one.made for one in kept.waiting("s")] == [400.0]
+
+
+def test_what_was_read_off_comes_with_its_outcome(kept):
+    told = replace(cast(1.0, 3.5), told=4.5, found=0.7, looks=1.0, draw=0.5)
+    kept.record([told, replace(told, source="t", told=9.0)])
+    assert [replace(one, id=0) for one in kept.settled("s")] == [told]
+    assert kept.waiting("s") == []
+    assert kept.told(4.0) == {"s", "t"}
+    assert kept.told(5.0) == {"t"}
+
+
 def test_a_file_without_forecasts_is_brought_up_to_date(tmp_path, monkeypatch):
     path = tmp_path / "old.db"
     with monkeypatch.context() as before:

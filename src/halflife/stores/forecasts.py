@@ -159,8 +159,12 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def remove(db: sqlite3.Connection, before: float) -> int:
-    """Remove forecasts and checks made before a moment; return how many."""
-    old = db.execute("DELETE FROM forecast WHERE made < ?", (before,)).rowcount
+    """Remove forecasts and checks made before a moment; return how many.
+
+    Of summaries there are few, and they are told much later: these stay a year longer.
+    """
+    query = "DELETE FROM forecast WHERE made < ?1 - 365.0 * (measure = 'summary')"
+    old = db.execute(query, (before,)).rowcount
     return old + db.execute("DELETE FROM checked WHERE at < ?", (before,)).rowcount
 
 
