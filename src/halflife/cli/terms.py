@@ -9,6 +9,7 @@ from halflife import special
 from halflife.allocation import Objective, allocate, index
 from halflife.arrays import Floats
 from halflife.cli.show import date, figure, span
+from halflife.live.worths import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import parts
 from halflife.policies.champion import Bold
@@ -148,9 +149,7 @@ def terms(view: View, row: int, rule: Index, pace: float) -> Terms:
     weight, cost = float(view.weight[row]), float(view.cost[row])
     survival, lived = _one(view, row), float(view.exposure[row])
     gains, losses = _gains(rule, view), _losses(rule)
-    price = allocate(
-        view.rate, pace, weight=view.weight, cost=view.cost, objective=rule.objective
-    ).price
+    price = _price(view, rule.objective, pace)
 
     def part(loss: Objective, share: float, at: float) -> float:
         bought = float(index(survival, np.array([at]), loss)[0])
@@ -195,6 +194,15 @@ def _gains(rule: Index, view: View) -> Floats:
         some = view if rows.size == len(view) else taken(view, rows)
         gains[at] = rule.gain(some)
     return gains
+
+
+def _price(view: View, objective: Objective, pace: float) -> float:
+    """Return what the last request buys; of very many items, some tell it for all."""
+    rows = sampled(np.arange(len(view)))
+    rate, weight, cost = view.rate[rows], view.weight[rows], view.cost[rows]
+    part = float(cost.sum()) / max(float(view.cost.sum()), 1e-12)
+    found = allocate(rate, pace * part, weight=weight, cost=cost, objective=objective)
+    return found.price
 
 
 def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
