@@ -30,8 +30,8 @@ from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import Weekly
 
 BEGAN = 20_000.0  # the time of the store when a world begins
-TRAIN, DAYS = 21.0, 21.0
-RECENT = 6  # weeks that the search shows
+TRAIN, DAYS = 14.0, 14.0
+RECENT = 4  # weeks that the search shows
 PAGES, SITES = 80, 2
 BUSY = (2.0, 40.0)  # changes a page in 180 days, of sites worth watching
 CARS, JOBS, STARS = (
@@ -40,7 +40,7 @@ CARS, JOBS, STARS = (
     120,
 )  # records that there are when a world begins, at least
 LIBRARY = 350  # documents that the search has at least
-LEARNING = 900  # requests a day while learning; turns are so rare that few are used
+LEARNING = 600  # requests a day while learning; turns are so rare that few are used
 SLOWLY = Rhythm(
     shortest=21600.0,
     longest=21600.0,
