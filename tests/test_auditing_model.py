@@ -10,7 +10,14 @@ from scipy import stats
 
 from halflife.forecast import Forecast
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import BETS, audited, drift, share_bounds, total
+from halflife.models.auditing import (
+    BETS,
+    audited,
+    drift,
+    over_time,
+    share_bounds,
+    total,
+)
 from halflife.models.calibration import (
     FARTHEST,
     RECENT,
@@ -20,6 +27,7 @@ from halflife.models.calibration import (
     coverage,
     effective,
     gap,
+    gap_of_chance,
     reliability,
     right_ones,
     standing,
@@ -299,3 +307,65 @@ def test_drift_is_finite_on_whatever_was_drawn(rows):
     kinds = (float, bool, int, int)
     found = drift(*(np.array(c, k) for c, k in zip(columns, kinds, strict=True)))
     assert 0.0 <= found.evidence < 1.0
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 3), (2, 7), (9, 9), (88, 100)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_bounds_of_a_share_are_those_of_statsmodels(hits, n, confidence):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    wanted = proportion.proportion_confint(hits, n, 1.0 - confidence, method="beta")
+    assert share_bounds(hits, n, confidence) == pytest.approx(wanted)
+
+
+def test_quality_over_time_is_that_of_losses_at_any_moment():
+    rng = np.random.default_rng(8)
+    gap, end = np.array([1.0, 3.0, 2.0]), np.array([0.7, 0.9, 0.4])
+    # All of a gap is lost at one moment, any as likely as another.
+    moment = rng.random((40_000, 3))
+    means = (gap * (moment + (1.0 - moment) * end)).sum(axis=1) / gap.sum()
+    found = over_time(gap, end)
+    assert found.mean == pytest.approx(means.mean(), abs=0.002)
+    reach = stats.norm.ppf(0.975) * means.std()
+    assert found.high - found.mean == pytest.approx(reach, rel=0.02)
+    inside = np.mean((means >= found.low) & (means <= found.high))
+    assert inside >= 0.95  # sums of a few even chances have no tails
+
+
+@given(
+    rows=st.lists(st.tuples(st.floats(1e-3, 50.0), unit), min_size=1, max_size=20),
+)
+def test_quality_over_time_is_within_what_is_possible(rows):
+    gap, end = np.array(rows).T
+    mean, low, high = over_time(gap, end)
+    least = float(gap @ end / gap.sum())
+    assert least - 1e-9 <= low <= mean <= high <= 1.0 + 1e-9
+    assert mean == pytest.approx((1.0 + least) / 2.0)
+
+
+def test_without_looks_nothing_is_known_of_quality_over_time():
+    assert over_time(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
+    assert over_time(np.zeros(2), np.ones(2)) == Interval(0.5, 0.0, 1.0)
+
+
+@given(believed=unit, values=st.lists(unit, min_size=3, max_size=3))
+def test_chances_hurried_by_the_gap_hold_what_was_found(believed, values):
+    low, mean, high = sorted(values)
+    found = Interval(mean, low, high)
+    factor = gap_of_chance(believed, found)
+    assert 1.0 <= factor <= WIDEST
+    if low <= believed <= high:
+        assert factor == 1.0
+    if 1.0 < factor < WIDEST:
+        far = low if high < believed else high
+        assert believed**factor - 1e-6 <= far <= believed ** (1.0 / factor) + 1e-6
+
+
+def test_chances_must_be_hurried_more_the_fewer_lasted():
+    n = 20
+    shares = [Interval(k / n, *share_bounds(k, n, 0.95)) for k in range(n + 1)]
+    factors = [gap_of_chance(0.9, one) for one in shares]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[18] == factors[20] == 1.0
+    assert factors[0] == WIDEST
+    # k = 12: all that the checks allow is 0.3605...0.8088, and 0.9^f = 0.3605
+    assert factors[12] == pytest.approx(np.log(shares[12].low) / np.log(0.9))

@@ -2,9 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config
@@ -17,8 +20,9 @@ from halflife.lives import Collection, Lives
 from halflife.loop import Loop
 from halflife.observation import Looks
 from halflife.policies.index import harmonic
+from halflife.setreplay import thin
 from halflife.sources.recorded import NAME, RecordedSource, Recording
-from halflife.stores.forecasts import Forecasts
+from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from store_looks import present
@@ -279,3 +283,81 @@ def test_each_source_of_a_run_is_audited(tmp_path):
 
     rows = asyncio.run(scene())
     assert {name: mine.size for name, mine in rows.items()} == {"one": 1, "two": 1}
+
+
+def told_at(made, told, found=0.9, mean=0.9, draw=0.5):
+    return Issued(
+        "s", "recall", made, told - made, mean, mean - 0.1, mean + 0.05,
+        told=told, found=found, draw=draw,
+    )  # fmt: skip
+
+
+@given(
+    spans=st.lists(
+        st.tuples(st.integers(0, 12), st.integers(1, 6)), max_size=7, unique=True
+    )
+)
+def test_chained_forecasts_are_as_many_as_share_no_time(spans):
+    told = [told_at(float(begin), float(begin + days)) for begin, days in spans]
+    found = audited.chained(told)
+    assert all(a.told <= b.made + 1e-6 for a, b in pairwise(found))
+    most = max(
+        len(some)
+        for n in range(len(told) + 1)
+        for some in combinations(sorted(told, key=lambda f: f.told), n)
+        if all(a.told <= b.made for a, b in pairwise(some))
+    )
+    assert len(found) == most
+
+
+def test_outcomes_that_come_true_raise_no_alarm_and_others_soon_do():
+    scores = np.random.default_rng(6).standard_normal(300)
+    off = np.where(scores < 0, 0.1, 0.05) * scores / 1.96
+    calm = [
+        told_at(float(d), d + 1.0, found=float(0.8 + off[d]), mean=0.8)
+        for d in range(300)
+    ]
+    right, _ = audited.drift_of_scores(calm)
+    assert right.alarms.size <= 1
+    low = [told_at(d, d + 1.0, found=0.5, mean=0.8) for d in np.arange(300.0, 310.0)]
+    wrong, moments = audited.drift_of_scores([*calm, *low])
+    assert wrong.alarms.size > right.alarms.size
+    assert moments[wrong.alarms[right.alarms.size]] <= 305.0
+    assert wrong.staler[-1]
+
+
+def test_a_copy_that_never_changes_is_no_drift():
+    rng = np.random.default_rng(0)
+    flat = [
+        Issued("s", "recall", d, 1.0, 1.0, 1.0, 1.0, told=d + 1.0, found=1.0,
+               draw=float(rng.random()))
+        for d in np.arange(400.0)
+    ]  # fmt: skip
+    found, _ = audited.drift_of_scores(flat)
+    assert found.alarms.size == 0
+    assert audited.trusted(flat, (), 400.0).factor == 1.0
+
+
+def test_an_alarm_doubles_bounds_for_a_week():
+    told = [told_at(d, d + 1.0) for d in np.arange(10.0)]
+    alarms = ((8.0, "staler"),)
+    doubted = audited.trusted(told, alarms, 10.0)
+    assert doubted.factor == audited.ALARMED
+    assert doubted.why == "2.0 days ago the copy was clearly staler than believed"
+    assert audited.trusted(told, alarms, 15.5).factor == 1.0
+
+
+def test_looks_that_come_at_other_times_tell_of_forecasts_too(store):
+    whole = listing(30.0)
+    looks = [0.0, 4.0, 9.0, 12.0, 16.5, 19.0, 23.0, 26.0, 30.0]
+    for day in looks:
+        run = store.begin(["jobs"], day, lease=1e9)
+        store.save_collection(run, thin(whole, np.array(looks)).until(day))
+        audit_set(store, "jobs", run.id)
+        store.finish(run, day)
+    told = Forecasts(store).settled("jobs")
+    read = [one for one in told if one.ahead not in {1.0, 7.0, 30.0}]
+    assert len(read) >= 6
+    for one in read:
+        assert one.told - one.made == pytest.approx(one.ahead)
+        assert one.low <= one.mean <= one.high

@@ -253,13 +253,13 @@ def gap_of_chance(believed: float, found: Interval) -> float:
     >>> gap_of_chance(0.6, Interval(0.6, 0.5, 0.7))
     1.0
     """
-    p = float(np.clip(believed, 1e-9, 1.0 - 1e-9))
-    if found.high < p:
-        far = np.log(max(found.low, 1e-300)) / np.log(p)
-    elif found.low > p:
-        far = np.log(p) / min(np.log(found.high), -1e-12)
-    else:
+    if found.low <= believed <= found.high:
         return 1.0
+    p = float(np.clip(believed, 1e-9, 1.0 - 1e-9))
+    if found.high < believed:
+        far = np.log(max(found.low, 1e-300)) / np.log(p)
+    else:
+        far = np.log(p) / min(np.log(found.high), -1e-12)
     return float(np.clip(far, 1.0, WIDEST))
 
 
