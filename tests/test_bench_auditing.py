@@ -52,7 +52,7 @@ def test_without_a_share_nothing_is_checked(small):
 def told(score, trust=1.0, made=10.0, ahead=1.0):
     one = auditing_sets.Told()
     one.made, one.ahead = [made] * len(score), [ahead] * len(score)
-    one.score, one.trust = list(score), [trust] * len(score)
+    one.score, one.trust = [(s, s) for s in score], [trust] * len(score)
     return one
 
 
@@ -78,7 +78,8 @@ def test_how_far_off_a_forecast_was_has_no_limit():
     assert auditing_sets.far_off(flat, 0.8) == -np.inf
 
 
-def test_a_listing_changes_faster_from_the_middle_on():
+def test_a_listing_changes_faster_from_the_middle_on(monkeypatch):
+    monkeypatch.setattr(auditing_sets, "MIDDLE", 60.0)
     never = np.full(2, np.inf)
     lives = Lives(
         keys=("a", "b"),

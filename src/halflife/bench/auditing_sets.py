@@ -26,6 +26,7 @@ from halflife.live.auditing import due_at, issue, outcome
 from halflife.lives import Collection
 from halflife.models.auditing import share_bounds
 from halflife.models.calibration import coverage
+from halflife.models.setquality import forecast as set_forecast
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.held import Held, Wish
 from halflife.queries.ledger import Ledger
@@ -55,7 +56,8 @@ class Told:
     Attributes:
         made: When each was made.
         ahead: Of how many days later it is.
-        score: How far off it was, in standard deviations.
+        score: How far off it was, in standard deviations, by the bounds for 90 % and
+            by those for 95 %.
         trust: The trust factor when it was made.
         found: Quality found by audits, and the truth then: when, what, true, looks.
 
@@ -63,20 +65,20 @@ class Told:
 
     made: list[float] = field(default_factory=list)
     ahead: list[float] = field(default_factory=list)
-    score: list[float] = field(default_factory=list)
+    score: list[tuple[float, float]] = field(default_factory=list)
     trust: list[float] = field(default_factory=list)
     found: list[tuple[float, float, float, float]] = field(default_factory=list)
 
-    def note(self, one: Issued, truth: float, trust: float) -> None:
-        """Note a forecast that was made, and what will come of it."""
-        score = far_off(one, truth)
-        for row, value in (
-            (self.made, one.made),
-            (self.ahead, one.ahead),
-            (self.score, score),
-            (self.trust, trust),
-        ):
-            row.append(value)
+    def note(
+        self, one: Issued, narrow: tuple[float, float], truth: float, trust: float
+    ) -> None:
+        """Note a forecast that was made, its bounds for 90 %, and what came of it."""
+        low, high = narrow
+        inner = replace(one, low=low, high=high, confidence=LEVELS[0])
+        self.made.append(one.made)
+        self.ahead.append(one.ahead)
+        self.score.append((far_off(inner, truth), far_off(one, truth)))
+        self.trust.append(trust)
 
 
 def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
@@ -90,9 +92,9 @@ def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
     for days in np.unique(ahead[some]).tolist():
         mine = some & (ahead == days)
         row: dict[str, Any] = {"ahead": days, "forecasts": int(mine.sum())}
-        for level in LEVELS:
-            stated = coverage(score[mine], confidence=level)
-            doubted = coverage(score[mine] / trust[mine], confidence=level)
+        for level, off in zip(LEVELS, score[mine].T, strict=True):
+            stated = coverage(off, confidence=level)
+            doubted = coverage(off / trust[mine], confidence=level)
             row[f"{level:g}"] = {"stated": stated.mean, "with_trust": doubted.mean}
         rows.append({**row, "trust": float(np.mean(trust[mine]))})
     return rows
@@ -145,10 +147,13 @@ def listing(folder: Path, seed: int, *, faster: bool) -> Told:
             store.finish(run, at)
             audit_set(store, NAME, run.id)
             trust = audited.trust(store, NAME, at).factor
-            for one in Forecasts(store).made(NAME, at):
-                if one.due <= looks[-1]:
-                    _, recall = whole.quality(at, one.due)
-                    told.note(replace(one, made=at - begin), recall, trust)
+            made = [f for f in Forecasts(store).made(NAME, at) if f.due <= looks[-1]]
+            ahead = [one.ahead for one in made]
+            inner = set_forecast(seen.until(at), at, ahead, LEVELS[0]).recall
+            for one, *narrow in zip(made, inner.low, inner.high, strict=True):
+                _, recall = whole.quality(at, one.due)
+                since = replace(one, made=at - begin)
+                told.note(since, (narrow[0], narrow[1]), recall, trust)
     return told
 
 
@@ -161,7 +166,7 @@ def _opened() -> Iterator[SqliteStore]:
         yield store
 
 
-def listings(folder: Path, seed: int = 21) -> dict[str, Any]:
+def listings(folder: Path, seed: int = 22) -> dict[str, Any]:
     """Return how forecasts of recorded listings came true."""
     there = [name for name in LISTINGS if (folder / name).is_dir()]
     calm = [listing(folder / name, seed, faster=False) for name in there]
@@ -240,11 +245,11 @@ class _Desk:
     ) -> None:
         book, day = Forecasts(self.store), asked.now
         trust = audited.trust(self.store, NAME, day).factor
-        made = asked.believed()
-        for one in made:
-            truth = share_true(asked.copy.records, world.at(min(one.due, DAYS)))
+        made, inner = asked.believed(), asked.believed(sure=0.5 + LEVELS[0] / 2.0)
+        for one, less in zip(made, inner, strict=True):
             if one.due <= DAYS:
-                self.told.note(one, truth, trust)
+                truth = share_true(asked.copy.records, world.at(one.due))
+                self.told.note(one, (less.low, less.high), truth, trust)
         issue(book, NAME, made)
         due, missed = due_at(book, NAME, day)
         done = []
@@ -310,7 +315,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
     }
 
 
-def forms(folder: Path, seeds: tuple[int, ...] = (11,)) -> dict[str, Any]:
+def forms(folder: Path, seeds: tuple[int, ...] = (13,)) -> dict[str, Any]:
     """Return how audits and forecasts of recorded forms came true."""
     relation = load_relation(folder / "ai_jobs")
     out: dict[str, Any] = {}

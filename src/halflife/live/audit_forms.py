@@ -23,9 +23,9 @@ from halflife.models.auditing import shared, told_by
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.doubting import Doubts
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Kept
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.upkeep import Kept
 from halflife.register import NEVER, Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
@@ -73,9 +73,12 @@ class Audit:
         found = shared(true, lacks, float(len(held)))
         return found, told_by(true, lacks, float(len(held)), parts)
 
-    def believed(self) -> list[Issued]:
-        """Return what is believed of the copy, now and later if nothing is done."""
-        after, *bounds = form_worths.bounds(self.copy, self.wish, SURE)
+    def believed(self, sure: float = SURE) -> list[Issued]:
+        """Return what is believed of the copy, now and later if nothing is done.
+
+        ``sure`` is the confidence of each bound.
+        """
+        after, *bounds = form_worths.bounds(self.copy, self.wish, sure)
         new = self.wish.purpose == "new"
         seen = [self.copy.last] if new else list(self.copy.seen.values())
         ahead = np.array([NOW, *AHEAD])

@@ -24,6 +24,12 @@ FEW = 3  # summaries that count as the latest
 LATELY = 7.0  # days for which an alarm counts, and that trust goes by
 ALARMED = 2.0  # times that bounds are widened while an alarm counts, at least
 BRIEF = 1e-6  # days
+LENGTHS = (  # how far ahead forecasts are at most, in days, and in words
+    (0.0, "not at all"),
+    (0.25, "hours"),
+    (3.0, "a day or so"),
+    (inf, "a week or more"),
+)
 SIDE = 1.959963984540054  # standard deviations within which 95 % lie
 
 Alarms: TypeAlias = tuple[tuple[float, str], ...]
@@ -148,12 +154,12 @@ def factor(store: Store, sources: Iterable[str], now: float) -> float:
 def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     """Return how far forecasts are trusted of which these are the latest outcomes.
 
-    The largest of: the quantile of recent errors (``calibration.trust``); for each
-    horizon, the gap between what was forecast and what all checks together found
-    (``calibration.gap``), in the last ``LATELY`` and in the last ``WINDOW`` days; and
-    ``ALARMED`` for ``LATELY`` days after an alarm. Of summaries, which hold or do not,
-    the gap between how many were to hold and how many did, of the last ``FEW`` and of
-    all.
+    The largest of: the quantile of recent errors (``calibration.trust``), of all
+    forecasts and of those about as far ahead as each other; for each horizon, the gap
+    between what was forecast and what all checks together found (``calibration.gap``),
+    in the last ``LATELY`` and in the last ``WINDOW`` days; and ``ALARMED`` for
+    ``LATELY`` days after an alarm. Of summaries, which hold or do not, the gap between
+    how many were to hold and how many did, of the last ``FEW`` and of all.
     """
     if told and told[-1].measure == "summary":
         reasons = [FULL, _gap_of_summaries(told), _gap_of_summaries(told[-FEW:])]
@@ -168,12 +174,28 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
 
 
 def _missed(told: Sequence[Issued]) -> list[Trust]:
-    if not told:
-        return []
-    scores = scores_of(told)[-calibration.RECENT :]
-    missed = np.count_nonzero(np.abs(scores) > SIDE)
-    said = f"{missed} of the last {scores.size} forecasts missed their bounds"
-    return [Trust(calibration.trust(scores), said)]
+    """Return what the latest errors ask for, of all forecasts and of each length."""
+    reasons = []
+    lengths = [_length(one) for one in told]
+    for length in (None, *sorted(set(lengths))):
+        some = [
+            one
+            for one, mine in zip(told, lengths, strict=True)
+            if length is None or mine == length
+        ]
+        scores = scores_of(some[-calibration.RECENT :])
+        missed = np.count_nonzero(np.abs(scores) > SIDE)
+        said = f"{missed} of the last {scores.size} forecasts missed their bounds"
+        if length is not None:
+            said = f"{said} among those {LENGTHS[length][1]} ahead"
+        if scores.size:
+            reasons.append(Trust(calibration.trust(scores), said))
+    return reasons
+
+
+def _length(one: Issued) -> int:
+    """Return how far ahead a forecast was, roughly; a place in ``LENGTHS``."""
+    return next(i for i, (days, _) in enumerate(LENGTHS) if one.ahead <= days)
 
 
 def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
