@@ -11,7 +11,7 @@ from halflife.queries.held import Held, Wish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.tabled import Tabled
-from halflife.queries.upkeep import Asked, Upkeep, ahead, keep
+from halflife.queries.upkeep import Upkeep, ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.tracking import Tracker
 
@@ -19,7 +19,7 @@ NOW = 30.0
 
 
 def register(*looks: dict[str, Attributes]) -> Register:
-    """Return what a tracker cities of whole looks, ten days apart."""
+    """Return what a tracker makes of whole looks, ten days apart."""
     tracker = Tracker()
     for n, records in enumerate(looks):
         tracker.take(Listing(10.0 * n, records))
@@ -99,7 +99,7 @@ def test_what_went_is_told_absent_and_nothing_that_is_there(world) -> None:
 def test_a_turn_ends_with_the_budget_and_keeps_what_it_has(world) -> None:
     known, now = world
     ledger = Ledger(behind(now), most=7)
-    told: list[Asked] = []
+    told: list[object] = []
     rng = np.random.default_rng(0)
     done = keep(ledger, Held.of(known), Wish(), NOW, rng, told.append)
     assert done.stop == "the budget is spent"

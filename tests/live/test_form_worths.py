@@ -7,8 +7,8 @@ from scipy.stats import gamma
 from form_worlds import cars
 from halflife.live import form_worths
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Asked
 from halflife.queries.known.content import measure
-from halflife.queries.upkeep import Asked
 from halflife.register import Listing
 from halflife.tracking import Tracker
 

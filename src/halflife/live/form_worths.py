@@ -15,8 +15,8 @@ from halflife.config import SourceConfig
 from halflife.live import upkeeping
 from halflife.market.curves import Decay
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Asked
 from halflife.queries.known.content import measure
-from halflife.queries.upkeep import Asked
 from halflife.stores import Store
 
 FARTHEST = 365.0  # days that anything is foreseen

@@ -16,11 +16,13 @@ from halflife.forms import Found
 from halflife.live import drifting, forming, listings
 from halflife.live.drifting import TOTAL
 from halflife.live.listings import Looked
+from halflife.queries.beginning import crawling, first_crawl
 from halflife.queries.frontier import Crawl, restored, written
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Asked, Kept
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
-from halflife.queries.upkeep import Asked, Kept, ahead, crawling, first_crawl, keep
+from halflife.queries.upkeep import ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store

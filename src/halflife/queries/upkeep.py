@@ -5,18 +5,19 @@ most right for a request: those that bring records the copy lacks, those that re
 records it has, or whichever of the two is worth more at the moment.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import cached_property
 from math import ceil, isfinite
 from statistics import fmean
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Interface, Query
+from halflife.queries.beginning import crawl_ahead, crawling, first_crawl
 from halflife.queries.doubting import Check, Doubts
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected import Expected
@@ -24,124 +25,14 @@ from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.prior import GROWTH
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import Newest
-from halflife.queries.frontier import Crawl
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Asked, Kept, Tried
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
-from halflife.queries.splitting import Crawling
 from halflife.register import Attributes
 
-
-class Asked(NamedTuple):
-    """One thing that was, or would be, asked.
-
-    Attributes:
-        what: The query, or the key that is looked up.
-        requests: Requests that it takes.
-        gain: What it is expected to buy for each: records put right, times days.
-        why: Why it was chosen.
-
-    """
-
-    what: str
-    requests: int
-    gain: float
-    why: str
-
-
-class Tried(NamedTuple):
-    """What one thing that was asked has brought.
-
-    Attributes:
-        what: The query, or the key that was looked up.
-        requests: Requests that it took.
-        shown: Records that it showed.
-        new: Those of them that nobody had seen before.
-        told: Records that match, as the form says; None if it does not.
-
-    """
-
-    what: str
-    requests: int
-    shown: int
-    new: int
-    told: int | None = None
-
-
-@dataclass(slots=True)
-class Kept:
-    """What a turn came to.
-
-    Attributes:
-        records: What the form showed, by key.
-        absent: Records of the copy that are not there any more.
-        complete: Whether everything there is was shown.
-        refreshed: Records of the copy that were shown.
-        asked: What was asked, in order.
-        tried: What that brought.
-        stop: Why it ended.
-        trouble: What went wrong; empty if nothing did.
-        left: The first crawl, if it is to go on from here.
-
-    """
-
-    records: Mapping[str, Attributes]
-    absent: frozenset[str] = frozenset()
-    complete: bool = False
-    refreshed: int = 0
-    asked: list[Asked] = field(default_factory=list)
-    stop: str = ""
-    trouble: str = ""
-    tried: list[Tried] = field(default_factory=list)
-    left: Crawl | None = None
-
-
-def crawling(ledger: Ledger, held: Held) -> Crawling:
-    """Return the first crawl: from its beginning, or from where it was cut short."""
-    return Crawling(ledger, held.records.values(), resume=held.crawl)
-
-
-def first_crawl(walk: Crawling) -> Kept:
-    """Read all there is, as far as the budget goes.
-
-    What takes several turns was not all there at one moment, so it is no complete
-    look. A crawl that asks for words goes on only if a number can tell when it is done;
-    what it lacks is better looked for as new records are.
-    """
-    done, ledger = walk.done(), walk.ledger
-    goes_on = bool(done.left) and (not done.words or done.total is not None)
-    asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
-    return Kept(
-        dict(ledger.seen),
-        complete=done.complete and not walk.resumed,
-        asked=asked,
-        stop=_said(done),
-        trouble=ledger.trouble if done.why else "",
-        tried=[_tried(ledger, query) for query in ledger.asked],
-        left=done if goes_on else None,
-    )
-
-
-def _said(crawl: Crawl) -> str:
-    """Return how far a crawl has come."""
-    if crawl.complete:
-        return "everything was read"
-    if crawl.left:
-        return f"{len(crawl.left)} queries are left open"
-    less = len(set(crawl.unresolved + crawl.unproven))
-    return f"all was asked; {less} queries may have more than they show"
-
-
-def _tried(ledger: Ledger, query: Query) -> Tried:
-    """Return what a query of the first crawl brought; all of it is new."""
-    shown = len(ledger.shown[query])
-    pages = max(1, ceil(shown / ledger.interface.page_size))
-    return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
-
-
-UNREAD = 365.0  # days that a record which was never read is missed for, at most
 BRIEF = 1e-6  # days
 LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone
 SURE = 2  # pages without new records that end a look at the newest
@@ -417,7 +308,7 @@ def ahead(
     and no promise.
     """
     if held.crawl is not None:
-        return _crawl_ahead(held.crawl, interface)[:most]
+        return crawl_ahead(held.crawl, interface)[:most]
     if not held.records:
         return []
     work = Upkeep(held, interface, wish, now)
@@ -432,11 +323,3 @@ def ahead(
         found += work.known.next(work.copy, now, float(most), rng)
     found.sort(key=lambda chosen: -work.worth(chosen))
     return [work.told(chosen) for chosen in found[:most]]
-
-
-def _crawl_ahead(crawl: Crawl, interface: Interface) -> list[Asked]:
-    """Return what the first crawl asks next; each page may be all new."""
-    waiting = [part for part in reversed(crawl.left) if not part.tried]
-    why = f"the first crawl goes on; {len(crawl.records)} records were found so far"
-    gain = interface.page_size * UNREAD
-    return [Asked(str(part.query), 1, gain, why) for part in waiting]

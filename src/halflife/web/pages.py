@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.live import listings, upkeeping, wiring
-from halflife.queries.upkeep import Asked
+from halflife.queries.kept import Asked
 from halflife.web import charts, words
 from halflife.web.rows import WORST, Row
 from halflife.web.survey import MOST_PLANNED, Survey

@@ -1,0 +1,63 @@
+"""The first turns at a form: all there is is read, as far as the budget goes."""
+
+from math import ceil
+
+from halflife.forms import Interface, Query
+from halflife.queries.frontier import Crawl
+from halflife.queries.held import Held
+from halflife.queries.kept import Asked, Kept, Tried
+from halflife.queries.ledger import Ledger
+from halflife.queries.splitting import Crawling
+
+UNREAD = 365.0  # days that a record which was never read is missed for, at most
+
+
+def crawling(ledger: Ledger, held: Held) -> Crawling:
+    """Return the first crawl: from its beginning, or from where it was cut short."""
+    return Crawling(ledger, held.records.values(), resume=held.crawl)
+
+
+def first_crawl(walk: Crawling) -> Kept:
+    """Read all there is, as far as the budget goes.
+
+    What takes several turns was not all there at one moment, so it is no complete
+    look. A crawl that asks for words goes on only if a number can tell when it is done;
+    what it lacks is better looked for as new records are.
+    """
+    done, ledger = walk.done(), walk.ledger
+    goes_on = bool(done.left) and (not done.words or done.total is not None)
+    asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
+    return Kept(
+        dict(ledger.seen),
+        complete=done.complete and not walk.resumed,
+        asked=asked,
+        stop=_said(done),
+        trouble=ledger.trouble if done.why else "",
+        tried=[_tried(ledger, query) for query in ledger.asked],
+        left=done if goes_on else None,
+    )
+
+
+def _said(crawl: Crawl) -> str:
+    """Return how far a crawl has come."""
+    if crawl.complete:
+        return "everything was read"
+    if crawl.left:
+        return f"{len(crawl.left)} queries are left open"
+    less = len(set(crawl.unresolved + crawl.unproven))
+    return f"all was asked; {less} queries may have more than they show"
+
+
+def _tried(ledger: Ledger, query: Query) -> Tried:
+    """Return what a query of the first crawl brought; all of it is new."""
+    shown = len(ledger.shown[query])
+    pages = max(1, ceil(shown / ledger.interface.page_size))
+    return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
+
+
+def crawl_ahead(crawl: Crawl, interface: Interface) -> list[Asked]:
+    """Return what the first crawl asks next; each page may be all new."""
+    waiting = [part for part in reversed(crawl.left) if not part.tried]
+    why = f"the first crawl goes on; {len(crawl.records)} records were found so far"
+    gain = interface.page_size * UNREAD
+    return [Asked(str(part.query), 1, gain, why) for part in waiting]
