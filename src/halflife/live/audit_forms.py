@@ -23,9 +23,9 @@ from halflife.models.auditing import shared, told_by
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.doubting import Doubts
 from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Kept
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.upkeep import Kept
 from halflife.register import NEVER, Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
