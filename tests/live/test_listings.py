@@ -13,6 +13,7 @@ from halflife.config import Config
 from halflife.errors import AlreadyRunning, BudgetSpent, ConfigError, UsageError
 from halflife.live import listings, wiring
 from halflife.register import Listing
+from halflife.sources.wire import NO_NETWORK, Offline, Wire
 from halflife.stores.memory import MemoryStore
 from halflife.tracking import Tracker
 
@@ -154,6 +155,23 @@ def test_a_failed_look_is_noted_and_ends_nothing(keep, server):
     snapshot = keep.store.register("jobs").snapshots[-1]
     assert (snapshot.valid, "500" in snapshot.note) == (False, True)
     assert keep.store.collection("jobs").looks.size == 1
+
+
+def test_an_outage_of_our_own_network_leaves_no_trace(keep, monkeypatch):
+    async def send(self, url, call):
+        raise Offline(f"{url.raw_host}: {NO_NETWORK}")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(Wire, "send", send)
+        looked = keep()
+        assert looked.trouble.endswith(NO_NETWORK)
+        assert not keep.store.collections()
+    keep(keys(3))
+    before = keep.store.register("jobs").snapshots
+    with monkeypatch.context() as outage:
+        outage.setattr(Wire, "send", send)
+        keep()
+    assert keep.store.register("jobs").snapshots == before
 
 
 def test_a_second_look_within_the_hour_confirms_nothing(keep):

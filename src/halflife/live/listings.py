@@ -7,6 +7,7 @@ from typing import Protocol
 from halflife.config import Config, SourceConfig
 from halflife.errors import HeldForDecision, UsageError
 from halflife.live import costs, drifting, network, wiring
+from halflife.live.offline import is_lost
 from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
@@ -129,14 +130,16 @@ async def sync(
     """Look at a set source once, as far as the budget goes.
 
     An answer that lacks more than is credible is put aside: nothing is removed,
-    and ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
+    and ``held`` says why. What our own network kept from being asked leaves no trace.
+    Raise ``BudgetSpent`` if nothing can be spent.
     """
     how = settings(source)
     visitor = Visitor(config, store, clock, gate)
     async with visitor.visit(source.name, most) as (run, way, purse):
         listing, trouble = await look(way, how, purse)
         if listing is None:
-            _note_failure(store, run, source, trouble, clock())
+            if not is_lost(trouble):
+                _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
         costs.note(store, source.name, purse.spent)
         return write(store, run, source, listing, purse.spent, trouble)
