@@ -56,7 +56,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "whatif": ("--budget", "2000000"),
     "budget": (),
     "audit": (),
-    "sync": ("--max-requests", "500"),
+    "sync": ("--max-requests", "2000"),
 }
 FINE = (0, 3)  # exit codes: all is well; a target is missed
 CONFIG = """\
