@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from halflife.backtest import adaptive_gain, backtest, backtest_new, compare, references
 from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS
-from halflife.models.setquality import DEFAULT, Study, forecast, quality_bounds
+from halflife.models.pooling import DEFAULT, Study
+from halflife.models.setquality import forecast, quality_bounds
 from set_worlds import arrival_survival, collection, worlds
 
 

@@ -13,7 +13,8 @@ from halflife.models.census import METRICS, Census
 from halflife.models.conformal import inside
 from halflife.models.experts import RIVALS, season, trained_values
 from halflife.models.parametric import model_bounds
-from halflife.models.setquality import DEFAULT, Band, Horizon, Study, quality_bounds
+from halflife.models.pooling import DEFAULT, Horizon, Study
+from halflife.models.setquality import Band, quality_bounds
 
 REFERENCES = 600
 BURN_IN_DAYS, BURN_IN_SHARE = 30.0, 0.2

@@ -6,7 +6,8 @@ import pytest
 from halflife.backtest import backtest
 from halflife.bench.objects import horizons, main
 from halflife.models.census import METRICS, Census
-from halflife.models.setquality import DEFAULT, forecast
+from halflife.models.pooling import DEFAULT
+from halflife.models.setquality import forecast
 from halflife.sources.objects import load_parquet
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"

@@ -16,7 +16,7 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.backtest import backtest
 from halflife.lives import Collection, Lives
-from halflife.models.setquality import DEFAULT
+from halflife.models.pooling import DEFAULT
 from halflife.sources.parquet import read_table
 
 DAYS = 365.0

@@ -9,7 +9,7 @@ import numpy as np
 from halflife.arrays import Floats, Ints
 from halflife.lives import Collection
 from halflife.models.census import METRICS
-from halflife.models.setquality import Study
+from halflife.models.pooling import Study
 from halflife.study import axes, empirical
 from halflife.study.empirical import BAND, Decay
 from halflife.study.figures import Column, Figure, Table, drawing, short, stacked

@@ -9,7 +9,7 @@ from halflife.backtest import forecasts, references
 from halflife.lives import Collection
 from halflife.models.census import METRICS
 from halflife.models.conformal import inside
-from halflife.models.setquality import DEFAULT, Study
+from halflife.models.pooling import DEFAULT, Study
 from halflife.study import axes, empirical
 from halflife.study.figures import Column, Figure, drawing, stacked
 from halflife.study.marks import Band, Line, Mark, Points

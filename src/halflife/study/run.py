@@ -13,7 +13,8 @@ from halflife.arrays import Floats
 from halflife.errors import UsageError
 from halflife.lives import Collection
 from halflife.models.census import Census
-from halflife.models.setquality import Study, forecast, when
+from halflife.models.pooling import Study
+from halflife.models.setquality import forecast, when
 from halflife.study import decays, empirical, flows, judged, lifespans, svg
 from halflife.study.decays import Fan
 from halflife.study.figures import Figure, as_csv
