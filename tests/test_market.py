@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 
-from halflife.market import FREE, Limits, Window, Zone, share, take
+from halflife.market import FREE, Limits, Window, Zone, pricing, share, take
 from halflife.market.offering import Turn, intervals
 from halflife.market.sharing import hull
 from halflife.market.windows import ALWAYS
+from halflife.models.poisson import Exponential
 from halflife.worth import Offers, Worth
 
 NAMES = "abcdef"
@@ -367,3 +368,44 @@ def test_a_window_knows_whether_it_is_open_and_when_next():
         Window(1.5, 0.2)
     with pytest.raises(ValueError, match="-inf"):
         Zone(np.zeros(1), np.zeros(1))
+
+
+def every(rate, worth):
+    """Days between looks at a page of this rate whose look gains so much."""
+
+    def short(days):
+        return (1 - (1 + rate * days) * np.exp(-rate * days)) / rate - worth
+
+    return brentq(short, 1e-6, 1e4)
+
+
+@pytest.mark.parametrize("budget", [1.0, 4.0, 20.0])
+def test_at_the_price_of_the_long_run_all_together_take_the_budget(budget):
+    rate = np.array([0.02, 0.1, 0.5, 0.5])
+    cost, many = np.array([1.0, 1.0, 2.0, 5.0]), np.array([10.0, 1.0, 3.0, 1.0])
+    gain = pricing.gains(Exponential(rate), 4)
+    price = pricing.long_run(gain, cost, budget, many)
+    most = 0.999 / rate  # what a look gains after ages
+    taken = [
+        n * c / every(r, price * c)
+        for r, c, n, top in zip(rate, cost, many, most, strict=True)
+        if price * c < top
+    ]
+    assert sum(taken) == pytest.approx(budget, rel=0.03)
+
+
+def test_what_is_enough_for_everything_has_no_price():
+    gain = pricing.gains(Exponential(np.array([0.1, 0.2])), 2)
+    assert pricing.long_run(gain, np.ones(2), 100.0, np.ones(2)) == 0.0
+    still = pricing.gains(Exponential(np.zeros(2)), 2)
+    assert pricing.long_run(still, np.ones(2), 0.1, np.ones(2)) == 0.0
+
+
+@given(
+    st.floats(0.0, 1.0), st.floats(-10.0, 100.0), st.floats(0.0, 50.0), st.floats(0, 9)
+)
+def test_the_more_is_saved_the_less_is_asked_for(price, saved, most, more):
+    asked = pricing.asked(price, saved, most)
+    assert 0.0 <= asked <= price
+    assert pricing.asked(price, saved + more, most) <= asked
+    assert pricing.asked(price, max(saved, most), most) == 0.0

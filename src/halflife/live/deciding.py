@@ -18,11 +18,11 @@ from math import inf
 import numpy as np
 
 from halflife.config import Config, SourceConfig
-from halflife.live import aiming, costs, zones
+from halflife.live import aiming, costs, prices, zones
 from halflife.live.schedule import SOONEST
 from halflife.live.spending import Wallet
 from halflife.live.worths import Appraiser, Decays
-from halflife.market import Limits, keeping, take
+from halflife.market import Limits, keeping, pricing, take
 from halflife.market.offering import Taken, Turn, intervals
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
@@ -32,6 +32,7 @@ HOURS = 24.0
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
 FIRST_SHARE = 0.25  # of what is left, for the first look at a search or a form
 LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
+SAVED = 10.0  # days of income that are kept for later, at most
 SLACK = 1.5  # a listing may have grown since it was read
 _SPENT = (
     "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
@@ -218,11 +219,24 @@ def _shared(
     turn = _turn(appraiser, sources, offers)
     ration = _ration(at, offers, turn, credit, room)
     limits = Limits(most={source.name: at.left(source) for source in sources})
-    taken = take(offers, ration, limits, turn=turn, patient=True)
+    price = _price(at, appraiser, credit)
+    taken = take(offers, ration, limits, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
     return Decision(grants, paid, max(due, 0), _waits(offers, taken))
+
+
+def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
+    """Return the gain per request below which requests are kept for later.
+
+    No more than a window's worth adds up, so that none is lost.
+    """
+    budget, soon = at.config.budget, hourly(at.config)
+    sources = [source for group in at.groups for source in group]
+    most = min(float(budget.requests), SAVED * budget.pace)
+    usual = prices.long_run(appraiser, sources, budget.pace)
+    return pricing.asked(usual, credit - soon, most - soon)
 
 
 def _aimed(
@@ -306,7 +320,8 @@ def _turn(
 ) -> Turn:
     """Return which offers may be taken now, and which must not wait.
 
-    Whatever is not a page is one thing, which is not done again within minutes.
+    Whatever is not a page is one thing, which is not done again within minutes. What
+    takes more than the budget ever has is not waited for.
     """
     age = np.zeros(len(offers))
     soonest, latest = np.zeros(len(offers)), np.full(len(offers), inf)
@@ -316,7 +331,9 @@ def _turn(
         least = 0.0 if source.has_pages else SOONEST
         soonest[mine] = max(source.soonest, least)
         latest[mine] = max(aiming.latest(appraiser.config, source), least)
-    return intervals(age, soonest, latest)
+    turn = intervals(age, soonest, latest)
+    fits = offers.cost <= appraiser.config.budget.requests
+    return Turn(turn.ready & fits, turn.urgent & fits)
 
 
 def _grant(

@@ -132,6 +132,25 @@ class Appraiser:
                 found.append(self._form_offers(source))
         return joined(found)
 
+    def decay(self, source: SourceConfig) -> tuple[Decay | None, float]:
+        """Return how a listing or a form decays, and what a whole look takes.
+
+        None if not enough is known yet.
+        """
+        if source.kind == "listing":
+            collection = self._collection(source)
+            some = collection is not None and collection.looks.size > 1
+            decay = self._decay(source, collection) if some and collection else None
+            return decay, float(costs.noted(self.store, source))
+        copy = self._held(source)
+        if copy is None:
+            return None, 1.0
+        seen = source.name, len(copy.records), copy.last
+        if seen not in self._decays:
+            wish = upkeeping.wish(source)
+            self._decays[seen] = form_worths.decay(copy, wish, 0.95)
+        return self._decays[seen], form_worths.whole(copy, source)
+
     def age(self, source: SourceConfig, *, some: bool = False) -> Floats:
         """Return the days since the last look, page by page where there are pages.
 
