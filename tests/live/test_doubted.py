@@ -132,7 +132,7 @@ def told(config, store, name):
     return {
         "worth": (worth.quality[-3], worth.low[-3], worth.high[-3]),
         "needed": (0.0, -worth.needed(0.5, sure=True), 0.0),
-        "target": (0.0, aim.stands[name].now, 0.0),
+        "target": (0.0, -aim.stands[name].needed, 0.0),
         "alerts": (health.mean, health.low, health.high),
         "foreseen": (cast.mean[0], cast.low[0], cast.high[0]),
         "page": (shown.mean[0], shown.low[0], shown.high[0]),
@@ -149,7 +149,7 @@ def test_doubt_widens_every_bound_and_moves_no_mean(config, store, name):
         assert same == pytest.approx(mean), place
         assert lower <= low + 1e-12, place
         assert higher >= high - 1e-12, place
-        assert lower >= 0.0 or place == "needed"
+        assert lower >= 0.0 or place in {"needed", "target"}
         assert higher <= 1.0
     narrower = [p for p in before if after[p][1] >= before[p][1] - 1e-9]
     # A bound that was 0 already stays there, and what cannot be kept still cannot.
