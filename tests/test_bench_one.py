@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halflife.bench import one, onetargets
-from halflife.bench.onecopy import Copy
+from halflife.bench.onecopy import USUAL, Changes, Copy, Drifting
 from halflife.bench.oneworld import DAYS, TRAIN, Part
 
 
@@ -58,6 +58,29 @@ def test_beliefs_learned_at_first_are_near_the_truth(parts, taught):
         truth = np.mean([1 - part.quality(everyone, TRAIN + k) for k in (4, 5, 6)])
         believed = np.mean([copy.losses(TRAIN + k).sum() for k in (4, 5, 6)])
         assert believed == pytest.approx(truth, abs=0.12)
+
+
+def test_counts_that_grow_are_believed_to_leave_their_bounds_only_after_a_while():
+    rng = np.random.default_rng(3)
+    count = np.cumsum(rng.poisson(2.0, (6, 50, DAYS + 1)), axis=2)
+    near = np.abs(count[..., :, None] - count[..., None, :]) <= 20
+    kept = near.sum(axis=1).astype(np.uint16)
+    grown = Part("stars", "content", 1.0, np.ones(6), kept, flows=False, every=3)
+    assert Changes(grown).shape > 2.0
+    assert Changes(pages("any", 200, 0.05)).shape == pytest.approx(1.0, abs=0.15)
+
+
+def test_the_life_of_a_summary_is_drawn_towards_that_of_others():
+    belief, size = Drifting(), np.ones(1)
+    lives = []
+    for days in range(7, 7 * 40, 7):
+        gap = np.arange(7.0, days + 1.0, 7.0)
+        belief.learn(gap, gap / 200.0)  # it would hold for 200 days
+        _, law = belief.curve(size)
+        lives.append(float((np.log(2.0) / law.rate[0]) ** (1.0 / law.shape[0])))
+    assert USUAL < lives[0] < lives[-1] < 200.0
+    assert lives[0] < 60.0
+    assert lives[-1] > 120.0
 
 
 def test_a_source_with_one_unit_needs_no_beliefs_to_be_played(taught):

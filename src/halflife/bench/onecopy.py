@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 import numpy as np
+from numpy.random import default_rng
 
 from halflife.allocation import index
 from halflife.arrays import Floats, Ints
@@ -10,6 +11,7 @@ from halflife.belief.neighbours import Neighbours
 from halflife.bench.oneworld import TRAIN, Part
 from halflife.evidence import Evidence
 from halflife.item import Item
+from halflife.market import pricing
 from halflife.models.drift import WeibullSurvival
 from halflife.models.poisson import Exponential
 from halflife.models.rates.gamma import GammaPoisson
@@ -19,22 +21,32 @@ from halflife.view import Survival, View
 
 LENT = 20.0  # days at the mean pace of the source that each unit is lent
 LATEST = 60  # pairs of summaries that count
-RIDGE, SPREAD = 2.0, 0.3  # how firmly p is 1, and scatter of ln(life) at least
+RIDGE = 2.0  # how firmly p is 1
+USUAL, SHAPE = 40.0, 1.5  # median life of summaries in days, and how lives are spread
+OTHERS = 9.0  # looks that other databases count for
+NEAR = 15  # days between two looks whose pairs tell how losses bend
 HALF = 45.0  # days after which what flowed counts half
 _FEW = 1e-6
 
 
 class Changes:
-    """Belief in things that stay what they are until they change."""
+    """Belief in things that stay what they are until they change.
+
+    S(t) = exp(-r t**k) of a unit whose things go at the rate r. A count that grows
+    leaves its bounds only after a while, so k is learned: ln(-ln S) grows like
+    k ln(gap) over all pairs of looks, by least squares, drawn towards 1. The rates are
+    those of things that change at random in the time t**k.
+    """
 
     def __init__(self, part: Part) -> None:
         self.model = GammaPoisson()
         self.model.grow(len(part))
+        self.shape = _bent(part, [0, *range(part.every, TRAIN, part.every), TRAIN])
 
     def learn(self, rows: Ints, gap: Floats, old: Floats, kept: Floats) -> None:
         """Learn from units looked at again: how much they had, and how much is true."""
         lost = old - kept
-        item, days = np.tile(rows, 2), np.tile(gap, 2)
+        item, days = np.tile(rows, 2), np.tile(gap**self.shape, 2)
         changed = np.repeat([True, False], rows.size)
         tally = np.concatenate([lost, kept])
         some = tally > 0
@@ -42,7 +54,22 @@ class Changes:
 
     def curve(self, size: Floats) -> tuple[Floats, Survival]:
         """Return the share of each unit in what there is to lose, and its survival."""
-        return size / max(float(size.sum()), _FEW), self.model.survival()
+        share = size / max(float(size.sum()), _FEW)
+        shape = np.full(size.size, self.shape)
+        return share, WeibullSurvival(self.model.rate(), shape)
+
+
+def _bent(part: Part, days: list[int]) -> float:
+    """Return how the loss of a source's things bends with time, from its looks."""
+    pairs = [(a, b) for a in days for b in days if 0 < b - a <= NEAR]
+    old, new = np.array(pairs).T
+    kept = part.kept[:, old, new].sum(axis=0, dtype=np.float64)
+    there = part.kept[:, old, old].sum(axis=0, dtype=np.float64)
+    x = np.log(new - old)
+    y = np.log(-np.log(np.clip((kept + 0.5) / (there + 1.0), _FEW, 1.0 - _FEW)))
+    centre = x - x.mean()
+    k = (centre @ y + RIDGE) / (centre @ centre + RIDGE)
+    return min(max(float(k), 0.5), 3.0)
 
 
 class Pages:
@@ -116,15 +143,19 @@ class Drifting:
 
     Every two summaries that were made tell how far one had drifted from the other:
     ln(divergence) = a + p ln(gap), by least squares, with p drawn towards 1. Where
-    that line reaches the divergence that counts is the median life. Lives are spread
-    like a Weibull whose shape goes by the scatter around the line.
+    that line reaches the divergence that counts is a first guess of the median life.
+    It tells little: divergence leaps when a site is redone. So ln(life) is drawn
+    towards that of other databases, by the number of looks, and lives are spread like
+    theirs, as a Weibull.
     """
 
     def __init__(self) -> None:
         self.pairs: list[tuple[float, float]] = []
+        self.looks = 0
 
     def learn(self, gap: Floats, far: Floats) -> None:
         """Learn from a summary compared with all that were made before."""
+        self.looks += 1
         self.pairs += zip(np.log(gap).tolist(), np.log(far).tolist(), strict=True)
 
     def curve(self, size: Floats) -> tuple[Floats, Survival]:
@@ -133,10 +164,10 @@ class Drifting:
         centre = x - x.mean()
         p = (centre @ y + RIDGE) / (centre @ centre + RIDGE)
         p = min(max(float(p), 0.5), 3.0)
-        off = y - y.mean() - p * centre
-        spread = np.hypot(np.sqrt(np.mean(off**2)) / p, SPREAD)
-        life = np.exp(np.clip(x.mean() - y.mean() / p, 0.0, 7.0))
-        shape = np.full(size.size, np.clip(1.28 / spread, 1.0, 4.0))
+        line = min(max(float(x.mean() - y.mean() / p), 0.0), 7.0)
+        own = self.looks / (self.looks + OTHERS)
+        life = np.exp(own * line + (1.0 - own) * np.log(USUAL))
+        shape = np.full(size.size, SHAPE)
         return np.ones(size.size), WeibullSurvival(np.log(2.0) / life**shape, shape)
 
 
@@ -146,6 +177,7 @@ class Copy:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.made = np.zeros(len(part), dtype=np.intp)
+        self.mixed = default_rng(0).permutation(len(part))
         self.belief: Flow | Changes | Drifting | Pages
         self.today = 0
         if part.far.size:
@@ -197,6 +229,14 @@ class Copy:
         age = (day - self.made).astype(np.float64)
         gain: Floats = share * (survival.lasting(age) - age * survival.alive(age))
         return gain
+
+    def prospects(self, day: int) -> Floats:
+        """Return what looks buy at the ages of ``pricing`` (units x ages)."""
+        n = len(self.part)
+        if isinstance(self.belief, Pages):
+            return pricing.gains(self.belief.view(day).survival, n) / n
+        share, survival = self.belief.curve(self._size())
+        return share[:, None] * pricing.gains(survival, n)
 
     def sync(self, rows: Ints, day: int) -> None:
         """Look at units on a day, and learn from what they show."""
