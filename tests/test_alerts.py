@@ -172,6 +172,8 @@ def test_what_is_only_new_is_told_as_information_and_its_end_is_no_news():
     assert turns[0].after.text.startswith(INFORMATION)
     assert [t.after.raised for t in turns] == [True, True, False]
     assert letters(turns[-1:], [Target("ops")], 1.2) == []
+    (still,) = play("schema-drift", [(2.5, new)], turns[0].after)
+    assert letters([still], [Target("ops")], 2.5) == []  # nor is it told again
     turns = list(play("schema-drift", [(1.0, new), (1.1, lost), (1.2, lost)]))
     told = [letters([turn], [Target("ops")], 1.1) for turn in turns]
     assert [len(one) for one in told] == [1, 1, 0]  # what got bad is news again

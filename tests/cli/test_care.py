@@ -16,7 +16,8 @@ from halflife.alerts import Health
 from halflife.config import Config
 from halflife.host import HostState
 from halflife.item import Item
-from halflife.live import alerts, wiring
+from halflife.live import alerts, breakers, drifting, moving, wiring
+from halflife.live.breakers import Breaker
 from halflife.observation import Looks
 from halflife.register import Listing
 from halflife.stores import schema
@@ -357,6 +358,35 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         assert words in found, words
     levels = [level for level, _ in complaints(answer)]
     assert levels == sorted(levels, key=["problem", "warning", "note"].index)
+
+
+def test_the_doctor_names_sources_that_have_moved_or_look_different(here, asked):
+    (here / "halflife.toml").write_text(
+        '[fetch]\ncontact = "me@example.org"\n'
+        '[[source]]\nname = "jobs"\nkind = "listing"\nurl = "https://j.example/"\n'
+        '[[source]]\nname = "cars"\nkind = "listing"\nurl = "https://c.example/"\n'
+    )
+    now, rows = wiring.clock(), {f"k{n}": {"pay": n} for n in range(40)}
+    jobs, cars = Config.load(here / "halflife.toml").source
+    lost = {key: {"pay": None, "city": "Rome"} for key in rows}
+    with SqliteStore.open(here / "halflife.db", create=True) as store:
+        for records in (rows, lost, lost):
+            moves = {"jobs": {"https://j.example/": "https://new.example/jobs"}}
+            moving.note(store, type("Gate", (), {"moves": moves}), [jobs])
+            drifting.look(store, cars, Listing(now, records))
+        failing = Breaker(2, now, now, "c.example: it answered 500")
+        breakers.remember(store, "cars", failing)
+    found = asked("doctor")[1]["results"]
+    said = {one["text"]: one["advice"] for one in found if one["about"] == "sources"}
+    moved = "jobs has moved for good to https://new.example/jobs"
+    assert "write it into the settings of jobs" in said[moved]
+    gone = (
+        "cars: its answers look different: 'pay' is empty or gone in 40 of 40 records; "
+        "it was filled in 100%"
+    )
+    assert "mend records, key and fields of cars" in said[gone]
+    new = "cars: its answers look different, nothing is lost: a new column 'city'"
+    assert said[new] == "nothing has to be done"
 
 
 def test_the_doctor_names_damage(state, asked):

@@ -74,6 +74,7 @@ class Health:
         held: Why its answer waits for a decision; empty if none does.
         failures: Looks that failed since the last good one.
         silent: Days since the last good look.
+        trouble: What went wrong last; empty if that is not known.
         moved_to: Where it has moved for good; empty if it has not.
         drift: What is different about its records so that something is lost.
         novelty: What is different about its records though nothing is lost.
@@ -98,6 +99,7 @@ class Health:
     held: str = ""
     failures: int = 0
     silent: float = 0.0
+    trouble: str = ""
     moved_to: str = ""
     drift: tuple[str, ...] = ()
     novelty: tuple[str, ...] = ()

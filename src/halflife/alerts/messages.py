@@ -8,6 +8,7 @@ from math import floor
 
 from halflife.alerts import Kind
 from halflife.alerts.machine import Turn
+from halflife.alerts.rules import INFORMATION
 
 RAISED, REPEATED, RECOVERED, TEST = "raised", "repeated", "recovered", "test"
 GATHER = 2.0 / 1440.0  # days that a letter waits for more of the same
@@ -113,7 +114,8 @@ def _news(turn: Turn, target: Target, now: float) -> str:
         if alarm.raised:
             return RAISED
         return "" if turn.quiet or Kind.RECOVERED not in target.kinds else RECOVERED
-    if not alarm.raised or before is None or target.every <= 0:
+    mild = alarm.text.startswith(INFORMATION)
+    if not alarm.raised or mild or before is None or target.every <= 0:
         return ""
     times = floor((now - alarm.since) / target.every)
     return REPEATED if times > floor((before.seen - alarm.since) / target.every) else ""
@@ -124,7 +126,7 @@ def _event(turn: Turn) -> Event:
     if alarm.raised:
         return Event(alarm.source, alarm.since, alarm.text, turn.advice)
     text = before.text if before else ""
-    return Event(alarm.source, alarm.since, f"well again; before: {text}")
+    return Event(alarm.source, alarm.since, f"has recovered; told before: {text}")
 
 
 def gathered(body: str, more: Iterable[Event]) -> str:

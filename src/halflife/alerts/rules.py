@@ -148,6 +148,7 @@ def _look(health: Health) -> str:
 
 def _missed(health: Health, limits: Thresholds) -> Finding:
     kind, late = Kind.MISSED, health.lateness
+    why = health.blocked and f"; nobody can look now: {health.blocked}"
     found = []
     if not (isnan(health.target) or isnan(health.mean)):
         target = health.target
@@ -155,9 +156,9 @@ def _missed(health: Health, limits: Thresholds) -> Finding:
         bad, good = health.mean < target, health.mean >= again
         level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
         said = f"misses its target {asked(health)}: {health.measure} is {_band(health)}"
-        found.append(Finding(kind, level, said, _look(health)))
+        found.append(Finding(kind, level, said + why, _look(health)))
     if late is not None:
-        found.append(Finding(kind, _late(late), _overdue(late), _look(health)))
+        found.append(Finding(kind, _late(late), _overdue(late) + why, _look(health)))
     return _together(kind, found)
 
 
@@ -191,6 +192,7 @@ def _dead(health: Health, limits: Thresholds) -> Finding:
         f"no good answer for {span(health.silent)}, {health.failures} looks in a row "
         "failed"
     )
+    text = f"{text}, the last one so: {health.trouble}" if health.trouble else text
     return Finding(Kind.DEAD, level, text, "check its address, or remove it")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from halflife.live.doctoring import Complaint
 
+_SAID = ("looks", "charges", "runs", "messages", "summaries", "forecasts")
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state file.")]
 
 
@@ -104,7 +105,7 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
         return
     show.say(f"{path} is now as {file} was")
     if done.aside is not None:
-        show.say(f"what was there before lies in {done.aside}")
+        show.say(f"what was there before lies in {done.aside}; restore that to undo")
     if done.carried:
         show.say(f"{done.carried} requests sent since then still count as spent")
 
@@ -138,5 +139,7 @@ def gc(
     if json:
         show.emit({"removed": removed, **sizes})
         return
-    words = ", ".join(f"{count} {name}" for name, count in removed.items())
-    show.say(f"removed {words}; {path} takes {sizes['bytes']} bytes, was {before}")
+    named = {**removed, "looks": removed["observations"], "charges": removed["ledger"]}
+    words = [f"{named[name]} {name}" for name in _SAID if named[name]]
+    done = f"removed {', '.join(words)}" if words else "nothing is old enough to remove"
+    show.say(f"{done}; {path} takes {sizes['bytes']} bytes, was {before}")

@@ -64,6 +64,7 @@ class Judge:
             held=self._held.get(source.name, ""),
             failures=failures,
             silent=silent,
+            trouble=breaker.trouble if breaker else "",
             moved_to=self._moved_to(source),
         )
         health = self._with_drift(source, health)
@@ -170,7 +171,7 @@ def lateness(target: Target, age: Floats, gap: Floats) -> Lateness | None:
     """
     if not age.size:
         return None
-    interval, most = target.interval, 1.0 - (target.confidence or 1.0)
+    interval, most = target.interval, round(1.0 - (target.confidence or 1.0), 12)
     place = min(floor(most * age.size + 1e-9), age.size - 1)
     wait = np.where(gap > interval, np.maximum(interval - age, 0.0), inf)
     wait = np.where(age > interval, 0.0, wait)

@@ -11,6 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
+from halflife.live import breakers, drifting, moving
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -230,6 +231,34 @@ def _was_seen(
     return source.name in sets
 
 
+def _changed(visit: Visit) -> Iterator[Complaint]:
+    """Look for sources that have moved, or whose answers look different."""
+    store = visit.store
+    for source in visit.config.source:
+        name = source.name
+        pages = len(store.evidence([name])) if source.has_pages else 0
+        if place := moving.where(store, source, pages):
+            advice = f"open it; if it is the same, write it into the settings of {name}"
+            text = f"{name} has moved for good to {place}"
+            yield Complaint(WARNING, "sources", text, advice)
+        how = breakers.recall(store, name)
+        for said in drifting.lost(store, source, how.trouble, how.failures):
+            text = f"{name}: its answers look different: {said}"
+            yield Complaint(WARNING, "sources", text, _mend(source))
+        for said in drifting.new(store, source, visit.now):
+            text = f"{name}: its answers look different, nothing is lost: {said}"
+            yield Complaint(NOTE, "sources", text, "nothing has to be done")
+
+
+def _mend(source: SourceConfig) -> str:
+    keys = {
+        "search": "hits, hit_key, hit_text and total",
+        "form": "records, key, fields and total",
+    }
+    read = keys.get(source.kind, "records, key and fields")
+    return f"look at what it answers, then mend {read} of {source.name} in the settings"
+
+
 def _waiting(visit: Visit) -> Iterator[Complaint]:
     for held in visit.store.staged():
         advice = f"`halflife sync --accept {held.run}` if it is true, else sync again"
@@ -260,7 +289,7 @@ def _size(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
-_CHECKS = (_ahead, _runs, _hosts, _sources, _waiting, _size)
+_CHECKS = (_ahead, _runs, _hosts, _sources, _changed, _waiting, _size)
 
 
 def _one(visit: Visit, query: str, *values: object) -> float | None:
