@@ -27,11 +27,10 @@ from halflife.live.service import Rhythm
 from halflife.sources import histories, textdb
 from halflife.sources.relations import Relation, load_relation
 from halflife.stores.sqlite import SqliteStore
-from halflife.summary.weekly import Weekly
+from halflife.summary.weekly import RECENT, Weekly
 
 BEGAN = 20_000.0  # the time of the store when a world begins
-TRAIN, DAYS = 14.0, 14.0
-RECENT = 4  # weeks that the search shows
+TRAIN, DAYS = 14.0, 10.0
 PAGES, SITES = 80, 2
 BUSY = (2.0, 40.0)  # changes a page in 180 days, of sites worth watching
 CARS, JOBS, STARS = (
