@@ -15,6 +15,7 @@ from halflife.models.auditing import (
     audited,
     drift,
     over_time,
+    pooled,
     share_bounds,
     total,
 )
@@ -369,3 +370,35 @@ def test_chances_must_be_hurried_more_the_fewer_lasted():
     assert factors[0] == WIDEST
     # k = 12: all that the checks allow is 0.3605...0.8088, and 0.9^f = 0.3605
     assert factors[12] == pytest.approx(np.log(shares[12].low) / np.log(0.9))
+
+
+@given(
+    rows=st.lists(st.tuples(unit, st.floats(0.1, 30.0)), min_size=0, max_size=12),
+)
+def test_what_audits_found_together_is_never_surer_if_parts_may_be_alike(rows):
+    found, looks = np.array(rows, dtype=float).reshape(-1, 2).T
+    one, other = pooled(found, looks), pooled(found, looks, alike=True)
+    assert 0.0 <= other.low <= one.low + 1e-9
+    assert one.high - 1e-9 <= other.high <= 1.0
+    assert one.mean == other.mean
+    assert other.low <= other.mean <= other.high
+
+
+def test_audits_of_groups_that_change_together_are_told_with_that_doubt():
+    rng = np.random.default_rng(4)
+    inside, plain = [], []
+    for _ in range(300):
+        # 12 audits of 10 records each, which are all right or all wrong
+        found, looks = (rng.random(12) < 0.8).astype(float), np.full(12, 10.0)
+        _, low, high = pooled(found, looks, alike=True)
+        inside.append(low <= 0.8 <= high)
+        _, low, high = pooled(found, looks)
+        plain.append(low <= 0.8 <= high)
+    assert np.mean(inside) >= 0.93
+    assert np.mean(plain) < 0.6
+
+
+def test_audits_of_single_parts_are_pooled_as_one_sample():
+    found, looks = np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4)
+    assert pooled(found, looks)[1:] == pytest.approx(share_bounds(3.0, 4.0, 0.95))
+    assert pooled(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)

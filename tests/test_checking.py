@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from form_worlds import behind, cars
 from halflife.errors import SourceError
-from halflife.models.auditing import shared, told_by
+from halflife.models.auditing import shared
 from halflife.queries.checking import Draws, by_key, counts_all, draw
 from halflife.queries.ledger import Ledger
 
@@ -65,7 +65,7 @@ def test_whoever_looks_everything_up_knows(world):
     true, lacks = draws.sums(copy, same)
     assert true.mean() == pytest.approx(45.0)
     assert lacks.mean() == pytest.approx(10.0)
-    assert told_by(true, lacks, 54.0, draws.parts) == np.inf
+    assert draws.effective() == np.inf
 
 
 def test_look_ups_take_what_they_may(world):
@@ -149,15 +149,15 @@ def test_a_form_that_stops_answering_costs_only_the_draws_after(world, can, answ
 def test_shares_are_within_their_range_whatever_was_drawn(rows, held):
     true, lacks = np.array(rows, dtype=float).reshape(-1, 2).T
     assert 0.0 <= shared(true, lacks, held) <= 1.0
-    assert 0.0 <= told_by(true, lacks, held, None) <= max(true.size, 1)
 
 
-def test_draws_that_differ_more_than_single_records_would_count_for_less():
-    even, wild = np.array([90.0, 95.0, 100.0, 95.0]), np.array([0.0, 200.0, 0.0, 180.0])
-    none = np.zeros(4)
-    assert told_by(even, none, 100.0, None) == 4.0
-    assert told_by(wild, none, 100.0, None) < 0.5
-    # v = var(true) / (n held^2), and q (1 - q) / v
-    share = wild.mean() / 100.0
-    v = wild.var(ddof=1) / 4 / 100.0**2
-    assert told_by(wild, none, 100.0, None) == pytest.approx(share * (1 - share) / v)
+def test_what_was_drawn_counts_by_its_weights():
+    looked = Draws(parts=10)
+    for _ in range(5):
+        looked.note({}, np.zeros(0))
+    assert looked.effective() == 10.0  # 5 / (1 - 5 / 10)
+    drilled = Draws()
+    drilled.note({"a": {}, "b": {}}, np.array([2.0, 2.0]))
+    drilled.note({"c": {}, "d": {}}, np.array([3.0, 1.0]))
+    drilled.note({}, np.zeros(0))
+    assert drilled.effective() == pytest.approx(2.0 + 16.0 / 10.0 + 1.0)

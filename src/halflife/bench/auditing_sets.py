@@ -24,7 +24,7 @@ from halflife.live.audit_forms import Audit
 from halflife.live.audit_sets import audit_set
 from halflife.live.auditing import due_at, issue, outcome
 from halflife.lives import Collection
-from halflife.models.auditing import share_bounds
+from halflife.models.auditing import pooled
 from halflife.models.calibration import coverage
 from halflife.models.setquality import forecast as set_forecast
 from halflife.queries.checking import CHECKED, Draws, draw
@@ -300,9 +300,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
         day, found, truth, looks = np.array(one.found).T
         for begin in np.arange(0.0, DAYS, period):
             some = (day >= begin) & (day < begin + period)
-            n = float(looks[some].sum())
-            mean = float(looks[some] @ found[some] / n)
-            low, high = share_bounds(mean * n, n, 0.95)
+            mean, low, high = pooled(found[some], looks[some], alike=True)
             true = float(truth[some].mean())
             inside.append(low <= true <= high)
             error.append(mean - true)
@@ -315,7 +313,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
     }
 
 
-def forms(folder: Path, seeds: tuple[int, ...] = (13,)) -> dict[str, Any]:
+def forms(folder: Path, seeds: tuple[int, ...] = (14,)) -> dict[str, Any]:
     """Return how audits and forecasts of recorded forms came true."""
     relation = load_relation(folder / "ai_jobs")
     out: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from halflife.live.auditing import AHEAD, NOW, due_at, issue, issued_at, outcome
 from halflife.live.forming import Former
 from halflife.live.listings import Looked
 from halflife.live.upkeeping import Turned
-from halflife.models.auditing import shared, told_by
+from halflife.models.auditing import shared
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.doubting import Doubts
 from halflife.queries.held import Held, Wish
@@ -69,9 +69,7 @@ class Audit:
             lacks = np.zeros(lacks.size)
         if self.wish.purpose == "new":
             true = np.full(true.size, float(len(held)))
-        parts = None if draws.parts is None else float(draws.parts)
-        found = shared(true, lacks, float(len(held)))
-        return found, told_by(true, lacks, float(len(held)), parts)
+        return shared(true, lacks, float(len(held))), draws.effective()
 
     def believed(self, sure: float = SURE) -> list[Issued]:
         """Return what is believed of the copy, now and later if nothing is done.

@@ -12,7 +12,14 @@ from halflife.arrays import Floats
 from halflife.live.trusting import FULL, Trust
 from halflife.metrics.intervals import Interval
 from halflife.models import calibration
-from halflife.models.auditing import Drift, audited, drift, over_time, share_bounds
+from halflife.models.auditing import (
+    Drift,
+    audited,
+    drift,
+    over_time,
+    pooled,
+    share_bounds,
+)
 from halflife.models.calibration import Brier, Outcome, Reliability, standing
 from halflife.stores import Store
 from halflife.stores.forecasts import Checks, Forecasts, Issued
@@ -223,9 +230,9 @@ def _gap_of_summaries(told: Sequence[Issued]) -> Trust:
 
 def _found(told: Sequence[Issued]) -> Interval:
     """Return what the checks of several forecasts found together."""
-    n = sum(one.looks or 0.0 for one in told)
-    right = sum((one.looks or 0.0) * (one.found or 0.0) for one in told)
-    return Interval(right / n, *share_bounds(right, n, 0.95))
+    found, looks = np.array([(one.found or 0.0, one.looks or 0.0) for one in told]).T
+    # Records that one query brings may have changed together.
+    return pooled(found, looks, alike=told[-1].measure in {"recall", "content"})
 
 
 def scores_of(told: Sequence[Issued]) -> Floats:

@@ -103,28 +103,35 @@ def shared(true: Floats, lacks: Floats, held: float) -> float:
     return float(np.clip(true.mean() / whole, 0.0, 1.0))
 
 
-def told_by(true: Floats, lacks: Floats, held: float, parts: float | None) -> float:
-    """Return how many parts of equal weight would tell that share as well.
+def pooled(
+    found: Floats, looks: Floats, *, confidence: float = 0.95, alike: bool = False
+) -> Interval:
+    """Return the share that several audits found together, with its interval.
 
-    n of N parts that were drawn tell n / (1 - n / N), all of them everything. Draws of
-    other kinds, whose estimates differ by more than those of single parts would, tell
-    q (1 - q) / v if that is less than n, with v = var(true - q lacks) / (n (held +
-    lacks)^2).
+    q = sum(n q_i) / n with n = sum(n_i) looks; the bounds are those of Clopper and
+    Pearson. If what an audit looks at may be ``alike``, n is less where audits differ
+    by more than chance makes: at most q (1 - q) / v (z / t)^2 with v = m / (m - 1)
+    sum((n_i (q_i - q))^2) / n^2 over the m audits, and at most m if there are fewer
+    than three or all found the same (Korn and Graubard, Survey Methodology 1998).
 
-    >>> told_by(np.ones(5), np.zeros(5), 1.0, 10.0)
-    10.0
-    >>> round(told_by(np.array([0.0, 2.0, 0.0, 2.0]), np.zeros(4), 1.25, None), 2)
-    0.75
+    >>> tuple(round(x, 3) for x in pooled(np.array([1.0, 0.5]), np.array([4.0, 4.0])))
+    (0.75, 0.349, 0.968)
     """
-    n = float(true.size)
-    if parts is not None:
-        return float("inf") if n >= parts else n / (1.0 - n / parts)
-    share = shared(true, lacks, held)
-    if n < 2.0 or not 0.0 < share < 1.0:
-        return n
-    whole = held + max(float(lacks.mean()), 0.0)
-    spread = float(np.var(true - share * lacks, ddof=1)) / (n * whole**2)
-    return min(n, share * (1.0 - share) / spread) if spread > 0.0 else n
+    n, m = float(looks.sum()), found.size
+    if not n > 0:
+        return Interval(0.5, 0.0, 1.0)
+    share = float(np.clip(looks @ found / n, 0.0, 1.0))
+    spread = float(np.sum((looks * (found - share)) ** 2)) / n**2
+    size = n
+    if alike and (m < 3 or spread <= 0.0):
+        size = min(n, float(m))
+    elif alike:
+        tail = 0.5 + confidence / 2.0
+        t = float(special.ndtri(tail) / special.stdtrit(m - 1, tail))
+        told = share * (1.0 - share) * (m - 1.0) / (m * spread) * t**2
+        size = min(n, max(told, 1e-6))
+    low, high = share_bounds(share * size, size, confidence)
+    return Interval(share, min(low, share), max(high, share))
 
 
 def over_time(gap: Floats, end: Floats, *, confidence: float = 0.95) -> Interval:

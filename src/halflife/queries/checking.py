@@ -8,6 +8,7 @@ weighted by its inverse.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -69,6 +70,20 @@ class Draws:
             if self.total is not None:
                 lacks[i] = self.total - weight[has].sum()
         return true, lacks
+
+    def effective(self) -> float:
+        """Return how many records of equal weight would tell as much.
+
+        Of n looked up among N it is n / (1 - n / N). Of each drill-down it is
+        (sum(w))^2 / sum(w^2) over the records it found (Kish, "Survey sampling",
+        1965), and one if it found none. That those found together are alike is not
+        in it.
+        """
+        if self.parts is not None:
+            n = float(len(self))
+            return inf if n >= self.parts else n / (1.0 - n / self.parts)
+        some = [w.sum() ** 2 / np.sum(w**2) if w.size else 1.0 for w in self.weight]
+        return float(np.sum(some))
 
 
 def counts_all(interface: Interface) -> bool:
