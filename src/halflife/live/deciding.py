@@ -217,10 +217,9 @@ def _shared(
     appraiser = Appraiser(at.config, at.store, at.now, at.decays)
     offers = appraiser.offers(sources)
     turn = _turn(appraiser, sources, offers)
-    ration = _ration(at, offers, turn, credit, room)
-    limits = Limits(most={source.name: at.left(source) for source in sources})
     price = _price(at, appraiser, credit)
-    taken = take(offers, ration, limits, turn=turn, price=price, patient=True)
+    means = _means(at, sources, offers, turn, (credit, room))
+    taken = take(offers, *means, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
@@ -254,9 +253,8 @@ def _aimed(
     some = [s for s in sources if s.name in asks or aiming.latest(at.config, s) < inf]
     offers = _worth_it(appraiser.offers(some), some)
     turn = _turn(appraiser, some, offers)
-    ration = _ration(at, offers, turn, credit, room)
-    limits = Limits(most={source.name: at.left(source) for source in some})
-    taken = keeping.kept(offers, asks, ration, limits, turn=turn)
+    means = _means(at, some, offers, turn, (credit, room))
+    taken = keeping.kept(offers, asks, *means, turn=turn)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     shares = _shares(offers, taken)
     why = {
@@ -282,10 +280,22 @@ def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:
     return replace(offers, gain=np.maximum(offers.gain, least))
 
 
-def _ration(at: Situation, offers: Offers, turn: Turn, credit: int, room: int) -> float:
-    """Return what a turn may take: an hour's worth, or what must not wait."""
+def _means(
+    at: Situation,
+    sources: Sequence[SourceConfig],
+    offers: Offers,
+    turn: Turn,
+    purse: tuple[int, int],
+) -> tuple[float, Limits]:
+    """Return what a turn may take: an hour's worth, or what must not wait.
+
+    With it come the limits of the sources. ``purse`` is what has come in, and what the
+    budget's window has left.
+    """
+    credit, room = purse
     urgent = min(float(offers.cost[turn.urgent].sum()), room)
-    return max(float(min(credit, hourly(at.config))), urgent)
+    ration = max(float(min(credit, hourly(at.config))), urgent)
+    return ration, Limits(most={source.name: at.left(source) for source in sources})
 
 
 def _shares(offers: Offers, taken: Taken) -> dict[str, float]:
