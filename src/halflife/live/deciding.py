@@ -5,6 +5,9 @@ there to spend it. Three things go beyond: what was never looked at, what waited
 longer than the settings allow, and the one thing that costs more than an hour brings
 and was saved for. None goes beyond what the budget's window has left.
 
+What would buy less than a request buys in the long run waits, and what it would have
+cost is kept for later, the less readily the more was kept already (``market.pricing``).
+
 If the settings ask for the least requests that keep targets, a source gets no more than
 its target asks for, and what nobody asks for is not spent.
 """
