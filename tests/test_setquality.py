@@ -100,6 +100,15 @@ def test_bounds_hold_in_simulated_futures():
     assert np.mean(held) >= 0.85
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+def test_bounds_are_no_wider_just_after_a_step_than_later(seed):
+    made_up = arrival_survival(seed, days=60)
+    cast = forecast(made_up, 60.0, [1.0, 1.01, 1.05, 1.1, 1.6], 0.9)
+    width = cast.recall.high - cast.recall.low
+    assert np.all(width[1:4] <= 1.1 * width[4])
+    assert np.all(np.diff(cast.recall.mean) < 0)
+
+
 def test_a_copy_that_was_not_renewed_is_as_old_as_its_look(steady):
     late = forecast(steady.until(100.0), 104.0, [3.0])
     fresh = forecast(steady.until(100.0), 100.0, [7.0])

@@ -99,13 +99,13 @@ def forecast(
 def _loss(study: Study, days: float, confidence: float) -> Floats:
     """Return least, middle and most loss of precision and recall, and newcomers.
 
-    Horizons shorter than a step, or longer than a third of the history, have no
-    past: there the nearest horizon that has one tells the correction and the bounds.
+    Where a horizon has no past, the nearest that has one tells the correction and the
+    bounds.
     """
     census = study.census
     if days <= 0:
         return np.zeros((len(METRICS) + 1, 3))
-    told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
+    told = _with_past(study, days)
     horizon = study.at(told)
     last, size = census.looks.size - 1, float(census.size[-1])
     ready = [horizon.calibrated(m, confidence) for m in range(len(METRICS))]
@@ -115,6 +115,20 @@ def _loss(study: Study, days: float, confidence: float) -> Floats:
         guess *= _further(study.experts, told, days)
     bounds = [r.bounds(last, float(g), size) for r, g in zip(ready, guess, strict=True)]
     return np.array(bounds)
+
+
+def _with_past(study: Study, days: float) -> float:
+    """Return the nearest horizon whose past tells something.
+
+    Horizons shorter than a step, or longer than a third of the history, have none. Nor
+    have those just above a whole number of steps: the next look comes too late to tell
+    of them. The whole number of steps below has one then.
+    """
+    census = study.census
+    told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
+    below = max(np.floor(told / census.step + 1e-9), 1.0) * census.step
+    past, other = (study.at(h).outcome.known.sum() for h in (told, float(below)))
+    return told if 2 * past >= other else float(below)
 
 
 def _further(experts: Experts, told: float, days: float) -> Floats:
