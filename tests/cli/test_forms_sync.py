@@ -198,6 +198,40 @@ def test_a_crawl_cut_short_plans_its_open_queries(office, counter, asked, here, 
     assert held(here) == set(records)
 
 
+def test_status_tells_of_a_crawl_under_way_beside_other_sets(
+    office, counter, asked, told, here
+):
+    divided(office, counter, here)
+    jobs = here / "jobs.jsonl"
+    for day in (1, 2):
+        jobs.write_text('{"id": 1}\n{"id": 2}\n')
+        jobs.rename(here / f"2026-01-0{day}.jsonl")
+    code, _, err = told("import", "snapshots", here, "--key", "id", "--as", "jobs")
+    assert code == 0, err
+    asked("sync", "simulated", "--max-requests", 25)
+    code, out, _ = told("status")
+    assert code == 0
+    assert "its first crawl has not come to its end" in out
+    assert "jobs" in out
+    while not copied(here).begun:
+        asked("sync", "simulated", "--max-requests", 25)
+    (row,) = asked("status", "simulated")[1]["sets"]
+    assert row["held"] == 200
+    assert row["recall"]["mean"] > 0.9
+    assert told("status")[0] == 0
+
+
+def test_a_forecast_says_that_only_whole_looks_tell(
+    office, counter, asked, fails, here
+):
+    divided(office, counter, here)
+    while not (here / "halflife.db").exists() or not copied(here).begun:
+        asked("sync", "--max-requests", 25)
+    code, said = fails("forecast", "simulated")
+    assert code == 2
+    assert "never seen whole at one moment" in said
+
+
 def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked, here):
     divided(office, counter, here)
     config = Config.load(here / "halflife.toml")

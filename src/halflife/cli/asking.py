@@ -42,7 +42,7 @@ def status(
     now = wiring.clock()
     with wiring.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
-        listed = sets.status_rows(store, names, now)
+        listed = sets.status_rows(store, names, chosen, now)
         searched = texts.status_rows(store, chosen, now)
         left = budget_left(settings.budget, store, now)
         waiting = sets.waiting_rows(store)
@@ -87,6 +87,8 @@ def _tell(
     crawls: list[str],
 ) -> None:
     """Print what ``status`` found."""
+    from itertools import groupby
+
     from halflife.cli import show, texts
 
     show.table([show.flat(row) for row in found["results"]])
@@ -94,7 +96,8 @@ def _tell(
         show.say(show.plain(words))
     if fresh is not None:
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
-    show.table([show.flat(row) for row in found["sets"]])
+    for _, alike in groupby(sorted(found["sets"], key=tuple), key=tuple):
+        show.table([show.flat(row) for row in alike])
     show.table([texts.status_cells(row) for row in found["searches"]])
     for row in found["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))

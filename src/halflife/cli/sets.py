@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.errors import UsageError
@@ -43,6 +45,11 @@ class Asked:
         """Return what was known at a date; raise ``UsageError`` if that is nothing."""
         looks = known.looks
         if not looks.size:
+            if len(known.lives):
+                raise UsageError(
+                    f"{known.name} was never seen whole at one moment, and forecasts "
+                    "of sets go by such looks; `halflife status` says what it is worth"
+                )
             raise UsageError(f"{known.name} was never looked at; import or sync it")
         now = words.moment("--from", since) if since else float(looks[-1])
         if now < looks[0]:
@@ -154,11 +161,15 @@ def named(
 
 
 def status_rows(
-    store: Store, names: Sequence[str], now: float
+    store: Store, names: Sequence[str], chosen: Sequence[SourceConfig], now: float
 ) -> list[dict[str, object]]:
     """Return what the copy of each set source is believed to be worth now."""
+    forms = {source.name: source for source in chosen if source.kind == "form"}
     rows: list[dict[str, object]] = []
     for name in names:
+        if name in forms:
+            rows.append(_form_row(store, forms[name], now))
+            continue
         collection = store.collection(name)
         if not collection.looks.size:
             rows.append({"source": name, "held": 0})
@@ -170,6 +181,21 @@ def status_rows(
         last = {"last_look": show.date(asked.copied)}
         rows.append({"source": name, "held": asked.head["held"], **worth, **last})
     return rows
+
+
+def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
+    """Return the same of a form, which is hardly ever seen whole."""
+    from halflife.live import upkeeping
+    from halflife.live.foreseen import SURE, form_quality
+
+    copy = upkeeping.held(store, source)
+    row: dict[str, object] = {"source": source.name, "held": len(copy.records)}
+    cast = form_quality(copy, source, now, SURE, np.zeros(1)) if copy.records else None
+    if cast is None:
+        return {**row, "why": "its first crawl has not come to its end"}
+    cast = audited.trust(store, source.name, now).forecast(cast)
+    worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
+    return {**row, cast.measure: worth, "last_look": show.date(copy.last)}
 
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:

@@ -159,19 +159,9 @@ class Foresight:
         return Forecast("summary", now + ahead, alive, alive, alive)
 
     def _form(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
-        """Return the mean over records, each as long after its last look as it is."""
-        copy, source = known.copy, known.source
-        if copy is None or not copy.begun:  # it was not read to its end yet
+        if known.copy is None:
             return None
-        after, *bounds = form_worths.bounds(copy, upkeeping.wish(source), sure)
-        moments = np.concatenate([[0.0], after])
-        age = form_ages(copy, source, self._appraiser.now)[:, None] + ahead
-        mean, low, high = (
-            np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
-            for column in bounds
-        )
-        measure = form_worths.measure_of(source)
-        return Forecast(measure, self._appraiser.now + ahead, mean, low, high, sure)
+        return form_quality(known.copy, known.source, self._appraiser.now, sure, ahead)
 
     def _listing(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
         collection, now = known.collection, self._appraiser.now
@@ -192,6 +182,26 @@ class Foresight:
             for column in (cast.mean, cast.low, cast.high)
         )
         return Forecast("recall", now + ahead, mean, low, high, cast.confidence)
+
+
+def form_quality(
+    copy: Held, source: SourceConfig, now: float, sure: float, ahead: Floats
+) -> Forecast | None:
+    """Return the mean over records, each as long after its last look as it is.
+
+    None of a copy that was not read to its end yet: what it lacks nobody knows.
+    """
+    if not copy.begun:
+        return None
+    after, *bounds = form_worths.bounds(copy, upkeeping.wish(source), sure)
+    moments = np.concatenate([[0.0], after])
+    age = form_ages(copy, source, now)[:, None] + ahead
+    mean, low, high = (
+        np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
+        for column in bounds
+    )
+    measure = form_worths.measure_of(source)
+    return Forecast(measure, now + ahead, mean, low, high, sure)
 
 
 def form_ages(copy: Held, source: SourceConfig, now: float) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import form_worths, selecting, upkeeping
+from halflife.live import form_worths, selecting
+from halflife.live.foreseen import SURE, form_quality
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Known
 from halflife.lives import Collection
@@ -163,16 +164,12 @@ def _formed(
     copy = form_worths.held(store, source)
     if copy is None:
         return replace(row, why="nothing of it was read yet"), None
-    if not copy.begun:  # what it lacks nobody knows
-        why = f"its first crawl goes on; {len(copy.records)} records were read so far"
-        return replace(row, items=len(copy.records), last=copy.last, why=why), None
-    # An interval of 95 % leaves half of the rest on either side.
-    wish = upkeeping.wish(source)
-    ahead, mean, low, high = form_worths.bounds(copy, wish, 0.975)
-    rate, _ = copy.arrival
-    row = replace(row, items=len(copy.records), last=copy.last, rate=rate)
-    cast = Forecast(row.measure, copy.last + ahead, mean, low, high)
-    return row, _shifted(cast, copy.last, now)
+    row = replace(row, items=len(copy.records), last=copy.last)
+    cast = form_quality(copy, source, now, SURE, AHEAD)
+    if cast is None:
+        why = f"its first crawl goes on; {row.items} records were read so far"
+        return replace(row, why=why), None
+    return replace(row, rate=copy.arrival[0]), cast
 
 
 def _searched(
