@@ -128,10 +128,12 @@ def test_a_form_that_has_moved_is_told(write):
         text = snippet(url, office.form.interface).replace(url, post.url)
         path = write(text)
         post.status = 308
-        Play(path).run(HOUR)
+        play = Play(path).run(HOUR)
         (said,) = moved(path).values()
     assert said.startswith(f"{url}/")
     assert "?" not in said
+    seen = [turned.looked.listed for _, turned in play.results[1:]]
+    assert sum(map(bool, seen)) >= 5  # a request more for each answer is found
 
 
 def test_a_search_that_has_moved_is_told(write):

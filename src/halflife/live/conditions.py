@@ -117,10 +117,10 @@ class Judge:
             return inf, "an answer waits for a decision"
         if self.refill > 0:
             return self.refill, f"the budget is spent for {span(self.refill)}"
+        if not source.window:
+            return inf, ""
         opens = zones.window_of(source, self._now).next_open(self._now) - self._now
-        if opens > 0:
-            return opens, f"its hours begin in {span(opens)}"
-        return inf, ""
+        return (opens, f"its hours begin in {span(opens)}") if opens > 0 else (inf, "")
 
     def _expected(self, known: Known, health: Health) -> Health:
         """Return the same with when the next look is expected.

@@ -188,11 +188,16 @@ class Crew:
     async def _form(self, source: SourceConfig, requests: int) -> Turned:
         former = Former(self.config, self.store, self.clock, self.gate)
         self._eases[(source.name,)] = former.ease
+        requests = max(requests, self._short.pop((source.name,), 0))
         share = 0.0 if self._extra is None else self.config.audit.share
         owed = self._owed_forms.get(source.name, 0.0) + share * requests
         self._owed_forms[source.name] = owed
         turned, checked = await audit_forms.turn(former, source, requests, int(owed))
         self._owed_forms[source.name] -= checked
+        seen = turned.looked.listed or turned.kept.absent or turned.trouble
+        if turned.requests and not seen:
+            # All of it went into redirects: next time, go one further.
+            self._short[(source.name,)] = turned.requests + 1
         return turned
 
 
