@@ -21,7 +21,7 @@ STOP = frozenset(_WORD.findall(_STOP)) | {"a"}  # words that say nothing
 _BETWEEN = ".."
 
 
-@lru_cache(maxsize=1 << 14)  # plans are made of the same records again and again
+@lru_cache(maxsize=1 << 12)  # plans are made of the same records again and again
 def words_in(text: str) -> tuple[str, ...]:
     """Return the distinct words of a text that say something, sorted.
 
