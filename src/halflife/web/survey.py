@@ -147,20 +147,18 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     pages = [source for source in config.source if source.has_pages]
     outlook = wiring.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
-    found: dict[str, Row] = {}
-    casts: dict[str, Forecast] = {}
+    told: list[tuple[Row, Forecast | None]] = []
     if owned is not None and outlook is not None:
-        for row, cast in rows.paged(outlook, owned, pages):
-            found[row.name], casts[row.name] = row, cast
+        told += rows.paged(outlook, owned, pages)
+    alone = [source for source in config.source if not source.has_pages]
+    told += [rows.alone(store, source, now, memo) for source in alone]
+    found = {row.name: row for row, _ in told}
+    casts = {row.name: cast for row, cast in told if cast is not None}
     appraiser = Appraiser(config, store, now)
     few = len(pages) <= FEW_SOURCES and (owned is None or len(owned.view) <= FEW_PAGES)
     wanted = [source for source in config.source if few or not source.has_pages]
     known = [_appraised(appraiser, source, memo) for source in wanted]
     for source in config.source:
-        if not source.has_pages:
-            found[source.name], ahead = rows.alone(store, source, now, memo)
-            if ahead is not None:
-                casts[source.name] = ahead
         if source.name in casts:
             trust = appraiser.trust(source)
             casts[source.name] = trust.forecast(casts[source.name])
