@@ -14,8 +14,9 @@ from numpy.random import Generator
 
 from halflife.config import SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
-from halflife.live import form_worths, forming, listings, upkeeping
+from halflife.live import forming, listings, upkeeping
 from halflife.live.auditing import AHEAD, NOW, due_at, issue, issued_at, outcome, part
+from halflife.live.foreseen import SURE, form_quality
 from halflife.live.forming import Former
 from halflife.live.listings import Looked
 from halflife.live.upkeeping import Turned
@@ -33,7 +34,6 @@ from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
 OVER = 24  # requests by which the last draw may exceed what it was meant to take
-SURE = 0.975  # the confidence of each bound: both hold with 95 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,12 @@ class Audit:
 
         ``sure`` is the confidence of each bound.
         """
-        after, *bounds = form_worths.bounds(self.copy, self.wish, sure)
-        new = self.wish.purpose == "new"
-        seen = [self.copy.last] if new else list(self.copy.seen.values())
         ahead = np.array([NOW, *AHEAD])
-        age = np.maximum(self.now - np.array(seen), 0.0)[:, None] + ahead
-        moments = np.concatenate([[0.0], after])
-        bands = [
-            np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
-            for column in bounds
-        ]
-        measured = form_worths.measure_of(self.source)
-        return issued_at(self.source.name, measured, self.now, ahead, bands)
+        cast = form_quality(self.copy, self.source, self.now, sure, ahead)
+        if cast is None:
+            return []
+        bands = cast.mean, cast.low, cast.high
+        return issued_at(self.source.name, cast.measure, self.now, ahead, bands)
 
 
 def _plain(wish: Wish) -> Wish:
@@ -172,7 +166,8 @@ def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
     assert isinstance(store, SqliteStore)
     kept, name, told = Forecasts(store), asked.source.name, []
     with store.together():
-        issue(kept, name, asked.believed())
+        if made := asked.believed():
+            issue(kept, name, made)
         due, missed = due_at(kept, name, asked.now)
         for cast in due if len(draws) else ():
             found, looks = asked.quality(draws, cast.made)
