@@ -25,12 +25,13 @@ from halflife.view import View
 
 AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
 FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 30.0, 14)])  # days since a look
+FEW = FAR[::7]  # they will do for what has no target
 SURE = 0.975  # the confidence of each bound where a target names none
 OVERDUE = 1.5  # times the usual gap after which no look is expected any more
 TURN = 900.0 / 86400.0  # days between two turns of the service, at most
 RECENT = 6  # looks that tell how often there is one
 
-_Mark: TypeAlias = tuple[int, float, float]  # looks, when the last was, confidence
+_Mark: TypeAlias = tuple[int, float, float, bool]  # looks, the last, confidence, far
 Casts: TypeAlias = dict[str, tuple[_Mark, Forecast]]
 
 
@@ -168,13 +169,13 @@ class Foresight:
         if collection is None or collection.looks.size < 2:
             return None
         last = float(collection.looks[-1])
-        mark = int(collection.looks.size), last, sure
-        name = known.source.name
+        mark = int(collection.looks.size), last, sure, ahead.size > 1
+        name, far = known.source.name, FAR if ahead.size > 1 else FEW
         if name not in self._casts or self._casts[name][0] != mark:
             both = max(2.0 * sure - 1.0, 0.01)
-            recall = forecast(collection, last, FAR.tolist(), both).recall
+            recall = forecast(collection, last, far.tolist(), both).recall
             bounds = recall.mean, recall.low, recall.high
-            self._casts[name] = mark, Forecast("recall", last + FAR, *bounds, both)
+            self._casts[name] = mark, Forecast("recall", last + far, *bounds, both)
         cast = self._casts[name][1]
         at = max(now, last) + ahead
         mean, low, high = (
