@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.forms import Found, Query, Term
+from halflife.queries.beginning import crawl_ahead
 from halflife.queries.frontier import Crawl, restored, written
+from halflife.queries.held import Held
 from halflife.queries.ledger import Ledger
 from halflife.queries.splitting import Crawling, crawl
 from halflife.queries.tabled import Tabled
@@ -80,6 +82,29 @@ def test_pages_of_a_long_query_are_read_on_from_where_they_ended() -> None:
     found = crawl(ledger, resume=again(first))
     assert ledger.requests == 13
     assert found.complete
+
+
+def test_a_plan_knows_how_many_pages_of_a_long_query_are_left() -> None:
+    for counts, left in [("exact", 13), ("none", 7)]:
+        form = behind(cars(100), everything=True, counts=counts)
+        first = crawl(Ledger(form, most=7))
+        held = Held(first.records, {}, {}, (), 1.0, crawl=first)
+        (step,) = crawl_ahead(held, form.interface)
+        assert (step.what, step.requests) == ("everything", left)
+        assert step.gain > 0
+
+
+def test_whatever_is_left_of_a_crawl_there_is_something_to_plan() -> None:
+    form = behind(cars(200), cap=20, page_size=20, everything=True)
+    for most in range(1, 60, 3):
+        found = crawl(Ledger(form, most=most))
+        held = Held(found.records, {}, {}, (), 1.0, crawl=found)
+        if found.left:
+            assert crawl_ahead(held, form.interface)
+    unknown = Held(cars(3), {}, {}, (), 1.0)
+    assert [step.what for step in crawl_ahead(unknown, form.interface)] == [
+        "everything"
+    ]
 
 
 class Short:

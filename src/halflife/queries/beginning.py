@@ -55,9 +55,28 @@ def _tried(ledger: Ledger, query: Query) -> Tried:
     return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
 
 
-def crawl_ahead(crawl: Crawl, interface: Interface) -> list[Asked]:
+def crawl_ahead(held: Held, interface: Interface) -> list[Asked]:
     """Return what the first crawl asks next; each page may be all new."""
-    waiting = [part for part in reversed(crawl.left) if not part.tried]
-    why = f"the first crawl goes on; {len(crawl.records)} records were found so far"
+    crawl = held.crawl or Crawl.of_nothing()
+    # What was divided already is only looked at again, unless nothing else is left.
+    fresh = [part for part in reversed(crawl.left) if not part.tried]
+    waiting = [part.query for part in fresh or crawl.left[-1:]]
+    why = f"the first crawl goes on; {len(held.records)} records were found so far"
     gain = interface.page_size * UNREAD
-    return [Asked(str(part.query), 1, gain, why) for part in waiting]
+    return [
+        Asked(str(query), _pages_left(crawl, query, interface), gain, why)
+        for query in waiting
+    ]
+
+
+def _pages_left(crawl: Crawl, query: Query, interface: Interface) -> int:
+    """Return the pages of a query still to be read, if it is being read; else one.
+
+    Where nobody says how many there are, as many as were read already.
+    """
+    begun = crawl.begun
+    if begun is None or begun.query != query:
+        return 1
+    if begun.total is None:
+        return max(begun.pages, 1)
+    return max(interface.pages(begun.total) - begun.pages, 1)

@@ -307,10 +307,10 @@ def ahead(
     What an answer shows changes what is asked after it, so this is what is known now
     and no promise.
     """
-    if held.crawl is not None:
-        return crawl_ahead(held.crawl, interface)[:most]
     if not held.records:
         return []
+    if not held.begun:
+        return crawl_ahead(held, interface)[:most]
     work = Upkeep(held, interface, wish, now)
     found: list[Step] = []
     if work.wants_new and interface.newest and interface.everything:
