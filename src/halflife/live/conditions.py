@@ -223,15 +223,16 @@ def _silence(
         one = breaker or Breaker()
         since = one.well if one.well > 0 else appraiser.now
         return one.failures, max(appraiser.now - since, 0.0)
-    evidence = appraiser.store.evidence([source.name])
-    tried = evidence.failures > 0
-    last = float(evidence.last_at.max(initial=-inf))
+    evidence, rows = appraiser.looked_at(source)
+    failures, tried_at = evidence.failures[rows], evidence.tried_at[rows]
+    tried = failures > 0
+    last = float(evidence.last_at[rows].max(initial=-inf))
     if not tried.any():
         return 0, 0.0
-    later = tried & (evidence.tried_at > last)
-    waited = _waited(int(evidence.failures.max()))
+    later = tried & (tried_at > last)
+    waited = _waited(int(failures.max()))
     silent = appraiser.now - last if isfinite(last) else waited
-    return int(evidence.failures[later].sum()), max(silent, 0.0)
+    return int(failures[later].sum()), max(silent, 0.0)
 
 
 def _waited(failures: int) -> float:

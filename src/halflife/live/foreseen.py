@@ -144,7 +144,7 @@ class Foresight:
         ``inf`` where that is not known, or no look came when one should have.
         """
         view, of = self._appraiser.sampled
-        rows, evidence = of[source.name], self._appraiser.store.evidence([source.name])
+        rows, (evidence, _) = of[source.name], self._appraiser.looked_at(source)
         gap = _gaps(evidence, [view.keys[i] for i in rows])
         return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)
 

@@ -18,6 +18,7 @@ import numpy as np
 from halflife.allocation import allocate, index
 from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
+from halflife.evidence import Evidence
 from halflife.live import audited, costs, form_worths, selecting, upkeeping, wiring
 from halflife.live.owning import rows_of
 from halflife.live.trusting import FULL, Trust
@@ -170,9 +171,14 @@ class Appraiser:
             return inf
         return max(self.now - float(collection.looks[-1]), 0.0)
 
+    def looked_at(self, source: SourceConfig) -> tuple[Evidence, Ints]:
+        """Return what all looks at pages add up to, and the rows of a source's."""
+        seen, of = self._seen
+        return seen.evidence, of[source.name]
+
     def count(self, source: SourceConfig) -> int:
         """Return how many pages a source has."""
-        return int(self._seen[1][source.name].size)
+        return int(self.looked_at(source)[1].size)
 
     @property
     def pages(self) -> tuple[View, dict[str, Ints]]:
