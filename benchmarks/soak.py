@@ -113,9 +113,9 @@ class Size:
     """How much there is to keep, for how long; rests in seconds."""
 
     days: float = 7.0
-    pages: int = 300
-    hosts: int = 110
-    budget: int = 1200
+    pages: int = 400
+    hosts: int = 120
+    budget: int = 720
     rest: float = REST
     rests: int = RESTS
 
@@ -349,9 +349,9 @@ def main() -> None:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--days", type=float, default=7.0)
-    parser.add_argument("--pages", type=int, default=300)
-    parser.add_argument("--hosts", type=int, default=110)
-    parser.add_argument("--budget", type=int, default=1200, help="requests a day")
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--hosts", type=int, default=120)
+    parser.add_argument("--budget", type=int, default=720, help="requests a day")
     parser.add_argument("--rest", type=float, default=REST, help="seconds")
     parser.add_argument("--rests", type=int, default=RESTS, help="how many")
     parser.add_argument("--json", action="store_true", help="on one line")
