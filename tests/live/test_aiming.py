@@ -209,7 +209,11 @@ def test_a_form_is_asked_only_as_its_target_asks(write):
 
 
 def test_what_is_remembered_outlives_a_restart(tmp_path):
-    memory = aiming.Memory(keeping.Pace(2.5, 1.25), 20_000.0, np.inf, 19_999.5, 0.9)
+    past = keeping.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
+    chances = np.array([0.25, 0.5])
+    memory = aiming.Memory(
+        past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9
+    )
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
         assert aiming.recall(store, "a") == aiming.Memory()
         aiming.remember(store, {"a": memory})
