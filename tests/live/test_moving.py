@@ -1,8 +1,12 @@
 """Sources that have moved are told, with where to, and not for nothing."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from alert_parts import HEAD, jobs, listing, pages, signpost, standing
 from form_worlds import behind, cars
@@ -180,6 +184,18 @@ def test_another_host_or_tree_is_a_move(tmp_path, lines, address, to, counts):
             moving.note(store, Seen({"s": {address: to}}), [source])
         assert bool(moving.where(store, source, 1)) == counts
         assert next(iter(moving.recall(store, "s").values())) == Asked(to, 2)
+
+
+@given(looks=st.lists(st.sampled_from(["", "http://b.example/"]), max_size=20))
+def test_a_source_has_moved_while_two_looks_in_a_row_say_so(looks):
+    (source,) = Config.parse(f'[[source]]\nname = "s"\n{PAGE}\n').source
+    with TemporaryDirectory() as at, SqliteStore.open(f"{at}/s", create=True) as store:
+        for before, look in pairwise(["", *looks]):
+            gate = Seen({"s": {"http://a.example/x/1": look}})
+            moving.note(store, gate, [source])
+            assert gate.moves == {}  # it was taken
+            expected = look if before and look else ""
+            assert moving.where(store, source, 1) == expected
 
 
 @dataclass
