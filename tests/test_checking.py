@@ -4,13 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from form_worlds import behind, cars
 from halflife.errors import SourceError
-from halflife.models.auditing import shared
-from halflife.queries.checking import Draws, by_key, counts_all, draw
+from halflife.queries.checking import Drilled, Looked, by_key, counts_all, draw
 from halflife.queries.ledger import Ledger
 
 COUNTED = {"everything": True, "counts": "exact", "lookup": True}
@@ -40,8 +37,9 @@ def truth(there, copy):
 
 
 def quality(draws, copy, *, known=False):
-    true, lacks = draws.sums(copy, same)
-    return shared(true, 0.0 * lacks if known else lacks, float(len(copy)))
+    tally = draws.tally(copy, same)
+    whole = tally.held + (0.0 if known else tally.lacks)
+    return tally.true / whole if whole else 1.0
 
 
 def test_how_a_form_is_checked_follows_from_what_it_can_do():
@@ -58,14 +56,13 @@ def test_whoever_looks_everything_up_knows(world):
     there, copy = world
     ledger = Ledger(behind(there, **COUNTED))
     draws = draw(ledger, copy, np.random.default_rng(0), 1000, known=False)
-    assert len(draws) == len(copy) == draws.parts
+    assert len(draws.shown) == len(copy) == draws.parts
     assert draws.total == 60
     assert quality(draws, copy) == pytest.approx(truth(there, copy))
     assert quality(draws, copy, known=True) == pytest.approx(45 / 54)
-    true, lacks = draws.sums(copy, same)
-    assert true.mean() == pytest.approx(45.0)
-    assert lacks.mean() == pytest.approx(10.0)
-    assert draws.effective() == np.inf
+    tally = draws.tally(copy, same)
+    assert (tally.true, tally.held, tally.lacks) == pytest.approx((45.0, 54.0, 10.0))
+    assert tally.looks == np.inf
 
 
 def test_look_ups_take_what_they_may(world):
@@ -73,9 +70,10 @@ def test_look_ups_take_what_they_may(world):
     ledger = Ledger(behind(there, **COUNTED))
     draws = draw(ledger, copy, np.random.default_rng(0), 6, known=False)
     assert ledger.requests == 6
-    assert len(draws) == 5  # one request tells how many there are
+    assert len(draws.shown) == 5  # one request tells how many there are
+    assert draws.tally(copy, same).looks == pytest.approx(5 / (1 - 5 / 54))
     known = draw(ledger, copy, np.random.default_rng(0), 6, known=True)
-    assert len(known) == 1  # at least one, whatever was spent before
+    assert len(known.shown) == 1  # at least one, whatever was spent before
     assert known.total is None
 
 
@@ -85,13 +83,12 @@ def test_sums_are_unbiased_over_all_samples(world):
     copy = {key: copy[key] for key in keys}
     each = []
     for some in combinations(keys, 2):
-        draws = Draws(total=len(there), parts=5)
-        for key in some:
-            found = {key: there[key]} if key in there else {}
-            draws.note(found, np.full(len(found), 5.0))
-        each.append([column.mean() for column in draws.sums(copy, same)])
-    true, lacks = np.mean(each, axis=0)
+        shown = [{key: there[key]} if key in there else {} for key in some]
+        tally = Looked(5, shown, len(there)).tally(copy, same)
+        each.append((tally.true, tally.held, tally.lacks))
+    true, held, lacks = np.mean(each, axis=0)
     assert true == pytest.approx(2.0)  # car20 and car30 are as they are there
+    assert held == 5.0
     assert lacks == pytest.approx(60 - 4)
 
 
@@ -101,15 +98,34 @@ def test_drill_downs_find_the_truth_in_the_mean(world, known):
     rng = np.random.default_rng(1)
     ledger = Ledger(behind(there, everything=True))
     draws = draw(ledger, copy, rng, 600, known=known)
-    assert draws.parts is None
-    true, lacks = draws.sums(copy, same)
-    spread = true.std() / np.sqrt(len(draws))
-    assert true.mean() == pytest.approx(45.0, abs=3.5 * spread)
-    assert lacks.mean() == pytest.approx(
-        10.0, abs=3.5 * lacks.std() / len(draws) ** 0.5
+    each = np.array(
+        [
+            (one.true, one.held, one.lacks)
+            for walk in draws.walks
+            for one in [Drilled(ledger.interface, [walk]).tally(copy, same)]
+        ]
     )
+    error = each.std(axis=0) / len(each) ** 0.5
+    for mean, wanted, off in zip(each.mean(axis=0), (45, 54, 10), error, strict=True):
+        assert mean == pytest.approx(wanted, abs=3.5 * off)
     expected = 45 / 54 if known else truth(there, copy)
-    assert quality(draws, copy, known=known) == pytest.approx(expected, abs=0.05)
+    assert quality(draws, copy, known=known) == pytest.approx(expected, abs=0.04)
+    assert draws.tally(copy, same).looks > 100
+
+
+def test_a_drill_down_counts_by_what_it_saw_and_stands_for(world):
+    there, copy = world
+    ledger = Ledger(behind(there, everything=True))
+    drawn = draw(ledger, copy, np.random.default_rng(2), 40, known=False).walks
+    for walk in drawn:
+        one = Drilled(ledger.interface, [walk]).tally(copy, same)
+        assert 0.0 <= one.true <= one.held + 1e-9
+        if not walk.records and not one.held:
+            assert one.looks == 0.0
+    both = Drilled(ledger.interface, drawn).tally(copy, same)
+    assert both.true <= both.held
+    empty = Drilled(ledger.interface).tally(copy, same)
+    assert (empty.true, empty.held, empty.lacks, empty.looks) == (0.0, 0.0, 0.0, 0.0)
 
 
 class _Broken:
@@ -135,29 +151,6 @@ def test_a_form_that_stops_answering_costs_only_the_draws_after(world, can, answ
     there, copy = world
     ledger = Ledger(_Broken(behind(there, **can), answers))
     draws = draw(ledger, copy, np.random.default_rng(0), 50, known=False)
-    assert len(draws) <= answers
+    drawn = draws.walks if isinstance(draws, Drilled) else draws.shown
+    assert len(drawn) <= answers
     assert 0.0 <= quality(draws, copy) <= 1.0
-
-
-@settings(max_examples=60)
-@given(
-    rows=st.lists(
-        st.tuples(st.floats(0, 1e6), st.floats(-1e3, 1e6)), min_size=0, max_size=8
-    ),
-    held=st.floats(0, 1e6),
-)
-def test_shares_are_within_their_range_whatever_was_drawn(rows, held):
-    true, lacks = np.array(rows, dtype=float).reshape(-1, 2).T
-    assert 0.0 <= shared(true, lacks, held) <= 1.0
-
-
-def test_what_was_drawn_counts_by_its_weights():
-    looked = Draws(parts=10)
-    for _ in range(5):
-        looked.note({}, np.zeros(0))
-    assert looked.effective() == 10.0  # 5 / (1 - 5 / 10)
-    drilled = Draws()
-    drilled.note({"a": {}, "b": {}}, np.array([2.0, 2.0]))
-    drilled.note({"c": {}, "d": {}}, np.array([3.0, 1.0]))
-    drilled.note({}, np.zeros(0))
-    assert drilled.effective() == pytest.approx(2.0 + 16.0 / 10.0 + 1.0)

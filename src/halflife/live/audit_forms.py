@@ -20,7 +20,6 @@ from halflife.live.foreseen import SURE, form_quality
 from halflife.live.forming import Former
 from halflife.live.listings import Looked
 from halflife.live.upkeeping import Turned
-from halflife.models.auditing import shared
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.doubting import Doubts
 from halflife.queries.held import Held, Wish
@@ -62,14 +61,13 @@ class Audit:
 
     def quality(self, draws: Draws, then: float) -> tuple[float, float]:
         """Return the quality of the copy as it was held then, and by how many looks."""
-        held = held_at(self.register, then)
         differ = _plain(self.wish).measure.differ
-        true, lacks = draws.sums(held, lambda a, b: not differ(a, b))
-        if self.known:
-            lacks = np.zeros(lacks.size)
-        if self.wish.purpose == "new":
-            true = np.full(true.size, float(len(held)))
-        return shared(true, lacks, float(len(held))), draws.effective()
+        held = held_at(self.register, then)
+        tally = draws.tally(held, lambda a, b: not differ(a, b))
+        lacks = 0.0 if self.known else tally.lacks
+        true = tally.held if self.wish.purpose == "new" else tally.true
+        whole = tally.held + lacks
+        return (min(true / whole, 1.0), tally.looks) if whole > 0 else (1.0, 0.0)
 
     def believed(self, sure: float = SURE) -> list[Issued]:
         """Return what is believed of the copy, now and later if nothing is done.
@@ -169,9 +167,10 @@ def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
         if made := asked.believed():
             issue(kept, name, made)
         due, missed = due_at(kept, name, asked.now)
-        for cast in due if len(draws) else ():
+        for cast in due:
             found, looks = asked.quality(draws, cast.made)
-            told.append(outcome(cast, asked.now, found, looks, rng))
+            if looks > 0:
+                told.append(outcome(cast, asked.now, found, looks, rng))
         kept.settle(told)
         kept.drop(missed)
 

@@ -86,23 +86,6 @@ def share_bounds(hits: float, size: float, confidence: float) -> tuple[float, fl
     return float(low), float(high)
 
 
-def shared(true: Floats, lacks: Floats, held: float) -> float:
-    """Return the share true / (held + lacks) of a copy, by draws that estimate both.
-
-    ``true`` are the records that the copy has as they are, ``lacks`` those that it
-    does not have, ``held`` all that it has; each draw estimates both sums without
-    bias. So the means do, and their ratio is off by no more than of the order 1 / n
-    (Cochran, "Sampling techniques", 1977, section 6.8). At least 0, at most 1.
-
-    >>> shared(np.array([90.0, 100.0]), np.array([0.0, 10.0]), 95.0)
-    0.95
-    """
-    if true.size == 0 or not held > 0:
-        return 1.0
-    whole = held + max(float(lacks.mean()), 0.0)
-    return float(np.clip(true.mean() / whole, 0.0, 1.0))
-
-
 def pooled(
     found: Floats, looks: Floats, *, confidence: float = 0.95, alike: bool = False
 ) -> Interval:

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
 from halflife.errors import BudgetSpent, SourceError
 from halflife.forms import Interface, Query
-from halflife.queries.drilling import Drill
+from halflife.queries.drilling import Drill, Walk, ways
 from halflife.queries.ledger import Ledger
 from halflife.register import Attributes
 
@@ -27,63 +25,100 @@ Records: TypeAlias = Mapping[str, Attributes]
 Same: TypeAlias = Callable[[Attributes, Attributes], bool]
 
 
-@dataclass(slots=True)
-class Draws:
-    """What was drawn through a form.
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What draws say of a copy, in sums over the database that each estimates.
 
     Attributes:
-        shown: Of each draw the records that it showed and are there.
-        weight: Records of the database that each of them stands for.
-        total: Records that there are, if the form tells that; else None.
-        parts: Records that were drawn from; None if from all that there are.
+        true: Records that the copy has as they are.
+        held: Records that the copy has, there or not.
+        lacks: Records that it does not have.
+        looks: How many records of equal weight would tell as much.
 
     """
 
+    true: float
+    held: float
+    lacks: float
+    looks: float
+
+
+@dataclass(slots=True)
+class Looked:
+    """Records drawn from a copy and looked up by their keys.
+
+    Attributes:
+        parts: Records that were drawn from, each with the same chance.
+        shown: Of each that was drawn the record as it is; nothing if it is gone.
+        total: Records that there are, if the form tells that; else None.
+
+    """
+
+    parts: int
     shown: list[Records] = field(default_factory=list)
-    weight: list[Floats] = field(default_factory=list)
     total: int | None = None
-    parts: int | None = None
 
-    def __len__(self) -> int:
-        return len(self.shown)
+    def tally(self, held: Records, same: Same) -> Tally:
+        """Return what they say of a copy.
 
-    def note(self, records: Records, weight: Floats) -> None:
-        """Write a draw down."""
-        self.shown.append(records)
-        self.weight.append(weight)
-
-    def sums(self, held: Records, same: Same) -> tuple[Floats, Floats]:
-        """Return what each draw says of a copy: its true records, and those it lacks.
-
-        Each is an estimate without bias: sum(weight) over the records shown that the
-        copy has as they are, and over those that it does not have. If the form tells
-        how many records there are, it lacks those less the ones it has.
+        Each of the n that were drawn of N stands for N / n. If the form tells how many
+        records there are, the copy lacks those less the ones it has. They tell as much
+        as n / (1 - n / N) of many would.
         """
-        true, lacks = np.zeros(len(self)), np.zeros(len(self))
-        for i, (records, weight) in enumerate(
-            zip(self.shown, self.weight, strict=True)
-        ):
-            has = np.array([key in held for key in records], dtype=np.bool_)
-            right = [k in held and same(held[k], r) for k, r in records.items()]
-            true[i] = weight[np.array(right, dtype=np.bool_)].sum()
-            lacks[i] = weight[~has].sum()
-            if self.total is not None:
-                lacks[i] = self.total - weight[has].sum()
-        return true, lacks
+        n, each = float(len(self.shown)), self.parts / max(len(self.shown), 1)
+        there = [(k, r) for one in self.shown for k, r in one.items() if k in held]
+        true = each * sum(same(held[k], r) for k, r in there)
+        lacks = 0.0 if self.total is None else self.total - each * len(there)
+        looks = inf if n >= self.parts else n / (1.0 - n / self.parts)
+        return Tally(true, float(len(held)), max(lacks, 0.0), looks)
 
-    def effective(self) -> float:
-        """Return how many records of equal weight would tell as much.
 
-        Of n looked up among N it is n / (1 - n / N). Of each drill-down it is
-        (sum(w))^2 / sum(w^2) over the records it found (Kish, "Survey sampling",
-        1965), and one if it found none. That those found together are alike is not
-        in it.
+@dataclass(slots=True)
+class Drilled:
+    """Records found by random drill-downs that saw everything at their ends.
+
+    Attributes:
+        interface: What the form can do.
+        walks: The drill-downs.
+
+    """
+
+    interface: Interface
+    walks: list[Walk] = field(default_factory=list)
+
+    def tally(self, held: Records, same: Same) -> Tally:
+        """Return what they say of a copy.
+
+        Each record at the end of a drill-down stands for w = 1 / chance of them, also
+        one that the copy has and that should be there. All three sums go over the same
+        paths, so that their ratios vary little (Cochran, "Sampling techniques", 1977,
+        chapter 6). They tell as much as the records seen, and more where these stand
+        for more than a copy of this size.
         """
-        if self.parts is not None:
-            n = float(len(self))
-            return inf if n >= self.parts else n / (1.0 - n / self.parts)
-        some = [w.sum() ** 2 / np.sum(w**2) if w.size else 1.0 for w in self.weight]
-        return float(np.sum(some))
+        true = here = lacks = 0.0
+        seen = 0
+        for walk in self.walks:
+            weight = dict(zip(walk.records, walk.weight.tolist(), strict=True))
+            mine = self._on(walk, held)
+            here += sum(mine.values())
+            lacks += sum(w for k, w in weight.items() if k not in held)
+            right = [k for k, r in walk.records.items() if k in held]
+            true += sum(weight[k] for k in right if same(held[k], walk.records[k]))
+            seen += len(weight.keys() | mine.keys())
+        share = (here + lacks) / max(len(held) * len(self.walks), 1)
+        return Tally(true, here, lacks, share * seen)
+
+    def _on(self, walk: Walk, held: Records) -> dict[str, float]:
+        """Return the records of a copy that lie on a path, and what each stands for."""
+        some = {
+            key: ways(record, walk.steps)
+            for key, record in held.items()
+            if self.interface.meets(record, walk.query)
+        }
+        return {key: 1.0 / (walk.probability * n) for key, n in some.items() if n}
+
+
+Draws: TypeAlias = Looked | Drilled
 
 
 def counts_all(interface: Interface) -> bool:
@@ -111,12 +146,13 @@ def draw(
     """
     if by_key(ledger.interface, known=known):
         return _looked_up(ledger, held, rng, requests, known=known)
-    draws = Draws()
+    draws = Drilled(ledger.interface)
     with suppress(BudgetSpent, SourceError):
         drill = Drill(ledger, held.values())
         for _ in range(requests):  # a walk may take none: all of it was asked before
             walk = drill.walk(rng)
-            draws.note(walk.records, walk.weight)
+            if walk.whole:
+                draws.walks.append(walk)
             if ledger.requests >= requests:
                 break
     return draws
@@ -124,16 +160,14 @@ def draw(
 
 def _looked_up(
     ledger: Ledger, held: Records, rng: Generator, requests: int, *, known: bool
-) -> Draws:
-    draws, n = Draws(parts=len(held)), float(len(held))
-    keys = list(held)
+) -> Looked:
+    draws, keys = Looked(len(held)), list(held)
     with suppress(BudgetSpent, SourceError):
         if not known:
             draws.total = ledger.first(Query()).total
         for at in rng.permutation(len(keys)).tolist():
-            found = ledger.fetch(keys[at]).records
-            draws.note(found, np.full(len(found), n))
+            draws.shown.append(ledger.fetch(keys[at]).records)
             if ledger.requests >= requests:
                 break
     # Without the number of all records nothing can be said of those that are lacking.
-    return draws if known or draws.total is not None else Draws()
+    return draws if known or draws.total is not None else Looked(len(held))
