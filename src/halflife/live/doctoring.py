@@ -236,7 +236,8 @@ def _changed(visit: Visit) -> Iterator[Complaint]:
     store = visit.store
     for source in visit.config.source:
         name = source.name
-        pages = len(store.evidence([name])) if source.has_pages else 0
+        some = source.has_pages and moving.recall(store, name)
+        pages = len(store.evidence([name])) if some else 0
         if place := moving.where(store, source, pages):
             advice = f"open it; if it is the same, write it into the settings of {name}"
             text = f"{name} has moved for good to {place}"
