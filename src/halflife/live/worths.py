@@ -284,6 +284,8 @@ class Appraiser:
         if copy is None:
             return Known(source, 1.0, None, "nothing of it was read yet")
         whole = form_worths.whole(copy, source)
+        if not copy.begun:
+            return Known(source, whole, None, "its first crawl has not come to its end")
         decay = form_worths.decay(copy, upkeeping.wish(source), confidence)
         measure = form_worths.measure_of(source)
         return Known(source, whole, _renewed(source, measure, decay, whole, confidence))
