@@ -6,6 +6,7 @@ import hmac
 import json
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import alert_worker
 from halflife.alerts import Health
 from halflife.alerts.messages import Event, Letter
+from halflife.alerts.rules import INFORMATION
 from halflife.config import Config
 from halflife.errors import ConfigError, LeaseLost
 from halflife.item import Item
@@ -309,7 +311,13 @@ def test_apprise_sends_the_words_to_where_its_address_says(store, hook):
     assert [t.trouble for t in deliver(settings(address), store)] == ["", ""]
     assert [told["title"] for _, _, told, _ in hook.got] == ["a: why", "b: why"]
     assert [told["message"] for _, _, told, _ in hook.got] == ["a: why", "b: why"]
-    assert Outbox(store).tally() == {"waiting": 0, "sent": 2, "dead": 0}
+    assert [told["type"] for _, _, told, _ in hook.got] == ["warning", "warning"]
+    ended = replace(letter(), news="recovered")
+    mild = replace(letter(), events=(Event("s", 1.0, f"{INFORMATION}a new column"),))
+    Outbox(store).post([ended, mild])
+    deliver(settings(address), store, 3.0)
+    assert [told["type"] for _, _, told, _ in hook.got[2:]] == ["success", "info"]
+    assert Outbox(store).tally() == {"waiting": 0, "sent": 4, "dead": 0}
 
 
 @by_apprise

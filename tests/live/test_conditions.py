@@ -321,7 +321,7 @@ def test_settings_that_cannot_be_used_are_told_until_they_can(write, server):
 
     play = Play(path).run(HOUR, change)
     said = found[0]["", "settings"]
-    assert said.startswith("the settings on disk are not used, those before stay in")
+    assert said.startswith("the new settings cannot be used, so the old ones stay in")
     assert "unknown key" in said
     assert "c4n4ry" not in said
     assert found[0] == found[1]

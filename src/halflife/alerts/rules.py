@@ -227,8 +227,8 @@ def _spent(health: Health, limits: Thresholds) -> Finding:
 
 def _settings(trouble: str) -> Finding:
     level = Level.BAD if trouble else Level.GOOD
-    text = f"the settings on disk are not used, those before stay in use: {trouble}"
-    return Finding(Kind.SETTINGS, level, text, "mend the settings; they are read again")
+    text = f"the new settings cannot be used, so the old ones stay in use: {trouble}"
+    return Finding(Kind.SETTINGS, level, text, "mend the file; it is then read again")
 
 
 def asked(health: Health) -> str:

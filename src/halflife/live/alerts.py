@@ -19,6 +19,7 @@ from itertools import groupby
 from halflife.alerts import Health
 from halflife.alerts.machine import Turn, step
 from halflife.alerts.messages import (
+    RECOVERED,
     TEST,
     Event,
     Letter,
@@ -27,6 +28,7 @@ from halflife.alerts.messages import (
     letters,
     shortened,
 )
+from halflife.alerts.rules import INFORMATION
 from halflife.config import Config
 from halflife.config_alerts import AlertConfig
 from halflife.config_values import FromEnv
@@ -253,8 +255,16 @@ async def _by_apprise(alert: AlertConfig, address: str, message: Message) -> str
         raise ConfigError(f"alert {alert.label}: Apprise does not know this address")
     title, text = words(message)
     async with asyncio.timeout(DEADLINE):
-        fine = await told.async_notify(title=title, body=text)
+        fine = await told.async_notify(
+            title=title, body=text, notify_type=_tone(message)
+        )
     return "" if fine else "Apprise could not deliver it"
+
+
+def _tone(message: Message) -> str:
+    """Return how urgent a message is, in Apprise's words."""
+    mild = message.news == TEST or f": {INFORMATION}" in words(message)[0]
+    return "success" if message.news == RECOVERED else "info" if mild else "warning"
 
 
 def envelope(message: Message) -> dict[str, object]:
