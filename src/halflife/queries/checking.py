@@ -92,30 +92,27 @@ class Drilled:
         Each record at the end of a drill-down stands for w = 1 / chance of them, also
         one that the copy has and that should be there. All three sums go over the same
         paths, so that their ratios vary little (Cochran, "Sampling techniques", 1977,
-        chapter 6). They tell as much as the records seen, and more where these stand
-        for more than a copy of this size.
+        chapter 6). A drill-down counts as one look if what it found stands for a copy
+        of this size, and for more or less if for more or less: so means over audits,
+        each by its looks, are ratios of sums as well.
         """
         true = here = lacks = 0.0
-        seen = 0
         for walk in self.walks:
             weight = dict(zip(walk.records, walk.weight.tolist(), strict=True))
-            mine = self._on(walk, held)
-            here += sum(mine.values())
+            here += sum(self._on(walk, held))
             lacks += sum(w for k, w in weight.items() if k not in held)
             right = [k for k, r in walk.records.items() if k in held]
             true += sum(weight[k] for k in right if same(held[k], walk.records[k]))
-            seen += len(weight.keys() | mine.keys())
-        share = (here + lacks) / max(len(held) * len(self.walks), 1)
-        return Tally(true, here, lacks, share * seen)
+        return Tally(true, here, lacks, (here + lacks) / max(len(held), 1))
 
-    def _on(self, walk: Walk, held: Records) -> dict[str, float]:
-        """Return the records of a copy that lie on a path, and what each stands for."""
-        some = {
-            key: ways(record, walk.steps)
-            for key, record in held.items()
+    def _on(self, walk: Walk, held: Records) -> list[float]:
+        """Return what each record of a copy that lies on a path stands for."""
+        some = [
+            ways(record, walk.steps)
+            for record in held.values()
             if self.interface.meets(record, walk.query)
-        }
-        return {key: 1.0 / (walk.probability * n) for key, n in some.items() if n}
+        ]
+        return [1.0 / (walk.probability * n) for n in some if n]
 
 
 Draws: TypeAlias = Looked | Drilled
