@@ -348,7 +348,10 @@ def test_without_looks_nothing_is_known_of_quality_over_time():
     assert over_time(np.zeros(2), np.ones(2)) == Interval(0.5, 0.0, 1.0)
 
 
-@given(believed=unit, values=st.lists(unit, min_size=3, max_size=3))
+@given(
+    believed=st.floats(1e-6, 1.0 - 1e-6),  # what is sure stays so, however hurried
+    values=st.lists(unit, min_size=3, max_size=3),
+)
 def test_chances_hurried_by_the_gap_hold_what_was_found(believed, values):
     low, mean, high = sorted(values)
     found = Interval(mean, low, high)
