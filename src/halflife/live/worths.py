@@ -25,7 +25,7 @@ from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
 from halflife.market.curves import Decay, decaying
 from halflife.market.limits import Limits
-from halflife.models.quality import beta_bounds
+from halflife.models.quality import beta_bounds, parts
 from halflife.models.setquality import forecast
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
@@ -217,8 +217,11 @@ class Appraiser:
         With a little patience, as the champion has it: no page is left for ever.
         """
         view, _ = self._outlook
-        late = index(view.survival, view.exposure, "harmonic")
-        return index(view.survival, view.exposure, "freshness") + PATIENCE * late
+        gain = np.empty(len(view))
+        for at, some in parts(view):
+            late = index(some, view.exposure[at], "harmonic")
+            gain[at] = index(some, view.exposure[at], "freshness") + PATIENCE * late
+        return gain
 
     def _pages(self, source: SourceConfig, confidence: float) -> Known:
         seen, of = self._seen
