@@ -15,6 +15,7 @@ from halflife.bench.mixedtime import Passing
 from halflife.bench.mixedworld import BEGAN, DAYS, TRAIN, Played, Stage, Wanted
 from halflife.config import Config
 from halflife.live import aiming, audited
+from halflife.models.auditing import audited as share_found
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
@@ -24,28 +25,28 @@ AUDIT = 0.05  # the share of each turn of pages that is drawn by lot
 def audits(played: Played, begin: float) -> list[dict[str, Any]]:
     """Return what the audits of a run said of each source, and what was true.
 
-    ``begin`` is when the run began, in days since the world did. The quality that
-    audits found is that at their moments, so it is compared with the mean of the truth
-    at the moments just before them.
+    ``begin`` is when the run began, in days since the world did. ``audited`` is the
+    quality that its own checks found, with the interval.
     """
     found = []
     with SqliteStore.open(played.store) as store:
-        now = BEGAN + float(played.at[-1])
+        now, since = BEGAN + float(played.at[-1]), BEGAN + begin
+        kept = Forecasts(store)
         for name, quality in played.quality.items():
             judged = audited.judge(store, name, now)
-            made = Forecasts(store).made(name, BEGAN + begin)
+            checks = kept.checks(name, since)
             row: dict[str, Any] = {
                 "source": name,
                 "truth": float(np.mean(quality)),
-                "checked": judged.checked,
-                "trust": judged.trust.factor,
-                "alarms": len(judged.alarms),
-                **_covered(made, played.at + BEGAN, quality),
+                "checked": int(checks.at.size),
+                "trust": judged.trust,
+                "alarms": sum(at >= since for at, _ in judged.alarms),
+                **_covered(kept.made(name, since), played.at + BEGAN, quality),
             }
-            if judged.quality is not None:
-                low, high = judged.quality.low, judged.quality.high
-                row["audited"] = judged.quality._asdict()
-                row["truth_inside"] = low <= row["truth"] <= high
+            if checks.at.size:
+                said = share_found(checks.fresh, checks.chance, checks.weight)
+                row["audited"] = said._asdict()
+                row["truth_inside"] = said.low <= row["truth"] <= said.high
             found.append(row)
     return found
 

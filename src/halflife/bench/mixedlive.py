@@ -102,6 +102,11 @@ class Alone:
         some = zip(self.stage.parts, shares, strict=True)
         return {part.name: self.play(part, x) for part, x in some}
 
+    def cost(self, shares: Sequence[float]) -> int:
+        """Return the requests that were sent with a fixed share each."""
+        some = zip(self.stage.parts, shares, strict=True)
+        return sum(self.spent.get((p.name, round(7.0 * x) / 7.0), 0) for p, x in some)
+
     def best(self, budget: float) -> tuple[list[float], dict[str, Floats]]:
         """Return the best split that hindsight finds, and what it comes to.
 
@@ -149,6 +154,7 @@ def _row(ours: Played, seed: int, budget: float, alone: Alone) -> dict[str, Any]
         "budget": budget,
         "quality": {name: float(each.mean()) for name, each in sums.items()},
         "spent": _spent(ours, passing),
+        "best_split_spent": alone.cost(best),
         "sources": [
             {
                 "source": part.name,
