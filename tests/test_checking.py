@@ -71,7 +71,8 @@ def test_look_ups_take_what_they_may(world):
     draws = draw(ledger, copy, np.random.default_rng(0), 6, known=False)
     assert ledger.requests == 6
     assert len(draws.shown) == 5  # one request tells how many there are
-    assert draws.tally(copy, same).looks == pytest.approx(5 / (1 - 5 / 54))
+    tally = draws.tally(copy, same)
+    assert tally.looks == pytest.approx(5 / (1 - 5 / 54) * (54 + tally.lacks) / 54)
     known = draw(ledger, copy, np.random.default_rng(0), 6, known=True)
     assert len(known.shown) == 1  # at least one, whatever was spent before
     assert known.total is None
@@ -90,6 +91,18 @@ def test_sums_are_unbiased_over_all_samples(world):
     assert true == pytest.approx(2.0)  # car20 and car30 are as they are there
     assert held == 5.0
     assert lacks == pytest.approx(60 - 4)
+
+
+def test_audits_of_single_records_come_to_the_truth_together(world):
+    there, copy = world
+    form, each = behind(there, **COUNTED), []
+    for seed in range(3000):
+        rng = np.random.default_rng(seed)
+        tally = draw(Ledger(form), copy, rng, 2, known=False).tally(copy, same)
+        each.append((tally.true / (tally.held + tally.lacks), tally.looks))
+    found, looks = np.array(each).T
+    assert looks @ found / looks.sum() == pytest.approx(truth(there, copy), abs=0.02)
+    assert found.mean() > truth(there, copy) + 0.03  # their plain mean does not
 
 
 @pytest.mark.parametrize("known", [False, True])

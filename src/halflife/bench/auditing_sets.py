@@ -315,7 +315,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
     }
 
 
-def forms(folder: Path, seeds: tuple[int, ...] = (16,)) -> dict[str, Any]:
+def forms(folder: Path, seeds: tuple[int, ...] = (17,)) -> dict[str, Any]:
     """Return how audits and forecasts of recorded forms came true."""
     relation = load_relation(folder / "ai_jobs")
     out: dict[str, Any] = {}

@@ -63,14 +63,16 @@ class Looked:
 
         Each of the n that were drawn of N stands for N / n. If the form tells how many
         records there are, the copy lacks those less the ones it has. They tell as much
-        as n / (1 - n / N) of many would.
+        as n / (1 - n / N) of many would, times what the sums stand for over what is
+        held: so means over audits, each by its looks, are ratios of sums as well.
         """
         n, each = float(len(self.shown)), self.parts / max(len(self.shown), 1)
         there = [(k, r) for one in self.shown for k, r in one.items() if k in held]
         true = each * sum(same(held[k], r) for k, r in there)
         lacks = 0.0 if self.total is None else self.total - each * len(there)
+        lacks, whole = max(lacks, 0.0), float(len(held))
         looks = inf if n >= self.parts else n / (1.0 - n / self.parts)
-        return Tally(true, float(len(held)), max(lacks, 0.0), looks)
+        return Tally(true, whole, lacks, looks * (whole + lacks) / max(whole, 1.0))
 
 
 @dataclass(slots=True)
