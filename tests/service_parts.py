@@ -37,6 +37,7 @@ class Play:
     stop: object = None
     extra: object = None
     reach: object = None
+    rhythm: object = None
     naps: int = 0
 
     def __call__(self):
@@ -66,6 +67,8 @@ class Play:
         outside = Outside(clock=self, told=told, extra=self.extra)
         if self.reach is not None:
             outside.reach = self.reach
+        if self.rhythm is not None:
+            outside.rhythm = self.rhythm
         handler = logs.set_up(as_json=True, stream=self.events)
         try:
             with wiring.writing(config) as store:

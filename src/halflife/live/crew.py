@@ -13,6 +13,7 @@ from halflife.live import aiming, audit_forms, deciding, listings, network, wiri
 from halflife.live.auditing import spare
 from halflife.live.audits import score
 from halflife.live.crawling import HOPS
+from halflife.live.drawing import HalfDrawn
 from halflife.live.forming import Former
 from halflife.live.keeping import LONGEST_NAP, Keeper, Outcome, keeping
 from halflife.live.listings import Looked
@@ -93,6 +94,9 @@ class Crew:
         self._steady[names] = Steady(keeper.loop.source)
         keeper.loop = replace(keeper.loop, source=self._steady[names])
         keeper.pace(LONGEST_NAP)
+        if aiming.is_on(self.config) and aiming.level(group[0]) is not None:
+            mixed = HalfDrawn(keeper.loop.policy)
+            keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
         _keep_intervals(keeper, group[0], aiming.latest(self.config, group[0]))
         self.keepers[names] = keeper
 

@@ -6,7 +6,6 @@ form is renewed whole. What came of the forecasts of these (``auditing``) is the
 by which the rule becomes more careful, or less.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
@@ -27,6 +26,7 @@ TURN = 900.0 / 86400.0  # days between two turns while there is something left o
 AHEAD = 2.0 * TURN
 ROUND = 1.0  # days of a round, at most
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
+STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
 NOTHING: Floats = np.zeros(0)
 
 
@@ -118,7 +118,8 @@ class Pages:
         unseen = self._unseen(memory)
         now = self._round(memory, unseen)
         seen = int(np.count_nonzero(~unseen & (self.share > 0)))
-        count = self._enough(memory, unseen)
+        lot = ceil(keeping.LOT * self.rows.size)
+        count = min(self._enough(memory, unseen, lot), max(STRIDE * lot, seen))
         risk = keeping.risk(memory.past, now, self.goal.level)
         said = (
             f"{risk.miss:.1%} likely to fall below {self.goal.level:.4g},"
@@ -127,7 +128,7 @@ class Pages:
         asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
         return Stand(self.source.name, asked, memory.needed, said), memory
 
-    def _enough(self, memory: Memory, unseen: Bools) -> int:
+    def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
         """Return how many pages to look at, if all is as it is believed.
 
         A lot is looked at each day, more often at first, and more as long as the rule
@@ -135,7 +136,6 @@ class Pages:
         """
         rest = np.flatnonzero(unseen)
         order = rest[np.argsort(-self.chances()[rest], kind="stable")]
-        lot = ceil(keeping.LOT * self.rows.size)
         span = min(max(memory.past.days, FIRST), ROUND)
         lately = int(np.count_nonzero(self.view.age[self.rows] < span))
         count = min(max(lot - lately, 0), order.size)
@@ -166,7 +166,7 @@ class Pages:
             memory,
             past=past,
             began=self.now,
-            length=min(max(length, AHEAD), watched, ROUND),
+            length=min(max(length, FIRST), watched, ROUND),
             unwatched=float(self.share @ np.minimum(self.view.age[self.rows], ROUND)),
             chances=self.chances(),
         )
@@ -199,7 +199,7 @@ def whole(
     """Return how a source without pages stands, and what to remember."""
     store = appraiser.store
     kinds = {"search": _search, "listing": _listing}
-    found = kinds.get(source.kind, _form)(appraiser, source)
+    found = kinds.get(source.kind, _form)(appraiser, source, goal)
     if found is None:
         return None
     now, most = found
@@ -245,21 +245,27 @@ def _requests(store: Store, source: SourceConfig) -> float:
     return float(costs.noted(store, source) if kept is None else kept.requests)
 
 
-def _search(appraiser: Appraiser, source: SourceConfig) -> tuple[Whole, float] | None:
+def _search(
+    appraiser: Appraiser, source: SourceConfig, goal: Goal
+) -> tuple[Whole, float] | None:
+    """Return how a summary stands: it is taken to hold while the chance is the level.
+
+    That is what `halflife budget` counts on. The chance is that of the databases of a
+    study; how often this one failed tells the longest interval.
+    """
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None
-    survival = selecting.survival(kept, source)
     age = max(appraiser.now - kept.at, 0.0)
-
-    def lost(days: float) -> float:
-        return 1.0 - float(survival.alive(np.array([days]))[0])
-
-    return _whole(1.0, age, lost), inf
+    alive = selecting.survival(kept, source).alive(np.array([age + AHEAD]))[0]
+    return Whole(1.0, age, float(alive < goal.level), 0.0, AHEAD), inf
 
 
-def _form(appraiser: Appraiser, source: SourceConfig) -> tuple[Whole, float] | None:
+def _form(
+    appraiser: Appraiser, source: SourceConfig, goal: Goal
+) -> tuple[Whole, float] | None:
     """Return the mean over records, each as long after it was last seen as it is."""
+    del goal
     copy = form_worths.held(appraiser.store, source)
     if copy is None:
         return None
@@ -276,8 +282,11 @@ def _form(appraiser: Appraiser, source: SourceConfig) -> tuple[Whole, float] | N
     return Whole(things, float(np.median(ages)), later, fresh, AHEAD), inf
 
 
-def _listing(appraiser: Appraiser, source: SourceConfig) -> tuple[Whole, float] | None:
+def _listing(
+    appraiser: Appraiser, source: SourceConfig, goal: Goal
+) -> tuple[Whole, float] | None:
     """Return how a listing stands; it is foreseen for as long as it was watched."""
+    del goal
     store = appraiser.store
     if source.name not in store.collections():
         return None
@@ -295,8 +304,4 @@ def _listing(appraiser: Appraiser, source: SourceConfig) -> tuple[Whole, float] 
     def lost(days: float) -> float:
         return 1.0 - float(decay.at(np.array([days]))[0][0])
 
-    return _whole(things, age, lost), most
-
-
-def _whole(things: float, age: float, lost: Callable[[float], float]) -> Whole:
-    return Whole(things, age, lost(age + AHEAD), lost(AHEAD), AHEAD)
+    return Whole(things, age, lost(age + AHEAD), lost(AHEAD), AHEAD), most
