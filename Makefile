@@ -88,6 +88,7 @@ experiments-one: setup  ## one budget over sources of every kind, on DATA=DIR wi
 	@test -d "$(DATA)/objects" -a -d "$(DATA)/sites" || { echo "give a folder with objects/ and sites/: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
 	$(BIN)/python -m halflife.bench.one "$(DATA)" out > out/one.json
+	$(BIN)/python -m halflife.bench.onetargets "$(DATA)" out > out/onetargets.json
 	$(BIN)/python -m halflife.bench.mixedlive "$(DATA)" out > out/mixedlive.json
 
 $(BENCH)/.ready: | tools/bootstrap
