@@ -111,13 +111,17 @@ def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
 
 def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
     """Return the numbers of each source's items, ascending."""
-    parts: list[Ints] = [np.array(rows) for rows in chunks(db, _NUMBERS, sources)]
-    source, number = np.concatenate([np.zeros((0, 2), np.intp), *parts]).T
+    codes, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.intp)]
+    for rows in chunks(db, _NUMBERS, sources):
+        code, number = zip(*rows, strict=True)
+        codes.append(np.array(code, np.int32))
+        numbers.append(np.array(number, np.intp))
+    source = np.concatenate(codes)
     order = np.argsort(source, kind="stable")
-    codes, first = np.unique(source[order], return_index=True)
-    mine = np.split(number[order], first[1:])
+    present, first = np.unique(source[order], return_index=True)
+    mine = np.split(np.concatenate(numbers)[order], first[1:])
     names = dict(db.execute("SELECT id, name FROM source").fetchall())
-    found = zip(codes.tolist(), mine, strict=False)
+    found = zip(present.tolist(), mine, strict=False)  # nothing is one part, too
     return {names[code]: rows for code, rows in found}
 
 
