@@ -27,6 +27,7 @@ from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import days_since, view_of
 from halflife.evidence import LONGEST, Evidence
 from halflife.grouping.places import folder_codes
+from halflife.keys import Chosen
 from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
 from halflife.observation import Seen
@@ -234,7 +235,7 @@ class Neighbours:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
         self.learn(evidence, now)
         if len(evidence) > 2 * BLOCK:
-            return self._in_blocks(evidence, now, since)
+            return self._in_blocks(evidence, None, now, since)
         return self._view(evidence, None, now, since)
 
     def learn(self, evidence: Evidence, now: float) -> bool:
@@ -250,6 +251,8 @@ class Neighbours:
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
         """Return what we believe of the items at these rows, as learned last."""
+        if rows.size > 2 * BLOCK:
+            return self._in_blocks(evidence, rows, now, since)
         return self._view(evidence, rows, now, since)
 
     def _view(
@@ -268,26 +271,29 @@ class Neighbours:
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
         return view
 
-    def _in_blocks(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return the same for all items, with no more beside it than a block needs."""
+    def _in_blocks(
+        self, evidence: Evidence, rows: Ints | None, now: float, since: float
+    ) -> View:
+        """Return the same with no more beside it than a block needs."""
         whole = getattr(evidence, "whole", evidence)
-        n = len(whole)
+        n = len(whole) if rows is None else rows.size
         wide = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
         shape, exposure = np.empty(n), np.empty(n)
         for start in range(0, n, BLOCK):
-            rows = np.arange(start, min(start + BLOCK, n))
-            part = self._view(evidence, rows, now, since)
+            at = np.arange(start, min(start + BLOCK, n))
+            part = self._view(evidence, at if rows is None else rows[at], now, since)
             law = part.survival
             assert isinstance(law, GammaSurvival)
-            shape[rows], exposure[rows] = law.shape, law.exposure
+            shape[at], exposure[at] = law.shape, law.exposure
             for name, column in wide.items():
-                column[rows] = getattr(part, name)
+                column[at] = getattr(part, name)
+        some: Rows = slice(None) if rows is None else rows
         return View(
             now=now,
-            keys=whole.keys,
-            weight=whole.weight,
-            cost=whole.cost,
-            group=whole.group,
+            keys=whole.keys if rows is None else Chosen(whole.keys, rows),
+            weight=whole.weight[some],
+            cost=whole.cost[some],
+            group=whole.group[some],
             survival=GammaSurvival(shape, exposure),
             due=np.zeros(0),
             room=np.broadcast_to(np.inf, n),
