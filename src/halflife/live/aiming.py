@@ -46,11 +46,6 @@ class Aim:
         """Return what all need in the long run, a day; ``inf`` if one cannot be."""
         return sum(stand.needed for stand in self.stands.values())
 
-    def paid(self, shares: Mapping[str, float]) -> Mapping[str, Memory]:
-        """Return what to remember once so much was spent on each."""
-        del shares  # a round goes by what its looks have shown
-        return self.memories
-
 
 def is_on(config: Config) -> bool:
     """Say whether only as much is spent as targets ask for."""

@@ -272,7 +272,7 @@ def _aimed(
         _waits(offers, taken),
         aim,
         why,
-        aim.paid(shares),
+        aim.memories,
     )
 
 

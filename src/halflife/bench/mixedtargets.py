@@ -1,0 +1,114 @@
+"""Targets kept live: the real service over real HTTP, beside single intervals.
+
+``python -m halflife.bench.mixedtargets DIR OUT [--seed N]`` serves worlds of recorded
+histories on the loopback (``bench.mixedworld``), lets the service spend no more than
+targets ask for, and writes ``mixedtargets.json`` to the folder OUT, and to stdout: the
+share of moments at which each target was kept, what its audits said beside the truth,
+and the requests beside those of the best single interval, which looks at the same
+sources in replay and is found in hindsight.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halflife.arrays import Floats
+from halflife.bench.mixedkept import kept
+from halflife.bench.mixedparts import Desk, Library, Part, Site, Stock
+from halflife.bench.mixedtime import Passing
+from halflife.bench.mixedworld import DAYS, TRAIN, Worlds, opened
+
+SEEDS = (51, 52)
+LEVELS = {"freshness": 0.95, "recall": 0.9, "content": 0.95, "summary": 0.5}
+KEPT = 0.95
+REQUESTS = 900.0  # a day, at most
+EVERY = 0.25  # days between two moments that are looked at
+INTERVALS = np.geomspace(EVERY, DAYS, 40)
+
+
+def in_turn(part: Part, every: float, at: Floats) -> Floats:
+    """Return the quality at moments if all of it is looked at every so many days."""
+    begin = float(at[0])
+    if isinstance(part, Site):
+        page = np.arange(len(part.recording))
+        first = every * (page + 0.5) / page.size
+        turns = np.floor((at[:, None] - begin - first) / every + 1e-9)
+        seen = np.where(turns < 0, begin, begin + first + turns * every)
+        each = zip(seen, at.tolist(), strict=True)
+        return np.array([part.quality((page, looked), now) for looked, now in each])
+    made = begin + np.floor((at - begin) / every + 1e-9) * every
+    pairs = zip(made.tolist(), at.tolist(), strict=True)
+    return np.array([_quality(part, then, now) for then, now in pairs])
+
+
+def _quality(part: Part, made: float, now: float) -> float:
+    if isinstance(part, Library):
+        return part.quality(made, now)
+    if isinstance(part, Stock):
+        return part.quality(frozenset(part.table.at(made)), now)
+    assert isinstance(part, Desk)
+    return part.quality(part.table.at(made), now)
+
+
+def best_interval(part: Part, level: float, at: Floats) -> dict[str, Any]:
+    """Return the longest interval that keeps a target, found in hindsight."""
+    fine = [
+        every
+        for every in INTERVALS.tolist()
+        if np.mean(in_turn(part, every, at) >= level) >= KEPT
+    ]
+    every = max(fine, default=EVERY)
+    return {
+        "reachable": bool(fine),
+        "interval": every,
+        "interval_requests_a_day": part.whole / every,
+    }
+
+
+def world(worlds: Worlds, seed: int, days: float = DAYS) -> dict[str, Any]:
+    """Return how the targets of one world were kept."""
+    with (
+        tempfile.TemporaryDirectory() as place,
+        opened(worlds.draw(seed), Path(place)) as stage,
+    ):
+        targets = {
+            p.name: f"{p.measure} >= {LEVELS[p.measure]} with confidence {KEPT}"
+            for p in stage.parts
+        }
+        played, rows = kept(stage, stage.learn(), targets, REQUESTS, Passing(days))
+        at = np.arange(TRAIN, TRAIN + days, EVERY)
+        for row, part in zip(rows, stage.parts, strict=True):
+            spent = played.requests.get(json.dumps([part.name]), 0)
+            row["requests_a_day"] = spent / days
+            row.update(best_interval(part, LEVELS[part.measure], at))
+    return {"seed": seed, "requests_a_day": played.spent / days, "sources": rows}
+
+
+def run(folder: Path, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
+    """Return all figures."""
+    worlds = Worlds(folder, TRAIN + DAYS)
+    found = [world(worlds, seed) for seed in seeds]
+    return {"days": DAYS, "train": TRAIN, "worlds": found}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run, write and print."""
+    parser = argparse.ArgumentParser(prog="python -m halflife.bench.mixedtargets")
+    parser.add_argument("folder", type=Path, help="with objects/ and sites/")
+    parser.add_argument("out", type=Path, help="where mixedtargets.json goes")
+    parser.add_argument("--seed", type=int, action="append")
+    given = parser.parse_args(argv)
+    text = json.dumps(run(given.folder, tuple(given.seed or SEEDS)), indent=1)
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "mixedtargets.json").write_text(text + "\n")
+    sys.stdout.write(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

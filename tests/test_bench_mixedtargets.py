@@ -1,0 +1,43 @@
+"""Single intervals in a mixed world, found in hindsight."""
+
+import numpy as np
+import pytest
+
+from halflife.bench.mixedparts import Site
+from halflife.bench.mixedtargets import best_interval, in_turn
+from halflife.sources.recorded import Recording
+
+AT = np.arange(5.0, 25.0, 0.25)
+
+
+@pytest.fixture
+def site():
+    """Ten pages of which one changes each day, in turn."""
+    keys = tuple(str(i) for i in range(10))
+    at = np.arange(10)[:, None] + 10.0 * np.arange(4) + 0.5
+    return Site("a", _recording(keys, at), 0.0)
+
+
+def _recording(keys, at):
+    n, changes = at.shape
+    start = np.arange(0, n * changes + 1, changes)
+    ends = np.full(n, np.inf)
+    return Recording(keys, start, at.ravel(), np.ones(n), -ends, ends)
+
+
+def test_pages_looked_at_in_turn_are_as_fresh_as_their_interval_lets_them(site):
+    quality = in_turn(site, 4.0, AT)
+    assert quality.mean() == pytest.approx(1.0 - 4.0 / 2.0 / 10.0, abs=0.04)
+    assert np.all(in_turn(site, 0.25, AT) >= 0.9)
+
+
+def test_the_best_interval_keeps_the_level_and_a_longer_one_does_not(site):
+    found = best_interval(site, 0.75, AT)
+    assert found["reachable"]
+    assert np.mean(in_turn(site, found["interval"], AT) >= 0.75) >= 0.95
+    assert np.mean(in_turn(site, 2.0 * found["interval"], AT) >= 0.75) < 0.95
+    assert found["interval_requests_a_day"] == pytest.approx(10 / found["interval"])
+
+
+def test_a_level_that_no_interval_keeps_is_told(site):
+    assert not best_interval(site, 1.0, AT)["reachable"]
