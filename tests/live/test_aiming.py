@@ -10,6 +10,7 @@ from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.live import aiming, costs, deciding, listings, wiring
 from halflife.live.service import Rhythm
+from halflife.live.standing import Memory
 from halflife.loop import LEASE
 from halflife.market import keeping
 from halflife.register import Listing
@@ -223,11 +224,9 @@ def test_a_form_is_asked_only_as_its_target_asks(write):
 def test_what_is_remembered_outlives_a_restart(tmp_path):
     past = keeping.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
     chances = np.array([0.25, 0.5])
-    memory = aiming.Memory(
-        past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9
-    )
+    memory = Memory(past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9)
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-        assert aiming.recall(store, "a") == aiming.Memory()
+        assert aiming.recall(store, "a") == Memory()
         aiming.remember(store, {"a": memory})
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
         assert aiming.recall(store, "a") == memory

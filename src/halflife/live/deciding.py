@@ -24,6 +24,7 @@ from halflife.config import Config, SourceConfig
 from halflife.live import aiming, costs, prices, zones
 from halflife.live.schedule import SOONEST
 from halflife.live.spending import Wallet
+from halflife.live.standing import Memory
 from halflife.live.worths import Appraiser, Decays
 from halflife.market import Limits, keeping, pricing, take
 from halflife.market.offering import Taken, Turn, intervals
@@ -113,7 +114,7 @@ class Decision:
     waits: str = ""
     aim: aiming.Aim = field(default_factory=aiming.Aim)
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    memories: Mapping[str, aiming.Memory] = field(default_factory=dict)
+    memories: Mapping[str, Memory] = field(default_factory=dict)
     idle: bool = False
 
     def beyond(self, config: Config) -> bool:
