@@ -39,7 +39,7 @@ def audits(played: Played, begin: float) -> list[dict[str, Any]]:
                 "source": name,
                 "truth": float(np.mean(quality)),
                 "checked": int(checks.at.size),
-                "trust": judged.trust,
+                "trust": judged.trust.factor,
                 "alarms": sum(at >= since for at, _ in judged.alarms),
                 **_covered(kept.made(name, since), played.at + BEGAN, quality),
             }
