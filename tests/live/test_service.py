@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from alert_parts import signpost
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
@@ -102,6 +103,21 @@ def test_every_kind_is_kept_and_the_budget_holds_in_every_window(
     assert not play.named("trouble")
     assert any(isinstance(r, Summarized) and r.kept for _, r in play.results)
     assert any(isinstance(r, Turned) and r.looked.listed for _, r in play.results)
+
+
+def test_pages_behind_redirects_are_seen_at_the_pace_of_the_budget(write, server):
+    paths = [f"/{i}" for i in range(6)]
+    for path in paths:
+        server.pages[path] = ("text/plain", path.encode())
+    with signpost(server.url) as post:
+        there = ", ".join(f'"{post.url}{path}"' for path in paths)
+        source = f'[[source]]\nname = "docs"\n{HOME}pages = [{there}]\n'
+        path = write(source, requests=240)
+        Play(path).run(6 / 24)
+    charges = ledger(path)
+    first = sum(n for at, n in charges if at < BEGAN + 0.5 / 24)
+    assert len(server.asked) > 20  # where redirects end
+    assert sum(n for _, n in charges) - first <= 5.5 * 10 + 10  # and what is begun
 
 
 def test_new_settings_are_taken_up_while_it_runs(write, server):

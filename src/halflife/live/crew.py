@@ -86,6 +86,7 @@ class Crew:
         self._owed = 0.0
         self._owed_forms: dict[str, float] = {}
         self._short: dict[Group, int] = {}
+        self._debt: dict[Group, int] = {}  # what redirects took beyond what was granted
         self._eases: dict[Group, Callable[[], None]] = {}
 
     def add(self, group: tuple[SourceConfig, ...], keeper: Keeper) -> None:
@@ -118,9 +119,13 @@ class Crew:
             return self._alone(source, self._search(source, requests))
         return self._alone(source, self._form(source, requests))
 
-    async def _pages(self, group: Group, requests: int) -> Done:
+    async def _pages(self, group: Group, granted: int) -> Done:
+        repaid = min(self._debt.get(group, 0), granted)
+        self._debt[group] = self._debt.get(group, 0) - repaid
+        if repaid and repaid == granted:
+            return Done(group)
         keeper, steady = self.keepers[group], self._steady[group]
-        requests = max(requests, self._short.pop(group, 0))
+        requests = max(granted - repaid, self._short.pop(group, 0))
         self._eases[group] = keeper.ease
         lost, heard = steady.lost, steady.heard
         # Checked first: after the turn the copy is better than it mostly is.
@@ -131,6 +136,7 @@ class Crew:
             checked = await self._extra(keeper, audited)
         outcome = await keeper.turn(requests - audited)
         outcome.requests += checked
+        self._debt[group] += max(outcome.requests + repaid - granted, 0)
         cut = steady.lost > lost
         if outcome.requests and steady.heard == heard and not cut:
             # All of it went into redirects: next time, see where they end.
