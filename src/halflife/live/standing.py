@@ -205,7 +205,8 @@ def whole(
     now, most = found
     memory = _told(store, source, goal, now, memory)
     latest = min(keeping.longest(memory.past, goal, now.step), most)
-    due = now.age + now.step > most or keeping.due(memory.past, now, goal)
+    late = now.age + now.step > most or keeping.due(memory.past, now, goal)
+    due = late and (source.kind != "search" or now.age >= ROUND)
     asked = _requests(store, source) if due else 0.0
     chance = now.chance(memory.past, goal.level)
     said = (
@@ -251,14 +252,14 @@ def _search(
     """Return how a summary stands: it is taken to hold while the chance is the level.
 
     That is what `halflife budget` counts on. The chance is that of the databases of a
-    study; how often this one failed tells the longest interval.
+    study; how often this one failed tells the longest interval. Its rounds are days.
     """
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None
     age = max(appraiser.now - kept.at, 0.0)
     alive = selecting.survival(kept, source).alive(np.array([age + AHEAD]))[0]
-    return Whole(1.0, age, float(alive < goal.level), 0.0, AHEAD), inf
+    return Whole(1.0, age, float(alive < goal.level), 0.0, ROUND), inf
 
 
 def _form(
