@@ -186,6 +186,7 @@ def test_targets_are_told_with_what_was_kept_and_spent(played):
         assert row["kept"] == np.mean(run.quality[row["source"]] >= 0.5)
         assert row["truth"] == pytest.approx(run.quality[row["source"]].mean())
     assert run.spent <= 50 * 7
+    assert json.loads(json.dumps(rows)) == rows
 
 
 def test_a_turn_to_which_nothing_has_come_in_appraises_nothing(played, monkeypatch):
