@@ -11,8 +11,6 @@ from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 from service_parts import HOME
 
-HEAD = "[budget]\nrequests = {}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
-
 
 @contextmanager
 def signpost(to, robots=""):

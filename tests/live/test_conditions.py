@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alert_parts import HEAD, jobs, listing, pages, standing
+from alert_parts import jobs, listing, pages, standing
 from form_worlds import behind, cars
 from halflife.alerts import Kind
 from halflife.alerts.rules import Level, judge, span
@@ -31,19 +31,10 @@ from search_server import corpus
 from search_server import serving as searching
 from service_parts import BEGAN, HOME, Play
 
+REQUESTS = 2400  # a day, unless a test says otherwise
 HOUR = 1 / 24
 MINUTE = HOUR / 60
 SOON = 2.4 * HOUR
-
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(*parts, requests=2400):
-        path = tmp_path / "halflife.toml"
-        path.write_text(HEAD.format(requests) + "".join(parts))
-        return path
-
-    return to_file
 
 
 def opened(path):

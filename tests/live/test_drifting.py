@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alert_parts import HEAD, as_json, jobs, listing, standing
+from alert_parts import as_json, jobs, listing, standing
 from form_worlds import behind, cars
 from halflife.alerts.schemas import KEY, columns, differences
 from halflife.config import Config
@@ -19,16 +19,6 @@ from search_server import serving as searching
 from service_parts import HOME, Play
 
 HOUR = 1 / 24
-
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(*parts, requests=480):
-        path = tmp_path / "halflife.toml"
-        path.write_text(HEAD.format(requests) + "".join(parts))
-        return path
-
-    return to_file
 
 
 def kept(path, name="jobs"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alert_parts import HEAD, jobs, listing, pages, signpost, standing
+from alert_parts import jobs, listing, pages, signpost, standing
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
@@ -20,16 +20,6 @@ from search_server import serving as searching
 from service_parts import HOME, Play
 
 HOUR = 1 / 24
-
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(*parts, requests=480):
-        path = tmp_path / "halflife.toml"
-        path.write_text(HEAD.format(requests) + "".join(parts))
-        return path
-
-    return to_file
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from search_server import corpus
 from search_server import serving as searching
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
-HEAD = "[budget]\nrequests = {}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+REQUESTS = 240  # a day, unless a test says otherwise
 
 
 def jobs(numbers):
@@ -55,16 +55,6 @@ def listing_source(server, more=""):
         f'[[source]]\nname = "jobs"\nkind = "listing"\n{HOME}key = "id"\n'
         f'url = "{server.url}/jobs.json"\nconfirm_hours = 0.0\n{more}'
     )
-
-
-@pytest.fixture
-def write(tmp_path):
-    def to_file(*parts, requests=240):
-        path = tmp_path / "halflife.toml"
-        path.write_text(HEAD.format(requests) + "".join(parts))
-        return path
-
-    return to_file
 
 
 @pytest.fixture(scope="module")
