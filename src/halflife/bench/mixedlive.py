@@ -41,7 +41,7 @@ from halflife.stores.sqlite import SqliteStore
 from halflife.worth import Worth
 
 BUDGETS = (15.0, 40.0)
-SEEDS = (31, 32, 33)  # 1 and 2 were looked at while the service was mended
+SEEDS = (31, 32, 33)  # 1 to 3 were looked at while the service was mended
 GRID = (1.0, 2.5)  # equal shares times these are points of a true curve
 EVERY = 0.125  # days between two looks at the truth
 BLOCKS = 4  # stretches of time of each world

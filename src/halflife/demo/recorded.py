@@ -35,11 +35,7 @@ def pages(text: Callable[[str], str | None]) -> web.Application:
 
 
 def listing(present: Callable[[], Records], per_page: int) -> web.Application:
-    """Return a listing of all that is there now, so many objects a page.
-
-    >>> listing(dict, 50).router.named_resources()
-    mappingproxy({})
-    """
+    """Return a listing of all that is there now, so many objects a page."""
 
     async def page(request: web.Request) -> web.Response:
         there = present()
