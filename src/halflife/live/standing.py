@@ -257,7 +257,9 @@ def _search(
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None
-    age = max(appraiser.now - kept.at, 0.0)
+    # A new summary that is not put in use is a look at the database, too.
+    tried = [one.at for one in summaries.versions(appraiser.store, source.name)]
+    age = max(appraiser.now - max([kept.at, *tried]), 0.0)
     alive = selecting.survival(kept, source).alive(np.array([age + AHEAD]))[0]
     return Whole(1.0, age, float(alive < goal.level), 0.0, ROUND), inf
 
