@@ -103,6 +103,14 @@ def test_what_never_changes_is_hardly_asked_for_once_it_was_seen(write, server):
     assert used["targets"] < 0.3 * used["quality"]
 
 
+def test_the_looks_that_watch_for_busy_times_are_spread_over_the_day(write, server):
+    path = write(pages(server, "p", 40, 'target = "freshness >= 0.5"\n'))
+    Play(path, rhythm=QUARTERS).run(3.5)
+    late = [at - BEGAN for at, _ in ledger(path) if at > BEGAN + 1.5]
+    assert np.diff([1.5, *late, 3.5]).max() < 0.6  # a twentieth of 40 pages a day
+    assert len(late) <= 6
+
+
 def test_without_a_target_a_source_gets_its_first_looks_and_its_longest_interval(
     write, server
 ):

@@ -7,7 +7,7 @@ by which the rule becomes more careful, or less.
 """
 
 from dataclasses import dataclass, field, replace
-from math import ceil, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -132,13 +132,14 @@ class Pages:
         """Return how many pages to look at, if all is as it is believed.
 
         A lot is looked at each day, more often at first, and more as long as the rule
-        wants it.
+        wants it. Its pages are looked at one after the other, so that nothing that
+        happens to all pages goes unnoticed for a day.
         """
         rest = np.flatnonzero(unseen)
         order = rest[np.argsort(-self.chances()[rest], kind="stable")]
         span = min(max(memory.past.days, FIRST), ROUND)
-        lately = int(np.count_nonzero(self.view.age[self.rows] < span))
-        count = min(max(lot - lately, 0), order.size)
+        quiet = min(float(self.view.age[self.rows].min()), span)
+        count = min(floor(quiet * lot / span + 1e-9), order.size)
         while count < order.size:
             left, done = unseen.copy(), order[:count]
             left[done] = False
