@@ -102,8 +102,8 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
         return 0
     now = keeper.clock()
     view, placed = _viewed(keeper.loop.belief, evidence, drawn, now)
-    issued = {one.source: _believed(view, one) for one in placed}
     found, spent = await _look(keeper, view, _order(placed, rng), requests)
+    issued = {one.source: _believed(view, one) for one in placed}  # before the looks
     kept = Forecasts(store)
     with store.together():
         for one, here in zip(drawn, placed, strict=True):
