@@ -208,7 +208,7 @@ def _judged(one: Judged, kind: str, now: float) -> Answer:
     elif one.scored and coverage.high < MEANT:
         verdict = "too sure"
     else:
-        verdict = "as good as said"
+        verdict = "as said"
     return {
         "source": one.source,
         "measure": one.measure,

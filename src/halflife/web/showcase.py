@@ -254,7 +254,7 @@ def _issued(name: str, now: float, rng: Generator) -> Sequence[Issued]:
     means = rng.uniform(0.4, 0.95, DAYS)
     return [
         Issued(
-            name, "freshness", now - DAYS + day, 0.9, float(mean),
+            name, "freshness", now - DAYS + day, 0.0, float(mean),
             float(max(mean - 0.1, 0.0)), float(min(mean + 0.08, 1.0)),
         )
         for day, mean in enumerate(means)
