@@ -41,6 +41,10 @@ def hook():
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if server.mode == "hang":
                 server.go.wait(20)
+            if server.mode == "fine":
+                server.got.append(
+                    (self.path, dict(self.headers), json.loads(body), body)
+                )
             with suppress(ConnectionError):
                 status = {"fail": 500, "away": 302}.get(server.mode, 204)
                 self.send_response(status)
@@ -50,10 +54,6 @@ def hook():
                     self.send_header("Retry-After", server.wait)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
-            if server.mode == "fine":
-                server.got.append(
-                    (self.path, dict(self.headers), json.loads(body), body)
-                )
 
         def log_message(self, *_):
             return
