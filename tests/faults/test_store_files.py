@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -468,3 +469,24 @@ def test_verify_finds_lives_that_make_no_sense(path, damage, said):
     with SqliteStore.open(path) as store:
         (found,) = store.verify()
         assert said in found
+
+
+def test_who_opens_a_file_while_another_makes_it_waits(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as maker:
+        schema.upgrade(maker, schema.STEPS)
+        maker.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as pool:
+            opened = pool.submit(lambda: SqliteStore.open(path).close())
+            with pytest.raises(TimeoutError):
+                opened.result(timeout=0.3)
+            maker.execute("ROLLBACK")
+            opened.result(timeout=20.0)
+
+
+def test_who_waits_for_a_maker_that_never_ends_is_told(path, monkeypatch):
+    monkeypatch.setattr(files, "BUSY", 0.1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as maker:
+        schema.upgrade(maker, schema.STEPS)
+        maker.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another program is writing"):
+            SqliteStore.open(path)

@@ -220,7 +220,7 @@ def _prepare(
             " run a sync to bring it up to date"
         )
     if not readonly:
-        if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        if _journal(db) != "wal":
             raise StoreError(f"{path}: its disk cannot be shared; use a local disk")
         db.execute("PRAGMA synchronous = FULL")
         if found is not None and found < known:
@@ -228,6 +228,24 @@ def _prepare(
         schema.upgrade(db, schema.STEPS)
     for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         db.execute(f"PRAGMA {pragma}")
+
+
+def _journal(db: sqlite3.Connection) -> str:
+    """Return the journal's mode once it was asked to be WAL.
+
+    SQLite waits for others who read, not for one who has begun to write: two who
+    make a file at once would wait for each other. So whoever is refused lets go, and
+    tries again.
+    """
+    end = time.monotonic() + BUSY
+    while True:
+        try:
+            return str(db.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+        time.sleep(_MOMENT)
 
 
 def _refuse_newer(path: Path, found: int | None) -> None:
