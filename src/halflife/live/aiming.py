@@ -13,7 +13,7 @@ import numpy as np
 
 from halflife.arrays import Floats
 from halflife.config import Config, SourceConfig
-from halflife.live import standing
+from halflife.live import standing, wholes
 from halflife.live.standing import TURN, Memory, Pages, Stand
 from halflife.live.worths import Appraiser, Decays
 from halflife.market.keeping import Goal, Past
@@ -91,7 +91,7 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig], decays: Decays) -
             pages = Pages(appraiser, source, goal)
             found = pages.stand(memory) if pages.known else None
         else:
-            found = standing.whole(appraiser, source, goal, memory)
+            found = wholes.stand(appraiser, source, goal, memory)
         if found is not None:
             stands[source.name], memories[source.name] = found
     return Aim(stands, memories)
