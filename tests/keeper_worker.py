@@ -69,8 +69,8 @@ def round_of(store, run, tracker, n, promise):
 
 
 def write(path, promise):
-    """Go through all rounds; columns are filed at every other one."""
-    columns.FEWEST = 8
+    """Go through all rounds; columns are filed now and then, layers over them often."""
+    columns.FEWEST, columns.LAYER = 8, 3
     retention.CHUNK = 10
     with SqliteStore.open(path, create=True) as store:
         store._db.execute("PRAGMA wal_autocheckpoint = 25")

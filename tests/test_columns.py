@@ -40,6 +40,30 @@ def path(tmp_path, small):
     return path
 
 
+@pytest.fixture
+def layered(path, monkeypatch):
+    """Columns of four looks, and two layers over them that were written later."""
+    monkeypatch.setattr(columns, "FEWEST", 5)
+    monkeypatch.setattr(columns, "LAYER", 2)
+    with SqliteStore.open(path) as store:
+        run = store.begin(["s"], 2.0, lease=9.0)
+        store.append(run, Looks.of([seen("k1", 3.0, "2"), seen("k2", 3.5)]))
+        store.add([Item("k3", "s", weight=4.0)])
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("INSERT INTO item_group VALUES (7, 'g7')")
+            db.execute("UPDATE item SET grp = 7 WHERE key = 'k3'")
+        long = "a text that is rather long"
+        store.append(run, Looks.of([seen("k1", 4.0, long), seen("k4", 4.0)]))
+        store.finish(run, 4.0)
+    return path
+
+
+def marks(path):
+    with closing(sqlite3.connect(path)) as db:
+        query = "SELECT part FROM filed_column WHERE name = 'later_number' ORDER BY 1"
+        return [part for (part,) in db.execute(query)]
+
+
 def both(path):
     """Return the evidence as columns tell it, and as rows do."""
     with closing(sqlite3.connect(path)) as db:
@@ -130,11 +154,84 @@ def test_notes_of_what_was_touched_do_not_pile_up(path):
         assert db.execute("SELECT count(*) FROM filed").fetchone()[0] == 1
 
 
-@given(looks=observations(), data=st.data())
-def test_however_looks_come_columns_and_rows_agree(looks, data, tmp_path_factory):
+def test_what_was_written_since_lies_over_the_columns(layered):
+    found, rows = both(layered)
+    assert len(marks(layered)) == 2
+    assert found is not None
+    assert state(found) == state(rows)
+    assert hinted(found) == hinted(rows)
+    assert found.weight[3] == 4.0
+    assert found.groups[found.group[3]] == "g7"
+    assert found.digest[1] == "a text that is rather long"
+
+
+def test_no_row_is_read_that_a_layer_holds(layered):
+    with closing(sqlite3.connect(layered)) as db:
+        last = marks(layered)[-1]
+        filed = columns.find(db, ["s"])
+        left = folds.evidence(db, ["s"], folds.since(filed.upto, last, 5))
+    assert len(left) == 0
+
+
+def test_a_row_written_after_the_last_layer_counts(layered):
+    with closing(sqlite3.connect(layered)) as db, db:
+        db.execute("DELETE FROM evidence WHERE item = 2")
+        db.execute("DELETE FROM gap WHERE item = 2")
+        db.execute("UPDATE evidence SET failures = 3 WHERE item = 3")
+    found, rows = both(layered)
+    assert found is not None
+    assert state(found) == state(rows)
+    assert found.looks[1] == 0
+
+
+def test_new_items_are_found_over_layers_too(layered):
+    with SqliteStore.open(layered) as store:
+        run = store.begin(["s"], 5.0, lease=9.0)
+        store.add([Item("new", "s", weight=2.0, group="g9")])
+        store.append(run, Looks.of([seen("new", 6.0), seen("k2", 6.0, "3")]))
+        store.append(run, Looks.of([seen("new", 7.0, "4")]))
+        store.finish(run, 7.0)
+    found, rows = both(layered)
+    assert found is not None
+    assert state(found) == state(rows)
+    assert found.row("new") == 5
+
+
+def test_layers_under_the_columns_do_not_count(layered):
+    with closing(sqlite3.connect(layered)) as db, db:
+        # as a program writes that knows of columns, but not of layers
+        db.execute("INSERT INTO touched (item) VALUES (1), (2), (3), (4), (5)")
+        columns.save(db, ["s"], folds.evidence(db, ["s"]))
+        assert columns.waiting(db, ["s"]) == (0.0, 0.0)
+        db.execute(
+            "INSERT INTO filed_column"
+            " SELECT filed, 'later_' || name, 1, kind, size, form, data"
+            " FROM filed_column WHERE name = 'number'"
+        )
+    assert marks(layered) == [1]
+    found, rows = both(layered)
+    assert found is not None
+    assert state(found) == state(rows)
+
+
+def test_a_damaged_layer_is_found_and_the_rows_are_read(layered):
+    with closing(sqlite3.connect(layered)) as db, db:
+        db.execute("UPDATE filed_column SET data = x'00' WHERE name = 'later_quiet'")
+        db.execute("UPDATE filed_column SET form = 'plain' WHERE name = 'later_quiet'")
+    _, rows = both(layered)
+    with SqliteStore.open(layered) as store:
+        assert state(store.evidence(["s"])) == state(rows)
+        assert store.verify() == ["the columns of s cannot be read"]
+
+
+@given(looks=observations(), data=st.data(), fewest=st.sampled_from([1, 4, 9]))
+def test_however_looks_come_columns_and_rows_agree(
+    looks, data, fewest, tmp_path_factory
+):
     path = tmp_path_factory.mktemp("columns") / "state.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "FEWEST", 1)
+        patch.setattr(columns, "FEWEST", fewest)
+        patch.setattr(columns, "LAYER", 2)
         with SqliteStore.open(path, create=True) as store:
             store.add(ITEMS)
             run = store.begin([ITEMS[0].source], 0.0, lease=1e9)

@@ -229,16 +229,14 @@ class Evidence:
             self.weight = self._room["weight"][: len(self)]
             self.weight[rows] = weight
 
-    def settle(self, row: int, weight: float, cost: float, group: str) -> None:
-        """Set what was said of an item, not seen."""
-        code = self._code.setdefault(group, len(self._code))
-        self.groups = tuple(self._code) if code == len(self.groups) else self.groups
-        self.weight[row], self.cost[row], self.group[row] = weight, cost, code
-
-    def forget(self, rows: Ints) -> None:
-        """Let it be as if nobody had looked at these items; their gaps stay."""
-        for name in FOLDED:
-            self._room[name][rows] = _BLANK[name][1]
+    def settle(
+        self, rows: Ints, weight: Floats, cost: Floats, group: Sequence[str]
+    ) -> None:
+        """Set what was said of items, not seen."""
+        code = self._code
+        self.group[rows] = [code.setdefault(name, len(code)) for name in group]
+        self.groups = tuple(code) if len(code) > len(self.groups) else self.groups
+        self.weight[rows], self.cost[rows] = weight, cost
 
     def restore(self, **columns: Sequence[Any] | NDArray[Any]) -> None:
         """Set columns as they were saved; arrays of the right kind are not copied."""

@@ -3,8 +3,9 @@
 Reading a million items row by row takes long; reading twenty columns does not. So
 the evidence of a run's sources is now and then written down whole, packed. Triggers
 note every item whose row is written after that; whoever reads the columns reads these
-items' rows again. The columns are never the truth: without them, or if a row is gone
-that they hold, everything is read from the rows.
+items' rows again. Every two thousand such items are packed, too, as a layer that lies
+over the columns, so that few rows are left to be read. Neither is ever the truth:
+without them, or if a row is gone that they hold, everything is read from the rows.
 """
 
 import json
@@ -12,27 +13,29 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halflife.evidence import FOLDED, Evidence
 from halflife.grouping.places import folder_codes
 from halflife.keys import Folders, Keys
 from halflife.octaves import class_of
-from halflife.stores import folds
+from halflife.stores import folds, packed
+from halflife.stores.layers import Layer, Stack
+from halflife.stores.packed import Array, Filed
 
-Array: TypeAlias = NDArray[Any]
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
 
 FEWEST = 20_000  # items below which rows are quick enough
 FEW_TO_A_FOLDER = 4  # pages; where there are fewer, folders are found anew
+LAYER = 2000  # items written since that are packed, too
 _NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
 _PLAIN = ("number", "weight", "cost", "group", *FOLDED)
 _GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
 _HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int16}
+_GAPS = (*(f"gap_{n}" for n in _GAP_KINDS), *(f"hinted_{n}" for n in _HINTED_KINDS))
+_LATER = "later_"  # columns of layers are named so
 _IF = "WHEN EXISTS (SELECT 1 FROM filed) BEGIN"
 _UNFILE = "DELETE FROM filed_column; DELETE FROM filed;"
 _TOUCH = "INSERT INTO touched (item) VALUES"
@@ -81,24 +84,14 @@ CREATE TABLE touched (  -- items whose rows were written, in order
     ),
 )
 _BEHIND = "SELECT id FROM filed WHERE ? - upto > items"
-_PUT = "REPLACE INTO filed_column VALUES (?, ?, ?, ?, ?, ?, ?)"
+_NO_LAYERS = (
+    "DELETE FROM filed_column WHERE filed = ? AND name LIKE 'later!_%' ESCAPE '!'"
+)
 _PRUNE = (
     f"DELETE FROM filed_column WHERE filed IN ({_BEHIND})",  # noqa: S608  (constants)
     f"DELETE FROM filed WHERE id IN ({_BEHIND})",  # noqa: S608
     "DELETE FROM touched WHERE id < ? AND id <= (SELECT min(upto) FROM filed)",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """Where evidence lies as columns."""
-
-    id: int
-    sources: str
-    items: int
-    upto: int
-    groups: str
-    texts: str
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -154,23 +147,53 @@ def _load(
     db: sqlite3.Connection, sources: Sequence[str], filed: Filed
 ) -> Evidence | None:
     with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
-        packed = list(_parts(db, filed, "key"))
-        text = aside.submit(_unpacked, packed)
-        columns = {name: _column(db, filed, name) for name in _PLAIN}
-        gaps = {n: _column(db, filed, f"gap_{n}") for n in _GAP_KINDS}
-        hinted = {n: _column(db, filed, f"hinted_{n}") for n in _HINTED_KINDS}
-        columns["tried_at"] = _crossed(columns["tried_at"], columns["last_at"])
-        keys = Keys.of_bytes(text.result(), _joined(db, filed, "key_length"))
-    places = _joined(db, filed, "folder")
-    keys.folders = Folders(_folders(db, filed), places) if places.size else None
+        names = list(packed.texts(db, filed, "key"))
+        text = aside.submit(packed.unpacked, names)
+        columns = {name: packed.column(db, filed, name) for name in _PLAIN}
+        gaps = {name: packed.column(db, filed, name) for name in _GAPS}
+        columns["tried_at"] = packed.crossed(columns["tried_at"], columns["last_at"])
+        lengths = packed.joined(db, filed, "key_length")
+        keys = Keys.of_bytes(text.result(), lengths)
+    places = packed.joined(db, filed, "folder")
+    folders = packed.lists(db, filed, "folder_name") if places.size else ()
+    keys.folders = Folders(folders, places) if places.size else None
     found = Evidence(keys, columns)
     found.restore_groups(json.loads(filed.groups))
     found.digest.pack(json.loads(filed.texts))
-    fresh = folds.Later(db, sources, filed.upto)
-    if not fresh.bring(found):
+    whole = Stack(found, gaps)
+    if not all(whole.lay(layer) for layer in _layers(db, sources, filed, found)):
         return None
-    _restore_gaps(found, fresh, gaps, hinted)
+    whole.restore_gaps()
     return found
+
+
+def _layers(
+    db: sqlite3.Connection, sources: Sequence[str], filed: Filed, found: Evidence
+) -> Iterator[Layer]:
+    """Yield what was written since, oldest first: as columns, the rest from rows."""
+    mark, last = filed.upto, _last(found.number)
+    for mark in _marks(db, filed):
+        columns = {
+            name: packed.column(db, filed, _LATER + name, mark)
+            for name in (*_PLAIN, *_GAPS)
+        }
+        groups = packed.one_list(db, filed, f"{_LATER}groups", mark)
+        texts = packed.one_list(db, filed, f"{_LATER}texts", mark)
+        yield Layer(columns, groups, texts)
+    rest = folds.evidence(db, sources, folds.since(filed.upto, mark, last))
+    columns = dict(_columns(rest))
+    yield Layer(columns, rest.groups, tuple(rest.digest.long.values()), rest.keys)
+
+
+def _last(number: Array) -> int:
+    """Return the number of the last item that columns know."""
+    return int(number[-1]) if number.size else 0
+
+
+def _marks(db: sqlite3.Connection, filed: Filed) -> list[int]:
+    """Return how far each layer goes; those that lie under the columns do not count."""
+    marks = packed.parts(db, filed, f"{_LATER}number")
+    return [mark for mark in marks if mark > filed.upto]
 
 
 def find(db: sqlite3.Connection, sources: Sequence[str]) -> Filed | None:
@@ -186,10 +209,16 @@ def all_filed(db: sqlite3.Connection) -> list[tuple[str, ...]]:
     return [tuple(json.loads(sources)) for (sources,) in rows]
 
 
-def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> float:
-    """Return how many rows were written since; ``inf`` if there are no columns."""
+def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> tuple[float, float]:
+    """Return how many rows were written since, and how many are in no layer either.
+
+    Both are ``inf`` if there are no columns.
+    """
     filed = find(db, sources)
-    return float(db.execute(_NEWEST).fetchone()[0]) - filed.upto if filed else np.inf
+    if filed is None:
+        return np.inf, np.inf
+    newest = float(db.execute(_NEWEST).fetchone()[0])
+    return newest - filed.upto, newest - max([filed.upto, *_marks(db, filed)])
 
 
 def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> bool:
@@ -199,7 +228,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     that the evidence does not have, nothing is written.
     """
     filed = find(db, sources)
-    if not folds.Later(db, sources, filed.upto if filed else -1).agrees(known):
+    if not folds.agrees(db, sources, known, filed.upto if filed else None):
         return False
     upto = int(db.execute(_NEWEST).fetchone()[0])
     about = len(known), upto, _text(known.groups), _text(known.digest.long.values())
@@ -210,18 +239,35 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     else:
         change = "UPDATE filed SET items = ?, upto = ?, groups = ?, texts = ?"
         db.execute(f"{change} WHERE id = ?", (*about, filed.id))
+        db.execute(_NO_LAYERS, (filed.id,))
     _save_keys(db, filed, known.keys)
     for name, column in _columns(known):
-        _put(db, filed, name, column)
+        packed.put(db, filed, name, column)
     _prune(db, upto)
     return True
 
 
+def save_layer(db: sqlite3.Connection, sources: Sequence[str]) -> None:
+    """Pack the rows that were written since; those of new items stay as they are."""
+    filed = find(db, sources)
+    if filed is None:
+        return
+    mark = max([filed.upto, *_marks(db, filed)])
+    last = _last(packed.column(db, filed, "number"))
+    newest = int(db.execute(_NEWEST).fetchone()[0])
+    some = folds.evidence(db, sources, folds.among(mark, last))
+    for name, column in _columns(some):
+        packed.put(db, filed, _LATER + name, column, newest)
+    packed.put_list(db, filed, f"{_LATER}groups", some.groups, newest)
+    long = some.digest.long.values()
+    packed.put_list(db, filed, f"{_LATER}texts", long, newest)
+
+
 def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
     """Yield the columns of evidence as they are kept, one at a time."""
-    for name in _PLAIN[:-1]:
-        column = getattr(known, name)
-        yield name, _crossed(column, known.last_at) if name == "tried_at" else column
+    plain = {name: getattr(known, name) for name in _PLAIN[:-1]}
+    plain["tried_at"] = packed.crossed(known.tried_at, known.last_at)
+    yield from plain.items()
     yield "digest", known.digest.data
     gaps = known.gaps()
     yield from _named_columns("gap", _GAP_KINDS, _merged(gaps, gaps.changed))
@@ -257,124 +303,26 @@ def _named_columns(
         yield f"{prefix}_{name}", columns[name].astype(kind)
 
 
-def _restore_gaps(
-    found: Evidence,
-    fresh: folds.Later,
-    gaps: Mapping[str, Array],
-    hinted: Mapping[str, Array],
-) -> None:
-    """Set the tallies of gaps: of items written since, as their rows have them."""
-    stale = np.zeros(len(found), np.bool_)
-    stale[fresh.rows] = True
-    more, told = fresh.gaps(found), fresh.hinted(found)
-    old, old_told = ~stale[gaps["item"]], ~stale[hinted["item"]]
-    item, number, tally = (
-        np.concatenate([gaps[name][old], column])
-        for name, column in zip(_GAP_KINDS, more, strict=True)
-    )
-    found.restore_gaps(item, number, tally)
-    names = ("item", "class", "changed", "tally", "hints")
-    found.restore_hinted(
-        *(
-            np.concatenate([hinted[name][old_told], column])
-            for name, column in zip(names, told, strict=True)
-        )
-    )
-
-
-def _unpacked(parts: Iterable[bytes]) -> bytearray:
-    text = bytearray()
-    for data in parts:
-        text += zlib.decompress(data)
-    return text
-
-
-def _folders(db: sqlite3.Connection, filed: Filed) -> tuple[str, ...]:
-    parts = _parts(db, filed, "folder_name")
-    return tuple(name for data in parts for name in json.loads(zlib.decompress(data)))
-
-
-def _parts(db: sqlite3.Connection, filed: Filed, name: str) -> Iterator[bytes]:
-    query = "SELECT data FROM filed_column WHERE filed = ? AND name = ? ORDER BY part"
-    return (data for (data,) in db.execute(query, (filed.id, name)))
-
-
-def _joined(db: sqlite3.Connection, filed: Filed, name: str) -> Array:
-    """Return a column that came in parts."""
-    query = "SELECT part FROM filed_column WHERE filed = ? AND name = ? ORDER BY part"
-    parts = db.execute(query, (filed.id, name)).fetchall()
-    columns = [_column(db, filed, name, part) for (part,) in parts]
-    if len(columns) == 1:
-        return columns[0]
-    return np.concatenate([np.zeros(0, np.int32), *columns])
-
-
 def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     """Write down the keys that are not written yet, and the folders they lie in."""
     if len(keys) == filed.items:
         return
     text, lengths = keys.encoded(filed.items)
-    _put(db, filed, "key_length", lengths.astype(np.int32), part=filed.items)
-    _put_text(db, filed, "key", text)
-    if _joined(db, filed, "folder").size == filed.items:
+    packed.put(db, filed, "key_length", lengths.astype(np.int32), filed.items)
+    packed.put_text(db, filed, "key", text, filed.items)
+    if packed.joined(db, filed, "folder").size == filed.items:
         _save_folders(db, filed, keys)
 
 
 def _save_folders(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     """Write down where new keys lie, unless there are few keys to a folder."""
-    names = _folders(db, filed)
+    names = packed.lists(db, filed, "folder_name")
     code = {name: i for i, name in enumerate(names)}
     place = folder_codes(keys, filed.items, code)
     if FEW_TO_A_FOLDER * len(code) <= len(keys):
         more = list(code)[len(names) :]
-        _put(db, filed, "folder", place, part=filed.items)
-        _put_text(db, filed, "folder_name", _text(more).encode())
-
-
-def _put_text(db: sqlite3.Connection, filed: Filed, name: str, text: bytes) -> None:
-    packed = zlib.compress(text, 1)
-    row = (filed.id, name, filed.items, "", len(text), "text", packed)
-    db.execute(_PUT, row)
-
-
-def _put(
-    db: sqlite3.Connection, filed: Filed, name: str, column: Array, part: int = 0
-) -> None:
-    """Write a column down in the form that suits it.
-
-    One value, if all are the same; as it is, if it hardly gets smaller: times and
-    fingerprints; else all first bytes, all second ones and so on, packed.
-    """
-    form, data = "plain", column[:1].tobytes()
-    if column.size and (column == column[0]).all():
-        form = "same"
-    elif column.dtype.kind in "fS":
-        data = column.tobytes()
-    else:
-        wide = column.dtype.itemsize
-        planes = np.ascontiguousarray(column).view(np.uint8).reshape(-1, wide).T
-        form, data = "planes", zlib.compress(planes.tobytes(), 1)
-    kind = column.dtype.str
-    db.execute(_PUT, (filed.id, name, part, kind, column.size, form, data))
-
-
-def _column(db: sqlite3.Connection, filed: Filed, name: str, part: int = 0) -> Array:
-    query = "SELECT kind, size, form, data FROM filed_column"
-    where = "WHERE filed = ? AND name = ? AND part = ?"
-    found = db.execute(f"{query} {where}", (filed.id, name, part)).fetchone()
-    kind, size, form, data = found
-    if form == "same":
-        return np.full(size, np.frombuffer(data, kind)[0], kind)
-    if form == "plain":
-        return np.frombuffer(bytearray(data), kind, size)
-    planes = np.frombuffer(zlib.decompress(data), np.uint8)
-    planes = planes.reshape(np.dtype(kind).itemsize, size)
-    return np.array(planes.T, order="C").reshape(-1).view(kind)
-
-
-def _crossed(one: Array, other: Array) -> Array:
-    """Return the bits in which two columns differ: mostly none, so they pack well."""
-    return np.asarray(one.view(np.int64) ^ other.view(np.int64)).view(np.float64)
+        packed.put(db, filed, "folder", place, filed.items)
+        packed.put_list(db, filed, "folder_name", more, filed.items)
 
 
 def _prune(db: sqlite3.Connection, newest: int) -> None:

@@ -1,6 +1,5 @@
 """Evidence as rows: what all looks add up to, written down and read again."""
 
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
@@ -8,9 +7,9 @@ import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
 from halflife.evidence import FOLDED, Evidence, Fold
-from halflife.stores.tables import CHOSEN, CHUNK, ITEMS, Row, chunks, pack, unpack
+from halflife.stores.tables import ALL, ITEMS, Row, Some, chunks, pack, unpack
 
-_LATER = " AND item.id IN (SELECT item FROM touched WHERE id > ?2)"
+_TOUCHED = " AND item.id IN (SELECT item FROM touched WHERE id > ?2"
 _SAVE_FOLD = """
 INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
     changed, hints, claimed, digest, held)
@@ -46,18 +45,48 @@ WHERE source IN CHOSEN ORDER BY item, class, changed, hints
 """
 
 
-def evidence(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
+def since(upto: int, mark: int, last: int) -> Some:
+    """Mean items whose rows were written after ``upto``.
+
+    Those up to number ``last`` only if they were written after ``mark``.
+    """
+    return Some(f"{_TOUCHED} AND (id > ?3 OR item > ?4))", (upto, mark, last))
+
+
+def among(mark: int, last: int) -> Some:
+    """Mean items up to number ``last`` whose rows were written after ``mark``."""
+    return Some(f"{_TOUCHED} AND item <= ?3)", (mark, last))
+
+
+def evidence(
+    db: sqlite3.Connection, sources: Sequence[str], some: Some = ALL
+) -> Evidence:
     """Read what all looks add up to."""
     found = Evidence()
-    for rows in chunks(db, ITEMS, sources):
+    for rows in chunks(db, ITEMS, sources, some):
         number, keys, _, weight, cost, group = zip(*rows, strict=True)
         found.extend(keys, weight=weight, cost=cost, group=group)
         found.number[-len(rows) :] = number
-    for rows in chunks(db, _FOLDS, sources):
+    for rows in chunks(db, _FOLDS, sources, some):
         _restore(found, zip(*rows, strict=True))
-    found.restore_gaps(*gap_columns(found, chunks(db, _GAPS, sources)))
-    found.restore_hinted(*hinted_columns(found, chunks(db, _HINTED, sources)))
+    found.restore_gaps(*gap_columns(found, chunks(db, _GAPS, sources, some)))
+    found.restore_hinted(*hinted_columns(found, chunks(db, _HINTED, sources, some)))
     return found
+
+
+def agrees(
+    db: sqlite3.Connection, sources: Sequence[str], known: Evidence, upto: int | None
+) -> bool:
+    """Say whether evidence has all items written since; new weights are set in it."""
+    some = ALL if upto is None else since(upto, upto, 0)
+    for rows in chunks(db, _SETTINGS, sources, some):
+        number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
+        row = np.searchsorted(known.number, number)
+        row = np.minimum(row, len(known) - 1)
+        if (known.number[row] != number).any() or (known.cost[row] != cost).any():
+            return False
+        known.reweigh(row.tolist(), weight.tolist())
+    return True
 
 
 def gap_columns(
@@ -110,69 +139,3 @@ def save_fold(
         hinted = (fold.hinted_class, fold.hinted_changed, fold.hinted_hints)
         rest = [column.tolist() for column in (*hinted, fold.hinted_tally)]
         db.executemany(_ADD_HINTED, zip(item, *rest, strict=True))
-
-
-class Later:
-    """What was written about items after a mark, row by row.
-
-    Attributes:
-        rows: The rows of these items, once they were brought into evidence.
-
-    """
-
-    def __init__(
-        self, db: sqlite3.Connection, sources: Sequence[str], upto: int
-    ) -> None:
-        self._db, self._sources, self._upto = db, sources, upto
-        self.rows: Ints = np.zeros(0, dtype=np.intp)
-
-    def bring(self, found: Evidence) -> bool:
-        """Bring items and folds up to date; False if that takes reading all anew."""
-        items = self._read(ITEMS)
-        number = np.array([row[0] for row in items], dtype=np.intp)
-        row = np.searchsorted(found.number, number)
-        new = row == len(found)
-        if (found.number[row[~new]] != number[~new]).any():
-            return False
-        for at, known in zip(row[~new].tolist(), items, strict=False):
-            found.settle(at, *known[3:])
-        if new.any():
-            last = items[-int(new.sum()) :]
-            _, keys, _, weight, cost, group = zip(*last, strict=True)
-            found.extend(keys, weight=weight, cost=cost, group=group)
-            found.number[-len(keys) :] = number[new]
-        self.rows = np.searchsorted(found.number, number)
-        found.forget(self.rows)
-        folds = self._read(_FOLDS)
-        if folds:
-            _restore(found, zip(*folds, strict=True))
-        return True
-
-    def agrees(self, known: Evidence) -> bool:
-        """Say whether evidence has all these items; new weights are set in it."""
-        found = self._cursor(_SETTINGS)
-        while rows := found.fetchmany(CHUNK):
-            number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
-            row = np.searchsorted(known.number, number)
-            row = np.minimum(row, len(known) - 1)
-            if (known.number[row] != number).any() or (known.cost[row] != cost).any():
-                return False
-            known.reweigh(row.tolist(), weight.tolist())
-        return True
-
-    def gaps(self, found: Evidence) -> tuple[Ints, Ints, Floats]:
-        """Return the tally of these items' changed gaps: row, class, tally."""
-        return gap_columns(found, [self._read(_GAPS)])
-
-    def hinted(self, found: Evidence) -> tuple[Ints, Ints, Bools, Floats, Ints]:
-        """Return the same of gaps with hints: row, class, changed, tally, hints."""
-        return hinted_columns(found, [self._read(_HINTED)])
-
-    def _read(self, query: str) -> list[Row]:
-        return self._cursor(query).fetchall()
-
-    def _cursor(self, query: str) -> sqlite3.Cursor:
-        some = "" if self._upto < 0 else _LATER
-        query = query.replace("CHOSEN", CHOSEN + some)
-        given = (json.dumps(list(self._sources)), self._upto)
-        return self._db.execute(query, given[: 1 + bool(some)])

@@ -45,7 +45,7 @@ class SqliteStore:
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self._joined = False
-        self._waiting: dict[tuple[str, ...], float] = {}
+        self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
 
     @classmethod
     def open(
@@ -345,17 +345,20 @@ class SqliteStore:
         """Write the evidence down as columns, now and then, for a quick start."""
         if len(evidence) < columns.FEWEST:
             return
-        waiting = self._waiting.get(run.sources, 0.0) + looks
+        whole, rest = (n + looks for n in self._waiting.get(run.sources, (0.0, 0.0)))
         if run.sources not in self._waiting:
             with self._reading() as db:
-                waiting = columns.waiting(db, run.sources)
-        self._waiting[run.sources] = waiting
-        if waiting < max(columns.FEWEST, len(evidence) // 50):
-            return
+                whole, rest = columns.waiting(db, run.sources)
         # The looks are safe without it: what fails here fails where it matters, too.
-        with suppress(StoreError), self._writing_as(run) as db:
-            columns.save(db, run.sources, evidence)
-        self._waiting[run.sources] = 0.0
+        if whole >= max(columns.FEWEST, len(evidence) // 50):
+            whole = rest = 0.0
+            with suppress(StoreError), self._writing_as(run) as db:
+                columns.save(db, run.sources, evidence)
+        elif rest >= columns.LAYER:
+            rest = 0.0
+            with suppress(StoreError), self._writing_as(run) as db:
+                columns.save_layer(db, run.sources)
+        self._waiting[run.sources] = whole, rest
 
     def _notice(self, db: sqlite3.Connection) -> None:
         """Forget the evidence if another process has written since it was read.

@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -63,6 +63,16 @@ JOIN observation AS o ON o.id = held WHERE key = ?
 _CONTENT = """
 SELECT media_type, body FROM content JOIN item ON item.id = item WHERE key = ?
 """
+
+
+class Some(NamedTuple):
+    """Which of the sources' items are meant: a condition, and what stands in it."""
+
+    where: str = ""
+    given: tuple[int, ...] = ()
+
+
+ALL = Some()
 
 
 def pack(fingerprint: str) -> bytes | str:
@@ -252,10 +262,10 @@ def _group_id(db: sqlite3.Connection, name: str) -> int:
 
 
 def chunks(
-    db: sqlite3.Connection, query: str, sources: Sequence[str]
+    db: sqlite3.Connection, query: str, sources: Sequence[str], some: Some = ALL
 ) -> Iterator[list[Row]]:
     """Read the rows of sources, some at a time; ``query`` has CHOSEN in it."""
-    query = query.replace("CHOSEN", CHOSEN)
-    cursor = db.execute(query, (json.dumps(list(sources)),))
+    query = query.replace("CHOSEN", CHOSEN + some.where)
+    cursor = db.execute(query, (json.dumps(list(sources)), *some.given))
     while rows := cursor.fetchmany(CHUNK):
         yield rows
