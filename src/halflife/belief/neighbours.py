@@ -86,8 +86,8 @@ class _Pages:
     lived: Floats
     shape: float = PAGE
 
-    def fit(self) -> None:
-        """Learn how much pages differ from their folders.
+    def fit(self) -> "_Around":
+        """Learn how much pages differ from their folders; return what is around them.
 
         A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T
         has X changes with probability proportional to
@@ -95,12 +95,16 @@ class _Pages:
         """
         some = np.flatnonzero(self.lived > 0)
         some = some[:: max(some.size // SAMPLE, 1)]  # so many tell as much as all
-        around = self.around().at(some)
+        everything = self.around()
+        around = everything.at(some)
         x, t = self.changes[some], self.lived[some]
         k: Floats = SHAPES[:, None]
-        likely = _log_gamma(x + k) - _log_gamma(k) + k * np.log(k / around)
+        count, place = np.unique(x, return_inverse=True)  # after a start, few differ
+        likely = _log_gamma(count + k)[:, place] - _log_gamma(k)
+        likely = likely + k * np.log(k / around)
         likely = likely - (x + k) * np.log(t + k / around)
         self.shape = float(SHAPES[int(np.argmax(likely.sum(axis=1)))])
+        return everything
 
     def around(self) -> "_Around":
         """Return what is around pages, as counted so far."""
@@ -246,7 +250,7 @@ class Neighbours:
         self._grow(whole)
         self._bursts.reach(now)
         self._follow(whole)
-        self._around = self._pages.around()
+        self._look_around()
         return True
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
@@ -303,6 +307,7 @@ class Neighbours:
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""
         self._of, self._bursts, self._folders = evidence, self._make(), {}
+        self._moved = True
         none = np.zeros(0, dtype=np.intp)
         self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
         self._gone, self._trust, self._fitted = np.array(GONE), _Trust(self._degrees), 0
@@ -369,8 +374,13 @@ class Neighbours:
         """Learn how much pages differ, if much was seen since it was done last."""
         looks = int(evidence.looks.sum()) - len(evidence)
         if looks > REFIT * self._fitted:
-            self._pages.fit()
+            self._around, self._moved = self._pages.fit(), False
             self._fitted = looks
+
+    def _look_around(self) -> None:
+        """Find out what is around pages, if anything was counted since."""
+        if self._moved:
+            self._around, self._moved = self._pages.around(), False
 
     def _grow(self, evidence: Evidence) -> None:
         """Make room for items that became known."""
@@ -390,6 +400,7 @@ class Neighbours:
         self._changes = _wider(self._changes, n)
         self._absent = _wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
+        self._moved = True
 
     def _follow(self, evidence: Evidence) -> None:
         """Take in the looks made since the last call."""
@@ -401,7 +412,7 @@ class Neighbours:
 
     def _learn(self, evidence: Evidence, rows: Ints) -> None:
         changed = evidence.changes[rows] > self._changes[rows]
-        self._around = self._pages.around()
+        self._look_around()
         shape, exposure, rate = self._rates(rows, self._absent[rows])
         since, at, gone = self._last[rows], evidence.last_at[rows], self._absent[rows]
         # The clock may have been set, back or far ahead.
@@ -422,6 +433,7 @@ class Neighbours:
             counted = np.where(changed, at_least_one(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
+            self._moved = True
 
     @property
     def _returns(self) -> float:
