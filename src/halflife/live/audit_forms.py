@@ -14,12 +14,13 @@ from numpy.random import Generator
 
 from halflife.config import SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
-from halflife.live import forming, listings, upkeeping
+from halflife.live import forming, listings, rhythms, upkeeping
 from halflife.live.auditing import AHEAD, NOW, due_at, issue, issued_at, outcome, part
 from halflife.live.foreseen import SURE, form_quality
 from halflife.live.forming import Former
 from halflife.live.listings import Looked
 from halflife.live.upkeeping import Turned
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.doubting import Doubts
 from halflife.queries.held import Held, Wish
@@ -45,6 +46,7 @@ class Audit:
         register: All that is known of it, before anything is drawn.
         wish: What the copy is kept for.
         now: The time, in days.
+        rhythm: When in the day the source changes.
 
     """
 
@@ -53,6 +55,7 @@ class Audit:
     register: Register
     wish: Wish
     now: float
+    rhythm: Rhythm = FLAT
 
     @property
     def known(self) -> bool:
@@ -75,7 +78,8 @@ class Audit:
         ``sure`` is the confidence of each bound.
         """
         ahead = np.array([NOW, *AHEAD])
-        cast = form_quality(self.copy, self.source, self.now, sure, ahead)
+        known = self.copy, self.source, self.now
+        cast = form_quality(*known, sure, ahead, rhythm=self.rhythm)
         if cast is None:
             return []
         bands = cast.mean, cast.low, cast.high
@@ -110,7 +114,8 @@ def ready(store: Store, source: SourceConfig, now: float) -> Audit | None:
     copy = Held.of(register)
     if not copy.records or not copy.begun:
         return None
-    return Audit(source, copy, register, upkeeping.wish(source), now)
+    wish, rhythm = upkeeping.wish(source), rhythms.rhythm(store, source.name)
+    return Audit(source, copy, register, wish, now, rhythm)
 
 
 async def audit(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from halflife.live import rhythms
 from halflife.live.auditing import (
     AHEAD,
     BRIEF,
@@ -15,6 +16,7 @@ from halflife.live.auditing import (
     outcome,
 )
 from halflife.lives import Collection
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast as set_forecast
 from halflife.stores import Store
 from halflife.stores.forecasts import Forecasts, Issued
@@ -42,7 +44,7 @@ def audit_set(store: Store, source: str, run: int) -> int:
     read = None
     if not any(abs(one.made - before) <= BRIEF for one in some):
         waiting = [f for f in kept.waiting(source) if abs(f.made - before) <= BRIEF]
-        read = read_off(waiting, last)
+        read = read_off(waiting, last, rhythms.rhythm(store, source))
     told = []
     for cast in [*due, *([read] if read else [])]:
         synced = collection.looks[collection.looks <= cast.made + BRIEF]
@@ -53,15 +55,18 @@ def audit_set(store: Store, source: str, run: int) -> int:
         kept.settle(one for one in told if one.id)
         kept.record(one for one in told if not one.id)
         kept.drop(missed)
-        issue(kept, source, _foreseen(collection, last))
+        rhythm = rhythms.rhythm(store, source)
+        issue(kept, source, _foreseen(collection, last, rhythm))
     return len(told)
 
 
-def read_off(waiting: Sequence[Issued], now: float) -> Issued | None:
+def read_off(
+    waiting: Sequence[Issued], now: float, rhythm: Rhythm = FLAT
+) -> Issued | None:
     """Return what forecasts made at one moment say of another between theirs.
 
-    A line between the two nearest of them; just after it is made a copy is whole.
-    None if there is no forecast as far ahead.
+    A line between the two nearest of them, by days as the rhythm has them; just after
+    it is made a copy is whole. None if there is no forecast as far ahead.
     """
     casts = sorted(waiting, key=lambda one: one.ahead)
     if not casts:
@@ -70,14 +75,19 @@ def read_off(waiting: Sequence[Issued], now: float) -> Issued | None:
     after = [one for one in casts if one.ahead >= days - LATE * one.ahead]
     if days <= BRIEF or not after:
         return None
-    ahead = np.array([0.0, *(one.ahead for one in casts)])
+    made = np.array(casts[0].made)
+    own = rhythm.between(made, made + np.array([0.0, *(one.ahead for one in casts)]))
+    passed = float(rhythm.between(made, np.array(now)))
     mean, low, high = (
-        float(np.interp(days, ahead, [1.0, *(getattr(one, name) for one in casts)]))
+        float(np.interp(passed, own, [1.0, *(getattr(one, name) for one in casts)]))
         for name in ("mean", "low", "high")
     )
     return replace(after[0], id=0, ahead=days, mean=mean, low=low, high=high)
 
 
-def _foreseen(collection: Collection, last: float) -> list[Issued]:
-    recall = set_forecast(collection, last, FAR).recall
-    return issued_at(collection.name, "recall", last, np.array(FAR), recall)
+def _foreseen(collection: Collection, last: float, rhythm: Rhythm) -> list[Issued]:
+    """Return what is believed later on, after as many of the source's own days."""
+    ahead = np.array(FAR)
+    own = ahead if rhythm.flat else rhythm.between(np.array(last), last + ahead)
+    recall = set_forecast(collection, last, own.tolist()).recall
+    return issued_at(collection.name, "recall", last, ahead, recall)

@@ -14,10 +14,11 @@ from halflife.arrays import Floats, Ints
 from halflife.config import SourceConfig
 from halflife.evidence import Evidence
 from halflife.forecast import Forecast
-from halflife.live import form_worths, selecting, upkeeping
+from halflife.live import form_worths, rhythms, selecting, upkeeping
 from halflife.live.worths import Appraiser
 from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast
 from halflife.queries.held import Held
 from halflife.stores import summaries
@@ -162,7 +163,9 @@ class Foresight:
     def _form(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
         if known.copy is None:
             return None
-        return form_quality(known.copy, known.source, self._appraiser.now, sure, ahead)
+        now, name = self._appraiser.now, known.source.name
+        rhythm = rhythms.rhythm(self._appraiser.store, name)
+        return form_quality(known.copy, known.source, now, sure, ahead, rhythm=rhythm)
 
     def _listing(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
         collection, now = known.collection, self._appraiser.now
@@ -177,7 +180,8 @@ class Foresight:
             bounds = recall.mean, recall.low, recall.high
             self._casts[name] = mark, Forecast("recall", last + far, *bounds, both)
         cast = self._casts[name][1]
-        at = max(now, last) + ahead
+        rhythm = rhythms.rhythm(self._appraiser.store, name)
+        at = last + rhythm.between(np.array(last), max(now, last) + ahead)
         mean, low, high = (
             np.interp(at, cast.at, column)
             for column in (cast.mean, cast.low, cast.high)
@@ -186,9 +190,17 @@ class Foresight:
 
 
 def form_quality(
-    copy: Held, source: SourceConfig, now: float, sure: float, ahead: Floats
+    copy: Held,
+    source: SourceConfig,
+    now: float,
+    sure: float,
+    ahead: Floats,
+    *,
+    rhythm: Rhythm = FLAT,
 ) -> Forecast | None:
     """Return the mean over records, each as long after its last look as it is.
+
+    Days count as the source's rhythm has it.
 
     None of a copy that was not read to its end yet: what it lacks nobody knows.
     """
@@ -196,7 +208,8 @@ def form_quality(
         return None
     after, *bounds = form_worths.bounds(copy, upkeeping.wish(source), sure)
     moments = np.concatenate([[0.0], after])
-    age = form_ages(copy, source, now)[:, None] + ahead
+    since = now - form_ages(copy, source, now)
+    age = rhythm.between(since[:, None], now + ahead)
     mean, low, high = (
         np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
         for column in bounds

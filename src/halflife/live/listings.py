@@ -6,7 +6,7 @@ from typing import Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HeldForDecision, UsageError
-from halflife.live import costs, drifting, network, wiring
+from halflife.live import costs, drifting, network, rhythms, wiring
 from halflife.live.offline import is_lost
 from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
@@ -142,7 +142,10 @@ async def sync(
                 _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
         costs.note(store, source.name, purse.spent)
-        return write(store, run, source, listing, purse.spent, trouble)
+        looked = write(store, run, source, listing, purse.spent, trouble)
+        if not looked.held:
+            rhythms.heard(store, source.name)
+        return looked
 
 
 def _note_failure(

@@ -13,7 +13,7 @@ from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
 from halflife.errors import ConfigError
 from halflife.forms import Found
-from halflife.live import drifting, forming, listings
+from halflife.live import drifting, forming, listings, rhythms
 from halflife.live.drifting import TOTAL
 from halflife.live.listings import Looked
 from halflife.queries.beginning import crawling, first_crawl
@@ -136,7 +136,8 @@ async def sync(
     """
     wanted, copy = wish(source), held(former.store, source)
     how = forming.corrected(former.store, source)
-    notes = _Notes(former, source, asyncio.get_running_loop())
+    rhythm = rhythms.rhythm(former.store, source.name)
+    notes = _Notes(former, source, copy, asyncio.get_running_loop())
 
     def work(desk: Desk, run: Run) -> Kept:
         notes.run = run
@@ -144,8 +145,9 @@ async def sync(
         if not copy.records or not copy.begun:
             notes.crawl = crawling(ledger, copy)
             return first_crawl(notes.crawl)
-        rng = np.random.default_rng(run.id)
-        return keep(ledger, copy, wanted, former.clock(), rng, told)
+        rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
+        now = float(rhythm.time(np.array(former.clock())))
+        return keep(ledger, own, wanted, now, rng, told)
 
     kept = await former.asking(
         source, how, work, most=most, told=notes.hear, write=notes.write
@@ -164,12 +166,14 @@ class _Notes:
         self,
         former: forming.Former,
         source: SourceConfig,
+        copy: Held,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.run: Run | None = None
         self.crawl: Crawling | None = None
         self.looked: Looked | None = None
         self._former, self._source, self._loop = former, source, loop
+        self._copy = copy
         self._fresh: dict[str, Attributes] = {}
         self._answers = 0
         self._before = Change()
@@ -209,6 +213,10 @@ class _Notes:
             note = "" if kept.left else kept.stop
             listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
             looked = listings.write(store, run, source, listing, spent, kept.trouble)
+            if not looked.held:
+                shown = rhythms.Shown(at, listing.records, listing.absent)
+                wanted = wish(source)
+                rhythms.learn(store, source.name, self._copy, wanted, shown)
         if self._told.records and source.total:
             drifting.heard(store, source, {TOTAL: self._told}, self._former.clock())
         if self.crawl is not None and not looked.held:
@@ -271,5 +279,6 @@ def plan(
     if not copy.records:
         first = "everything, query by query"
         return [Asked(first, most, 0.0, "there is no copy yet")]
-    rng = np.random.default_rng(0)
-    return ahead(copy, how.interface, wish(source), now, rng, most)
+    rng, rhythm = np.random.default_rng(0), rhythms.rhythm(store, source.name)
+    own, now = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
+    return ahead(own, how.interface, wish(source), now, rng, most)

@@ -9,18 +9,22 @@ from math import ceil, inf
 
 import numpy as np
 
+from halflife.arrays import Floats
 from halflife.config import SourceConfig
-from halflife.live import costs, form_worths, selecting, upkeeping
+from halflife.live import costs, form_worths, rhythms, selecting, upkeeping
 from halflife.live.schedule import FIRST, LATEST, SOONEST
 from halflife.live.standing import ROUND, TURN, Memory, Stand
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
+from halflife.market.curves import Decay
 from halflife.market.keeping import Goal, Whole
+from halflife.models.rhythm import Learned, Rhythm
 from halflife.stores import Store, summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
 AHEAD = 2.0 * TURN
+MOMENTS = 48  # between two looks
 
 
 def stand(
@@ -62,9 +66,26 @@ def _told(
         things = now.things if one.looks is None else min(now.things, one.looks)
         since = one.ahead if one.ahead > 0 else min(told - memory.told, ROUND)
         look = replace(now, things=max(things, 1.0), age=since)
-        found = 1.0 - (one.found or 0.0)
-        past = keeping.looked(past, look, found, 1.0 - one.mean, goal)
+        found, rhythm = 1.0 - (one.found or 0.0), rhythms.rhythm(store, source.name)
+        missed = _missed(rhythm, told, since, found, goal)
+        believed = 1.0 - one.mean
+        past = keeping.looked(past, look, found, believed, goal, missed=missed)
     return replace(memory, past=past, told=max(last, default=memory.told))
+
+
+def _missed(
+    rhythm: Rhythm, told: float, days: float, found: float, goal: Goal
+) -> float | None:
+    """Return the share of days that missed the level, if the loss went by a rhythm.
+
+    For a mean it is the mean loss. None of even days.
+    """
+    if rhythm.flat or not days > 0:
+        return None
+    share = np.append((np.arange(MOMENTS) + 0.5) / MOMENTS, 1.0)
+    grown = rhythm.between(np.array(told - days), told - days * (1.0 - share))
+    loss = found * grown[:-1] / max(float(grown[-1]), 1e-12)
+    return float(np.mean(loss if goal.confidence is None else loss > goal.loss))
 
 
 def _requests(store: Store, source: SourceConfig) -> float:
@@ -97,7 +118,10 @@ def _search(
 def _form(
     appraiser: Appraiser, source: SourceConfig, goal: Goal
 ) -> tuple[Whole, float] | None:
-    """Return the mean over records, each as long after it was last seen as it is."""
+    """Return the mean over records, each as long after it was last seen as it is.
+
+    By the source's own time, in which records that change together are one thing.
+    """
     del goal
     copy = form_worths.held(appraiser.store, source)
     if copy is None:
@@ -108,11 +132,10 @@ def _form(
     decay, _ = appraiser.decay(source)
     assert decay is not None
     new = upkeeping.wish(source).purpose == "new"
-    seen = [copy.last] if new else list(copy.seen.values())
-    ages = np.maximum(appraiser.now - np.array(seen), 0.0)
-    later = 1.0 - float(np.mean(decay.at(ages + AHEAD)[0]))
-    fresh = 1.0 - float(decay.at(np.array([AHEAD]))[0][0])
-    return Whole(things, float(np.median(ages)), later, fresh, AHEAD), inf
+    seen = np.array([copy.last] if new else list(copy.seen.values()))
+    known = rhythms.learned(appraiser.store, source.name)
+    lost = _losses(decay, known, seen, appraiser.now)
+    return Whole(max(things / _together(known), 1.0), *lost, AHEAD), inf
 
 
 def _listing(
@@ -133,8 +156,27 @@ def _listing(
     decay, _ = appraiser.decay(source)
     if decay is None:
         return Whole(things, age, 0.0, 0.0, AHEAD), most
+    habit = rhythms.learned(store, source.name)
+    lost = _losses(decay, habit, np.array([last]), appraiser.now)
+    return Whole(max(things / _together(habit), 1.0), *lost, AHEAD), most
 
-    def lost(days: float) -> float:
-        return 1.0 - float(decay.at(np.array([days]))[0][0])
 
-    return Whole(things, age, lost(age + AHEAD), lost(AHEAD), AHEAD), most
+def _losses(
+    decay: Decay, known: Learned, seen: Floats, now: float
+) -> tuple[float, float, float]:
+    """Return the age, the loss at the next round, and that of a copy made now.
+
+    By effective days: none of a nightly job has passed until its hour has.
+    """
+    rhythm = known.rhythm
+    moments = np.array([now, now + AHEAD])
+    begun = np.minimum(seen, now)
+    age, then = rhythm.between(begun[:, None], moments).T
+    later = 1.0 - float(np.mean(decay.at(then)[0]))
+    fresh = 1.0 - float(decay.at(rhythm.between(moments[:1], moments[1:]))[0][0])
+    return float(np.median(age)), later, fresh
+
+
+def _together(known: Learned) -> float:
+    """Return how many records change together, where there is a rhythm."""
+    return 1.0 if known.rhythm.flat else known.size

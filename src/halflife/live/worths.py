@@ -19,7 +19,15 @@ from halflife.allocation import allocate, index
 from halflife.arrays import Floats, Ints
 from halflife.config import Config, SourceConfig
 from halflife.evidence import Evidence
-from halflife.live import audited, costs, form_worths, selecting, upkeeping, wiring
+from halflife.live import (
+    audited,
+    costs,
+    form_worths,
+    rhythms,
+    selecting,
+    upkeeping,
+    wiring,
+)
 from halflife.live.owning import rows_of
 from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
@@ -272,7 +280,8 @@ class Appraiser:
         cost = float(costs.noted(self.store, source))
         if collection is None or collection.looks.size < 2:
             return _one(source, cost, NEVER_SEEN)
-        age = max(self.now - float(collection.looks[-1]), 0.0)
+        last, now = np.array([min(float(collection.looks[-1]), self.now), self.now])
+        age = float(rhythms.rhythm(self.store, source.name).between(last, now))
         return _one(source, cost, self._decay(source, collection).index(age))
 
     def _decay(self, source: SourceConfig, collection: Collection) -> Decay:

@@ -323,14 +323,24 @@ def due(past: Past, whole: Whole, goal: Goal) -> bool:
     return spare <= 0 or old or whole.chance(past, goal.level) > spare
 
 
-def looked(past: Past, whole: Whole, found: float, believed: float, goal: Goal) -> Past:
+def looked(
+    past: Past,
+    whole: Whole,
+    found: float,
+    believed: float,
+    goal: Goal,
+    *,
+    missed: float | None = None,
+) -> Past:
     """Return the past with a look at a whole, which has lost so much.
 
-    If the loss grew evenly, it was above what is allowed for age (1 - allowed / found).
+    If the loss grew evenly, it was above what is allowed for age (1 - allowed / found);
+    ``missed`` is that share of the time if it did not, or the mean loss for a mean.
     """
     failed = found > goal.loss
-    share = 1.0 - goal.loss / found if failed else 0.0
-    missed = found / 2.0 if goal.confidence is None else share
+    if missed is None:
+        share = 1.0 - goal.loss / found if failed else 0.0
+        missed = found / 2.0 if goal.confidence is None else share
     told = Round(whole.things, believed, 0.0, found, 0.0, 0.0, 0.0, whole.age)
     after = past.judged(missed, whole.age, goal).learned(told, whole.age)
     return replace(after, failed=past.failed + failed, watched=past.watched + whole.age)
