@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from halflife import special
 from halflife.arrays import Floats
 from halflife.forecast import Forecast
+from halflife.models.unrest import shared
 from halflife.view import Survival, View
 
 BLOCK = 65_536  # items that are computed at once, where there are many
@@ -25,10 +26,8 @@ def freshness_forecast(
     The bounds are quantiles of the Beta distribution with that mean and
     variance, which keeps them within [0, 1] and right for few items too.
 
-    Items of a group share its busy times. Where these are in doubt (``View.doubt``),
-    all of the group errs the same way: with e = S(age - doubt) - S(age + doubt) over
-    2, each group adds (sum of its w e)^2 / sum(w)^2. Busy times that are still to
-    come are not foreseen.
+    Items of a group share its busy times (``fates``): S is a mean over these, and each
+    group adds (sum of its w e)^2 / sum(w)^2, with e what they make of each item.
     """
     total = float(view.weight.sum())
     mean, variance = np.ones(ahead.size), np.zeros(ahead.size)
@@ -45,19 +44,50 @@ def _moments(view: View, total: float, later: float) -> tuple[float, float]:
     """Return mean and variance of the share that is fresh some days later."""
     mean = alone = 0.0
     together = np.zeros(int(view.group.max(initial=-1)) + 1)
-    doubtful = bool(view.doubt.any())
     for at, survival in parts(view):
-        held, share = view.looks[at] > 0, view.weight[at] / total
-        age = np.where(held, view.exposure[at] + later, 0.0)
-        alive = np.where(held, survival.alive(age), 0.0)
-        mean += float(share @ alive)
-        alone += float((share**2) @ (alive * (1.0 - alive)))
-        if doubtful:
-            doubt = view.doubt[at]
-            early = survival.alive(np.maximum(age - doubt, 0.0))
-            swing = np.where(held, early - survival.alive(age + doubt), 0.0)
-            together += np.bincount(view.group[at], share * swing / 2.0, together.size)
+        share, fate = view.weight[at] / total, fates(view, at, survival, later)
+        mean += float(share @ fate.alive)
+        alone += float((share**2) @ fate.alone)
+        together += np.bincount(view.group[at], share * fate.swing, together.size)
     return min(mean, 1.0), alone + float(np.sum(together**2))  # rounding may lift it
+
+
+class Fates(NamedTuple):
+    """What may become of copies.
+
+    Attributes:
+        alive: The chance that each is fresh.
+        alone: The variance that each has of its own.
+        swing: The standard deviation that each shares with all of its group.
+
+    """
+
+    alive: Floats
+    alone: Floats
+    swing: Floats
+
+
+def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
+    """Return what may become of some of the items of a view, so many days later.
+
+    How long they will have lived at their usual pace, e = exposure + later, has the
+    variance u (age + later) + u e^2 / watched: what their group, with its unrest u, did
+    since their last look and will do, and how well its usual pace is known from the
+    days watched (``models.unrest``). Where it is in doubt what the group did, even
+    without unrest, they swing by S(e - doubt) - S(e + doubt) over 2 at least.
+    """
+    held, doubt, u = view.looks[at] > 0, view.doubt[at], view.unrest
+    lived = np.where(held, view.exposure[at] + later, 0.0)
+    alive = np.where(held, survival.alive(lived), 0.0)
+    swing = np.zeros(alive.size)
+    if doubt.any():
+        early = survival.alive(np.maximum(lived - doubt, 0.0))
+        swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
+    if u <= 0:
+        return Fates(alive, alive * (1.0 - alive), swing)
+    variance = u * (np.where(held, view.age[at], 0.0) + later)
+    alive, alone, more = shared(alive, lived, variance + u * lived**2 / view.watched)
+    return Fates(alive, alone, np.maximum(swing, more))
 
 
 def parts(view: View) -> Iterator[tuple[slice, Survival]]:
@@ -65,17 +95,36 @@ def parts(view: View) -> Iterator[tuple[slice, Survival]]:
 
     Of many items, only some are computed at once: what lies beside them stays small.
     """
-    n, law = len(view), view.survival
-    columns: dict[str, Floats] = {}
-    if n > 2 * BLOCK and is_dataclass(law):
-        columns = {one.name: getattr(law, one.name) for one in fields(law)}
-    if not columns or any(np.shape(column) != (n,) for column in columns.values()):
-        yield slice(0, n), law
+    n = len(view)
+    if n <= 2 * BLOCK:
+        yield slice(0, n), view.survival
         return
-    for start in range(0, n, BLOCK):
-        at = slice(start, min(start + BLOCK, n))
-        some = {name: column[at] for name, column in columns.items()}
-        yield at, replace(cast("Any", law), **some)
+    size = BLOCK if columns(view) else n
+    for start in range(0, n, size):
+        at = slice(start, min(start + size, n))
+        yield at, survival_of(view, at)
+
+
+def alive_at(view: View, row: int) -> float:
+    """Return the chance that the copy of one item is still true."""
+    at = slice(row, row + 1) if columns(view) else slice(0, len(view))
+    return float(survival_of(view, at).alive(view.exposure[at])[row - at.start])
+
+
+def columns(view: View) -> dict[str, Any]:
+    """Return the columns that a view's survival is made of, if it is made of such."""
+    law = view.survival
+    if not is_dataclass(law):
+        return {}
+    found = {one.name: getattr(law, one.name) for one in fields(law)}
+    whole = all(np.shape(column) == (len(view),) for column in found.values())
+    return found if whole else {}
+
+
+def survival_of(view: View, at: slice) -> Survival:
+    """Return how some items survive."""
+    some = {name: column[at] for name, column in columns(view).items()}
+    return replace(cast("Any", view.survival), **some) if some else view.survival
 
 
 def beta_bounds(

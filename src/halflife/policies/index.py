@@ -14,6 +14,7 @@ from halflife.allocation import Objective, index
 from halflife.allocation.checks import worth_of_check
 from halflife.arrays import Floats
 from halflife.budget import Budget
+from halflife.models.quality import alive_at
 from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
@@ -84,7 +85,7 @@ class Index:
 def _why(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    stale = 1.0 - float(view.survival.alive(view.exposure)[row])
+    stale = 1.0 - alive_at(view, row)
     weight = "" if view.weight[row] == 1 else f", weight {view.weight[row]:g}"
     return (
         f"{stale:.0%} likely changed: {view.rate[row]:.2g} changes/day, "

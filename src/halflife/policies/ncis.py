@@ -11,6 +11,7 @@ from halflife.belief.hinted import Hinted
 from halflife.belief.poisson import PoissonBelief
 from halflife.budget import Budget
 from halflife.models.poisson import Exponential
+from halflife.models.quality import alive_at
 from halflife.models.signals import Announced
 from halflife.plan import Plan
 from halflife.policies import Strategy
@@ -77,7 +78,7 @@ def _hints(view: View) -> Hints:
 def _why(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    stale = 1.0 - float(view.survival.alive(view.exposure)[row])
+    stale = 1.0 - alive_at(view, row)
     age = days(float(view.age[row]))
     hinted = ", hints say so" if view.exposure[row] > view.age[row] else ""
     return f"{stale:.0%} likely changed: last seen {age} ago{hinted}"

@@ -5,7 +5,7 @@ the best even some hours from now, it need not be looked at again before then: o
 those that could be, and those of which something new is known, are weighed anew.
 """
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from halflife.arrays import Bools, Floats, Ints
 from halflife.budget import Budget
 from halflife.keys import Chosen
+from halflife.models.quality import columns
 from halflife.plan import Plan
 from halflife.policies.index import Index
 from halflife.view import View
@@ -118,12 +119,7 @@ class Planner:
 
 def law(view: View) -> Columns | None:
     """Return the columns that a view's survival is made of, if it is made of such."""
-    survival = view.survival
-    if not is_dataclass(survival):
-        return None
-    found = {f.name: getattr(survival, f.name) for f in fields(survival)}
-    columns = all(np.shape(value) == (len(view),) for value in found.values())
-    return found if columns and found else None
+    return columns(view) or None
 
 
 def _alike(before: View, now: View) -> bool:
