@@ -90,9 +90,8 @@ def dismiss(db: sqlite3.Connection, run: int) -> int:
     return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount
 
 
-def owners(
-    db: sqlite3.Connection,
-) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
-    """Return the numbers and names of sources, and of each item its source's number."""
-    names = db.execute("SELECT id, name FROM source").fetchall()
-    return names, db.execute("SELECT id, source FROM item ORDER BY id").fetchall()
+def counts(db: sqlite3.Connection) -> dict[str, int]:
+    """Return how many items each source has that has any."""
+    rows = db.execute("SELECT source, count(*) FROM item GROUP BY source").fetchall()
+    names = dict(db.execute("SELECT id, name FROM source").fetchall())
+    return {names[source]: many for source, many in rows}
