@@ -1,9 +1,10 @@
+import threading
 from pathlib import Path
 
 import pytest
 
 from halflife.live import wiring
-from halflife.web import showcase
+from halflife.web import board, showcase, survey
 from halflife.web.serving import Wish, running
 from web_hostile import hostile_state
 from web_visitor import Visitor
@@ -48,3 +49,18 @@ def visit(request):
     yield served
     for block in ends:
         block.__exit__(None, None, None)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Let every state be a large one, whose survey goes on when the test says so."""
+    go, take = threading.Event(), survey.take
+
+    def patient(*given):
+        assert go.wait(60.0)
+        return take(*given)
+
+    monkeypatch.setattr(board, "MUCH", -1)
+    monkeypatch.setattr(survey, "take", patient)
+    yield go
+    go.set()

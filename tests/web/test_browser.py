@@ -119,6 +119,20 @@ def test_pages_without_anything_are_sound_and_accessible(tabs, tmp_path):
         watched.tab.close()
 
 
+def test_a_page_fills_itself_in_when_all_is_worked_out(tabs, made, slow):
+    with running(Wish(made, port=0)) as early:
+        watched = tabs(early.address, bypass_csp=True)
+        for page in (*PAGES, *ONE):
+            assert grave(watched.goto(page)) == [], page
+        tab = watched.goto("overview")
+        sync_api.expect(tab.locator("#working")).to_be_visible()
+        slow.set()
+        sync_api.expect(tab.locator("#working")).to_have_count(0, timeout=60_000)
+        sync_api.expect(tab.get_by_text("Freshness now")).to_be_visible()
+        assert watched.wrong == []
+        watched.tab.close()
+
+
 def test_pages_fit_a_phone(tabs, served):
     watched = tabs(served.address, viewport={"width": 360, "height": 700})
     for page in (*PAGES, *ONE):

@@ -73,11 +73,18 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The names of the items that evidence knows."""
+    """The names of the items that evidence on some sources of a store knows.
 
+    A state file is asked: it finds a name without sorting all of them first.
+    """
+
+    store: Store
+    sources: Container[str]
     evidence: Evidence
 
     def __contains__(self, key: object) -> bool:
+        if isinstance(self.store, SqliteStore):
+            return self.store.source_of(str(key)) in self.sources
         return self.evidence.row(str(key)) is not None
 
 
@@ -164,9 +171,10 @@ def outlook(
 ) -> Outlook:
     """Return what is believed of the sources now; nothing is written."""
     now = clock() if now is None else now
-    evidence = store.evidence(names(sources))
+    mine = names(sources)
+    evidence = store.evidence(mine)
     # What was written into the settings since the last sync is not in the store yet.
-    evidence.add(items(sources, known=Known(evidence)))
+    evidence.add(items(sources, known=Known(store, frozenset(mine), evidence)))
     owners = crawling.owners(store, sources)
     policy = parts.strategy(config.policy.name, config.policy.objective).policy
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold

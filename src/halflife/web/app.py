@@ -42,6 +42,7 @@ TITLES = {
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ALWAYS = frozenset({"league"})  # pages that are something without a source
+BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
 STATIC = Path(__file__).parent / "static"
 
 
@@ -101,6 +102,7 @@ class Site:
         return [
             *found,
             Route("/jobs.json", self.jobs),
+            Route("/ready.json", self.ready),
             Route("/copy", self.copy),
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
@@ -112,13 +114,18 @@ class Site:
     def page(self, name: str, request: Request) -> Response:
         """Answer with a page."""
         jobs = self.deeds.jobs  # before the survey, which then knows what they did
-        seen = self.board.survey()
+        seen = self.board.glance()
         first = not seen.config.source and name not in ALWAYS
-        answer = {} if first else self.answers[name](seen, _params(request))
-        template = "first.html" if first else f"{name}.html"
+        later = (
+            name in BELIEVED if seen.working else name == "what-if" and not seen.priced
+        )
+        told = not first and not later
+        answer = self.answers[name](seen, _params(request)) if told else {}
+        template = "first" if first else "later" if later else name
         html = self.render(
-            template,
+            f"{template}.html",
             page=name,
+            working=seen.working or later,
             title=TITLES.get(name) or str(answer.get("source", "Source")),
             answer=answer,
             now=seen.now,
@@ -132,10 +139,11 @@ class Site:
     def render(self, template: str, **said: object) -> str:
         """Return a page as HTML."""
         blank = {"page": "", "now": 0.0, "settings": "", "waiting": 0, "query": ""}
+        board = {"visiting": self.board.visiting, "renewing": self.board.working}
         return self._templates.get_template(template).render(
             blank
-            | {"titles": TITLES, "jobs": self.deeds.jobs}
-            | {"visiting": self.board.visiting}
+            | {"titles": TITLES, "jobs": self.deeds.jobs, "working": False}
+            | board
             | {"trouble": words.plain(self.board.trouble)}
             | said
         )
@@ -149,6 +157,11 @@ class Site:
         """Answer with what was set going."""
         del request
         return as_json({"results": [asdict(job) for job in self.deeds.jobs]})
+
+    def ready(self, request: Request) -> Response:
+        """Answer with whether what a page lacked has been worked out."""
+        del request
+        return as_json({"ready": self.board.ready})
 
     def copy(self, request: Request) -> Response:
         """Answer with the copy of a page, as a file that nothing takes for a page."""
@@ -187,7 +200,7 @@ class Site:
                 lambda: f"{deeds.keep(config, run)}: the copy stays as it is",
             )
         elif verdict == "retry":
-            seen = await run_in_threadpool(self.board.survey)
+            seen = await run_in_threadpool(self.board.glance)
             name = next((s.source for s in seen.staged if s.run == run), "")
             config.named([name])
             self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)

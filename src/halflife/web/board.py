@@ -1,6 +1,7 @@
 """Keeps what the pages show, and takes a new survey when the state has changed."""
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -8,7 +9,7 @@ from time import monotonic
 from halflife.config import Config
 from halflife.errors import HalflifeError
 from halflife.live import wiring
-from halflife.web import survey
+from halflife.web import glance, survey
 from halflife.web.rows import Memo
 from halflife.web.survey import Survey
 
@@ -16,6 +17,7 @@ AGED = 30.0  # seconds after which what is believed is computed again
 BRIEF = 0.3  # seconds that a visitor may be made to wait for that
 PATIENT = 10.0  # the same for somebody who has just done something
 RARELY = 10.0  # times what it takes that lie between two, at least
+MUCH = 32 * 2**20  # bytes of a state that is not surveyed while somebody waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Board:
 
     A survey is taken in the background when somebody asks and something has changed,
     or some time has passed. A visitor waits for it a little while, and sees the one
-    before if it takes longer.
+    before if it takes longer. If there is none and the state is large, he sees at
+    once what needs no belief (``glance``).
 
     Args:
         path: The settings file.
@@ -62,7 +65,8 @@ class Board:
 
     def _turn(self, path: Path) -> None:
         self._path = path
-        self._config: Config | None = None
+        self._settings: tuple[tuple[int, int], Config] | None = None
+        self._glance: tuple[Mark, Survey] | None = None
         self._survey: Survey | None = None
         self._mark: Mark | None = None
         self._began, self._took, self._done = 0.0, 0.0, 0.0
@@ -79,15 +83,54 @@ class Board:
 
     def config(self) -> Config:
         """Return the settings as they are now; those of an empty file if none."""
-        path, known, mark = self._path, self._config, self._mark
+        path, known = self._path, self._settings
         if not path.exists():
             return Config(path=path)
-        if known is None or mark is None or _stamp(path) != mark.files[0]:
-            return Config.load(path)
-        return known
+        stamp = _stamp(path)
+        if known is None or known[0] != stamp or known[1].path != path:
+            known = self._settings = stamp, Config.load(path)
+        return known[1]
+
+    @property
+    def working(self) -> bool:
+        """Whether a survey is being taken."""
+        return self._taking.locked()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a survey can be shown, or none is to be waited for."""
+        return self._survey is not None or not self.working
+
+    def begin(self) -> None:
+        """Take the first survey in the background, if it will take long."""
+        if self._survey is None and not self.working and _is_much(self.config()):
+            threading.Thread(target=self._take_quietly, daemon=True).start()
+
+    def prepare(self) -> None:
+        """Do the same before anybody asks; who does is told what is wrong."""
+        with suppress(HalflifeError):
+            self.begin()
+
+    def glance(self) -> Survey:
+        """Return the latest survey; if much is not surveyed yet, what is known of it.
+
+        So a page is there at once, and says what is still being worked out.
+        """
+        if self._survey is not None:
+            return self.survey()
+        config = self.config()
+        if not _is_much(config):
+            return self.survey()
+        self.begin()
+        kept, mark = self._glance, Mark.of(config)
+        if kept is None or kept[0] != mark:
+            with wiring.reading(config) as store:
+                kept = mark, glance.take(config, store, wiring.clock())
+            self._glance = kept
+        return kept[1]
 
     def survey(self) -> Survey:
-        """Return the latest survey."""
+        """Return the latest survey, whole."""
         with self._lock:
             known, patience = self._survey, self._patience()
         if known is None:
@@ -107,7 +150,9 @@ class Board:
     def _patience(self) -> float:
         """Return the seconds that a new survey is worth; 0 if it would be the same."""
         if self._done > self._began:
-            return PATIENT
+            # Who has done something waits for what came of it, if that is not long.
+            much = self._survey is not None and _is_much(self._survey.config)
+            return BRIEF if much else PATIENT
         if self._survey is None or Mark.of(self._survey.config) != self._mark:
             return BRIEF
         aged = monotonic() - self._began > max(AGED, RARELY * self._took)
@@ -132,10 +177,20 @@ class Board:
             mark = Mark.of(config)
             with wiring.reading(config) as store:
                 found = survey.take(config, store, wiring.clock(), self._memo)
-            if len(config.source) > survey.FEW_SOURCES:
-                _ = found.slider, found.pages, found.steps  # not while somebody waits
-            with self._lock:
-                self._survey, self._mark, self._config = found, mark, config
-                self.trouble = ""
-                self._began, self._took = start, monotonic() - start
+            if self._survey is None:  # prices may follow
+                self._keep(found, mark, start)
+            if not found.priced:
+                _ = found.slider, found.steps  # not while somebody waits
+            self._keep(found, mark, start)
         return found
+
+    def _keep(self, found: Survey, mark: Mark, start: float) -> None:
+        """Show a survey from now on."""
+        with self._lock:
+            self._survey, self._mark, self._glance = found, mark, None
+            self.trouble = ""
+            self._began, self._took = start, monotonic() - start
+
+
+def _is_much(config: Config) -> bool:
+    return _stamp(config.store_path)[1] > MUCH

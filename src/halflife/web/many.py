@@ -6,12 +6,14 @@ here for thousands in a few passes over all pages.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from halflife import special
 from halflife.arrays import Floats, Ints
-from halflife.models.quality import beta_bounds
+from halflife.forecast import Forecast
+from halflife.models.quality import beta_bounds, parts
 from halflife.view import View
 from halflife.worth import Worth
 
@@ -47,43 +49,107 @@ class Owned:
         return part
 
 
+class Casts(NamedTuple):
+    """Mean, low and high of freshness; a row a source, a column a moment."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
 def forecasts(
     owned: Owned, ahead: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats, Floats]:
-    """Return mean, low and high of freshness; a row a source, a column a moment.
+) -> tuple[Casts, Forecast]:
+    """Return the freshness of each source, and of all pages together.
 
-    As ``halflife.models.quality.freshness_forecast`` says it of each source alone.
+    As ``halflife.models.quality.freshness_forecast`` says it of each alone; both are
+    sums over the same pages, so one pass will do.
     """
-    view, share = owned.view, owned.share
-    mean, variance = (np.zeros((owned.n, ahead.size)) for _ in range(2))
-    pair = _pairs(owned) if view.doubt.any() else None
+    whole = owned.total(owned.view.weight)
+    pairs = _pairs(owned) if owned.view.doubt.any() else None
+    mean, variance = (np.zeros((owned.n + 1, ahead.size)) for _ in range(2))
     for i, later in enumerate(ahead.tolist()):
-        age = np.where(view.held, view.exposure + later, 0.0)
-        alive = np.where(view.held, view.survival.alive(age), 0.0)
-        mean[:, i] = np.clip(owned.total(share * alive), 0.0, 1.0)
-        variance[:, i] = owned.total(share**2 * alive * (1.0 - alive))
-        if pair is not None:
-            variance[:, i] += _shared(owned, pair, age)
+        moments = _moments(owned, pairs, later)
+        mean[:, i], variance[:, i] = _shares(moments, whole)
+    mean = np.minimum(mean, 1.0)
     variance = np.minimum(variance, mean * (1.0 - mean))
     low, high = beta_bounds(mean.ravel(), variance.ravel(), confidence)
-    return mean, low.reshape(mean.shape), high.reshape(mean.shape)
+    low, high = low.reshape(mean.shape), high.reshape(mean.shape)
+    together = Forecast(
+        "freshness", owned.view.now + ahead, mean[-1], low[-1], high[-1], confidence
+    )
+    return Casts(mean[:-1], low[:-1], high[:-1]), together
 
 
-def _pairs(owned: Owned) -> tuple[Ints, Ints]:
-    """Return the pair of source and group of each page, and each pair's source."""
-    both = owned.code * (int(owned.view.group.max(initial=0)) + 1) + owned.view.group
-    _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
-    return inverse, owned.code[first]
+class _Pairs(NamedTuple):
+    """Pairs of a source and a group that have pages in common.
+
+    Attributes:
+        of: The pair of each page.
+        source: The source of each pair.
+        group: Its group.
+
+    """
+
+    of: Ints
+    source: Ints
+    group: Ints
 
 
-def _shared(owned: Owned, pair: tuple[Ints, Ints], age: Floats) -> Floats:
-    """Return the variance that groups add as a whole."""
-    view, (inverse, source) = owned.view, pair
-    early = view.survival.alive(np.maximum(age - view.doubt, 0.0))
-    late = view.survival.alive(age + view.doubt)
-    swing = np.where(view.held, early - late, 0.0) / 2.0
-    each = np.bincount(inverse, owned.share * swing, source.size)
-    return np.asarray(np.bincount(source, each**2, owned.n), np.float64)
+def _pairs(owned: Owned) -> _Pairs:
+    group = owned.view.group
+    both = owned.code.astype(np.int64) * (int(group.max(initial=0)) + 1) + group
+    _, first, of = np.unique(both, return_index=True, return_inverse=True)
+    return _Pairs(of.astype(np.int32), owned.code[first], group[first])
+
+
+class _Moments(NamedTuple):
+    """What adds up to mean and variance, weights as they are.
+
+    Attributes:
+        mean: For each source, the sum of w S.
+        alone: The sum of w^2 S (1 - S).
+        shared: What groups add as a whole.
+        together: The same for all pages.
+
+    """
+
+    mean: Floats
+    alone: Floats
+    shared: Floats
+    together: float
+
+
+def _moments(owned: Owned, pairs: _Pairs | None, later: float) -> _Moments:
+    """Return the sums some days later, over all pages, some of them at a time."""
+    view, n = owned.view, owned.n
+    mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
+    swung = np.zeros(0 if pairs is None else pairs.source.size)
+    for at, survival in parts(view):
+        code, weight, held = owned.code[at], view.weight[at], view.looks[at] > 0
+        age = np.where(held, view.exposure[at] + later, 0.0)
+        alive = np.where(held, survival.alive(age), 0.0)
+        mean += np.bincount(code, weight * alive, n)
+        alone += np.bincount(code, weight**2 * alive * (1.0 - alive), n)
+        if pairs is not None:
+            doubt = view.doubt[at]
+            early = survival.alive(np.maximum(age - doubt, 0.0))
+            swing = np.where(held, early - survival.alive(age + doubt), 0.0)
+            swung += np.bincount(pairs.of[at], weight * swing / 2.0, swung.size)
+    if pairs is not None:
+        shared += np.bincount(pairs.source, swung**2, n)
+        together = float(np.sum(np.bincount(pairs.group, swung) ** 2))
+    return _Moments(mean, alone, shared, together)
+
+
+def _shares(moments: _Moments, whole: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of what is fresh: each source, then all together."""
+    total = max(float(whole.sum()), 1e-12)
+    each = np.append(np.maximum(whole, 1e-12), total)
+    variance = moments.alone + moments.shared
+    all_ = float(moments.alone.sum()) + moments.together
+    mean: Floats = np.append(moments.mean, moments.mean.sum()) / each
+    return mean, np.append(variance, all_) / each**2
 
 
 def worths(owned: Owned, names: Sequence[str], weight: Floats) -> list[Worth | None]:
@@ -99,16 +165,20 @@ def worths(owned: Owned, names: Sequence[str], weight: Floats) -> list[Worth | N
     top = np.zeros(owned.n)
     np.maximum.at(top, owned.code, first)
     gained = special.gammainc(2.0, _TABLE)
+    prices = np.geomspace(LOWEST, HIGHEST, POINTS)[::-1]
     requests, mean = (np.zeros((owned.n, POINTS)) for _ in range(2))
-    for k, part in enumerate(np.geomspace(LOWEST, HIGHEST, POINTS)[::-1]):
-        y = part * top[owned.code] / first
-        looked = (y < 1.0) & (view.rate > 0)
-        x = np.interp(np.minimum(y, 1.0), gained, _TABLE)
-        every = np.where(looked, x / np.maximum(view.rate, 1e-12), 1.0)
-        fresh = view.survival.lasting(every) / every
-        fresh = np.where(looked, fresh, (view.rate == 0).astype(np.float64))
-        requests[:, k] = owned.total(np.where(looked, view.cost / every, 0.0))
-        mean[:, k] = owned.total(share * fresh)
+    for at, survival in parts(view):
+        code, rate, cost = owned.code[at], view.rate[at], view.cost[at]
+        least, still = top[code] / first[at], (rate == 0).astype(np.float64)
+        for k, price in enumerate(prices.tolist()):
+            y = price * least
+            looked = (y < 1.0) & (rate > 0)
+            x = np.interp(np.minimum(y, 1.0), gained, _TABLE)
+            every = np.where(looked, x / np.maximum(rate, 1e-12), 1.0)
+            fresh = np.where(looked, survival.lasting(every) / every, still)
+            spent = np.where(looked, cost / every, 0.0)
+            requests[:, k] += np.bincount(code, spent, owned.n)
+            mean[:, k] += np.bincount(code, share[at] * fresh, owned.n)
     held = owned.total(view.held.astype(np.float64)) > 0
     return [
         _worth(name, float(weight[i]), requests[i], mean[i]) if held[i] else None

@@ -11,7 +11,7 @@ import numpy as np
 from halflife.live import listings, upkeeping, wiring
 from halflife.queries.kept import Asked
 from halflife.web import charts, words
-from halflife.web.rows import WORST, Row
+from halflife.web.rows import PENDING, WORST, Row
 from halflife.web.survey import MOST_PLANNED, Survey
 
 Answer: TypeAlias = dict[str, Any]
@@ -19,13 +19,14 @@ Params: TypeAlias = Mapping[str, str]
 
 PAGE = 100  # rows at a time
 NEXT = 10  # of a short list
+HEALTHS = (*WORST, PENDING)
 ORDERS = {
     "name": lambda row: row.name,
-    "health": lambda row: (WORST.index(row.health), row.name),
+    "health": lambda row: (HEALTHS.index(row.health), row.name),
     "kind": lambda row: (row.kind, row.name),
     "quality": lambda row: (math.inf if math.isnan(row.mean) else row.mean, row.name),
     "rate": lambda row: (math.inf if math.isnan(row.rate) else -row.rate, row.name),
-    "items": lambda row: (-row.items, row.name),
+    "items": lambda row: (math.inf if math.isnan(row.items) else -row.items, row.name),
     "sync-by": lambda row: (_soonest(row), row.name),
     "last": lambda row: (row.last, row.name),
 }
@@ -81,7 +82,7 @@ def overview(seen: Survey, _: Params) -> Answer:
             "left": max(budget.requests - seen.spent, 0),
             "next": seen.wait,
         },
-        "health": {word: healths[word] for word in WORST},
+        "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.staged),
         "risky": [told(row, seen.now) for row in risky[:NEXT]],
@@ -148,7 +149,7 @@ def sources(seen: Survey, params: Params) -> Answer:
         "kind": kind,
         "q": part,
         "kinds": sorted({row.kind for row in seen.rows}),
-        "healths": [w for w in WORST if any(r.health == w for r in seen.rows)],
+        "healths": [w for w in HEALTHS if any(r.health == w for r in seen.rows)],
         "all": len(seen.rows),
         "found": len(found),
         "page": page,

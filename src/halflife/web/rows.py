@@ -26,6 +26,7 @@ SOON = 1.0  # days before a target is missed that a source is at risk
 MEASURES = {"listing": "recall", "search": "summary"}
 Look: TypeAlias = tuple[str, int, float, int]
 WORST = ("held", "failing", "below target", "at risk", "unknown", "no target", "fine")
+PENDING = "being worked out"  # the health of a source until its quality is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Row:
         name: The source.
         kind: Its kind.
         measure: What its quality is.
-        health: One of ``WORST``.
+        health: One of ``WORST``, or ``PENDING``.
         why: What that rests on, in words.
         mean: Its quality now; nan if it is not known.
         low: The lower bound.
@@ -58,7 +59,7 @@ class Row:
         target: What is asked for; nan if nothing is.
         sync_by: When the lower bound falls below it; inf if never, nan if unknown.
         rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
-        items: Pages or objects.
+        items: Pages or objects; nan if nobody has counted them yet.
         failing: Pages whose last look failed.
         last: The last good look; -inf if none.
 
@@ -75,7 +76,7 @@ class Row:
     target: float = math.nan
     sync_by: float = math.nan
     rate: float = math.nan
-    items: int = 0
+    items: float = 0
     failing: int = 0
     last: float = -math.inf
 
@@ -96,10 +97,10 @@ def level(source: SourceConfig) -> float:
 
 def paged(
     outlook: Outlook, owned: Owned, pages: Sequence[SourceConfig]
-) -> list[tuple[Row, Forecast]]:
-    """Return the sources with pages, and the freshness of each from now on."""
+) -> tuple[list[tuple[Row, Forecast]], Forecast]:
+    """Return the sources with pages, the freshness of each from now on, and of all."""
     view, evidence = owned.view, outlook.evidence
-    mean, low, high = many.forecasts(owned, AHEAD)
+    casts, together = many.forecasts(owned, AHEAD)
     items = np.bincount(owned.code, minlength=owned.n)
     held = owned.total(view.held.astype(np.float64))
     rate = owned.total(np.where(view.held, view.rate, 0.0))
@@ -119,11 +120,10 @@ def paged(
             last=float(last[i]),
         )
         at = view.now + AHEAD if held[i] else np.zeros(0)
-        n = at.size
-        found.append(
-            (row, Forecast("freshness", at, mean[i, :n], low[i, :n], high[i, :n]))
-        )
-    return found
+        mean, low, high = (bound[i, : at.size] for bound in casts)
+        cast = Forecast("freshness", at, mean, low, high)
+        found.append((row, cast))
+    return found, together
 
 
 def alone(

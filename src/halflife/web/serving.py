@@ -60,6 +60,8 @@ class Served:
 
     def run(self) -> int:
         """Serve until told to stop; return the exit code that tells by which signal."""
+        ahead = self.app.state.site.board.prepare
+        threading.Thread(target=ahead, daemon=True).start()
         with suppress(KeyboardInterrupt):  # the server raises what it heard once more
             self.server.run(sockets=[self.listening])
         return 128 + self.server.heard if self.server.heard else 0

@@ -1,7 +1,7 @@
 """What is known of all sources at one moment, as the pages show it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,17 +12,16 @@ from halflife.budget import Budget
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
 from halflife.live import wiring, worths
+from halflife.live.owning import rows_of
 from halflife.live.spending import Wallet
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Appraiser, Known
-from halflife.models.quality import freshness_forecast
 from halflife.plan import Step
-from halflife.stores import Store, remembered
+from halflife.stores import Store
 from halflife.stores.lives import Staged
-from halflife.stores.sqlite import SqliteStore
 from halflife.web import many, rows
 from halflife.web.many import Owned
-from halflife.web.rows import AHEAD, Memo, Row
+from halflife.web.rows import Memo, Row
 from halflife.web.slider import Slider
 
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
@@ -43,8 +42,10 @@ class Survey:
         days: Requests spent on each of the last days, the latest last.
         outlook: What is believed of pages; None if there are none.
         owned: The same with the sources that pages belong to.
+        pages: The freshness of all pages together from now on; None without any.
         known: What is known of sources without pages, for what-if.
         wait: Days until the next request comes in.
+        working: Whether what is believed is still being worked out, and not here.
 
     """
 
@@ -57,8 +58,10 @@ class Survey:
     days: tuple[int, ...] = ()
     outlook: Outlook | None = None
     owned: Owned | None = None
+    pages: Forecast | None = None
     known: tuple[Known, ...] = ()
     wait: float = 0.0
+    working: bool = False
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> Row | None:
@@ -69,13 +72,6 @@ class Survey:
     def source(self, name: str) -> SourceConfig:
         """Return the settings of a source that is there."""
         return self.config.source[self._place[name]]
-
-    @cached_property
-    def pages(self) -> Forecast | None:
-        """The freshness of all pages together from now on."""
-        if self.outlook is None or not len(self.outlook.view):
-            return None
-        return freshness_forecast(self.outlook.view, AHEAD)
 
     @cached_property
     def _by_source(self) -> tuple[Ints, Ints]:
@@ -110,6 +106,12 @@ class Survey:
         return tuple(
             plan[: most.requests]
         )  # a reason is worked out when it is asked for
+
+    @property
+    def priced(self) -> bool:
+        """Whether what a budget buys is known, or quick to know."""
+        quick = len(self.known) == len(self.config.source)
+        return quick or "slider" in vars(self)
 
     @cached_property
     def slider(self) -> Slider:
@@ -147,21 +149,19 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     pages = [source for source in config.source if source.has_pages]
     outlook = wiring.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
-    told: list[tuple[Row, Forecast | None]] = []
-    if owned is not None and outlook is not None:
-        told += rows.paged(outlook, owned, pages)
     alone = [source for source in config.source if not source.has_pages]
-    told += [rows.alone(store, source, now, memo) for source in alone]
+    told = [rows.alone(store, source, now, memo) for source in alone]
+    together = None
+    if owned is not None and outlook is not None:
+        paged, cast = rows.paged(outlook, owned, pages)
+        together = cast if len(owned.view) else None
+        told += paged
     found = {row.name: row for row, _ in told}
-    casts = {row.name: cast for row, cast in told if cast is not None}
     appraiser = Appraiser(config, store, now)
+    casts = _trusted(appraiser, {row.name: cast for row, cast in told if cast})
     few = len(pages) <= FEW_SOURCES and (owned is None or len(owned.view) <= FEW_PAGES)
     wanted = [source for source in config.source if few or not source.has_pages]
     known = [_appraised(appraiser, source, memo) for source in wanted]
-    for source in config.source:
-        if source.name in casts:
-            trust = appraiser.trust(source)
-            casts[source.name] = trust.forecast(casts[source.name])
     place = {source.name: i for i, source in enumerate(config.source)}
     wallet = Wallet(store, config.budget)
     return Survey(
@@ -174,13 +174,25 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
         staged=staged,
         spent=wallet.spent(now),
-        days=_by_day(store, now),
+        days=by_day(store, now),
         outlook=outlook,
         owned=owned,
+        pages=together,
         known=tuple(known),
         wait=wallet.next_income(now),
         _place=place,
     )
+
+
+def _trusted(
+    appraiser: Appraiser, casts: Mapping[str, Forecast]
+) -> dict[str, Forecast]:
+    """Return forecasts as far as they are trusted."""
+    sources = {source.name: source for source in appraiser.config.source}
+    return {
+        name: appraiser.trust(sources[name]).forecast(cast)
+        for name, cast in casts.items()
+    }
 
 
 def _appraised(appraiser: Appraiser, source: SourceConfig, memo: Memo) -> Known:
@@ -195,27 +207,17 @@ def _appraised(appraiser: Appraiser, source: SourceConfig, memo: Memo) -> Known:
 
 
 def _owned(outlook: Outlook, store: Store, pages: Sequence[SourceConfig]) -> Owned:
-    place = {source.name: i for i, source in enumerate(pages)}
-    number = outlook.evidence.number
-    code = np.zeros(len(outlook.view), dtype=np.intp)
-    if isinstance(store, SqliteStore):
-        with store.looking() as db:
-            names, items = remembered.owners(db)
-        of = {number: place.get(name, 0) for number, name in names}
-        table = np.array(items, dtype=np.intp).reshape(-1, 2)
-        sources = np.zeros(max(of, default=0) + 1, dtype=np.intp)
-        sources[list(of)] = list(of.values())
-        kept = np.flatnonzero(number >= 0)
-        at = np.searchsorted(table[:, 0], number[kept])
-        code[kept] = sources[table[at, 1]]
-    unseen = np.flatnonzero(number < 0)
-    if unseen.size:
-        owner = {item.key: item.source for item in wiring.items(pages)}
-        code[unseen] = [place[owner[outlook.view.keys[i]]] for i in unseen.tolist()]
+    """Return which source each page belongs to; of a stranger the first."""
+    names = [source.name for source in pages]
+    code = np.zeros(len(outlook.evidence), dtype=np.intp)
+    if len(names) > 1:
+        found = rows_of(store, names, outlook.evidence, lambda: wiring.items(pages))
+        for i, name in enumerate(names):
+            code[found[name]] = i
     return Owned(outlook.view, code, len(pages))
 
 
-def _by_day(store: Store, now: float, most: int = 14) -> tuple[int, ...]:
+def by_day(store: Store, now: float, most: int = 14) -> tuple[int, ...]:
     """Return the requests spent on each of the last days, the latest last."""
     today = math.floor(now)
     since = [store.spent(float(today - k)) for k in range(most)]

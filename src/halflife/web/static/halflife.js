@@ -79,3 +79,16 @@ async function poll() {
   setTimeout(poll, 1000);
 }
 setTimeout(poll, 500);
+
+async function fill() {
+  if (!document.querySelector("#working")) return;
+  try {
+    const answer = await fetch("/ready.json", { credentials: "same-origin" });
+    if ((await answer.json()).ready) {
+      await swap(location.href, "#main");
+      await swap(location.href, "footer");
+    }
+  } catch { /* the server went away: the page stays as it is */ }
+  setTimeout(fill, 1000);
+}
+setTimeout(fill, 500);

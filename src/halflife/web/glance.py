@@ -1,0 +1,51 @@
+"""What is known of all sources at once, before what is believed was worked out."""
+
+import math
+from collections.abc import Mapping
+
+from halflife.config import Config, SourceConfig
+from halflife.live.spending import Wallet
+from halflife.stores import Store, remembered
+from halflife.stores.sqlite import SqliteStore
+from halflife.web.rows import PENDING, Row, level, measure_of
+from halflife.web.survey import Survey, by_day
+
+WHY = "how good its copy is has not been worked out yet"
+
+
+def take(config: Config, store: Store, now: float) -> Survey:
+    """Return what the tables tell without belief: counts, what waits, what was spent.
+
+    Of pages the number is known; of sets not even that is quick to know.
+    """
+    staged = tuple(store.staged())
+    held = {one.source: one.why for one in staged}
+    counts: Mapping[str, int] = {}
+    if isinstance(store, SqliteStore):
+        with store.looking() as db:
+            counts = remembered.counts(db)
+    wallet = Wallet(store, config.budget)
+    return Survey(
+        config=config,
+        now=now,
+        rows=tuple(_row(one, counts, held.get(one.name)) for one in config.source),
+        casts={},
+        staged=staged,
+        spent=wallet.spent(now),
+        days=by_day(store, now),
+        wait=wallet.next_income(now),
+        working=True,
+        _place={source.name: i for i, source in enumerate(config.source)},
+    )
+
+
+def _row(source: SourceConfig, counts: Mapping[str, int], held: str | None) -> Row:
+    return Row(
+        name=source.name,
+        kind=source.kind,
+        measure=measure_of(source),
+        health="held" if held else PENDING,
+        why=held or WHY,
+        target=level(source),
+        items=counts.get(source.name, 0) if source.has_pages else math.nan,
+    )
