@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from halflife.arrays import Bools, Floats, Ints
@@ -50,6 +51,8 @@ class View:
             goes: the age, made longer by hints and by changes seen nearby.
         doubt: Standard deviation of the exposure, in days.
         room: Requests that the item's host will take in this turn; ``inf`` if any.
+        unrest: How unevenly groups change, in days; see ``models.unrest``.
+        watched: The days by which rates and unrest are told.
 
     """
 
@@ -70,6 +73,8 @@ class View:
     exposure: Floats
     doubt: Floats
     room: Floats
+    unrest: float = 0.0
+    watched: float = inf
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -251,6 +251,7 @@ class Neighbours:
         self._bursts.reach(now)
         self._follow(whole)
         self._look_around()
+        self._unrest, self._watched = self._bursts.unrest()
         return True
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
@@ -273,7 +274,7 @@ class Neighbours:
         lived, doubt = view.exposure, view.doubt
         lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
-        return view
+        return replace(view, unrest=self._unrest, watched=self._watched)
 
     def _in_blocks(
         self, evidence: Evidence, rows: Ints | None, now: float, since: float
@@ -301,6 +302,8 @@ class Neighbours:
             survival=GammaSurvival(shape, exposure),
             due=np.zeros(0),
             room=np.broadcast_to(np.inf, n),
+            unrest=self._unrest,
+            watched=self._watched,
             **wide,
         )
 

@@ -29,11 +29,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halflife.arrays import Bools, Floats, Ints
+from halflife.models.unrest import unrest
 
 BIN = 1.0  # days
 MOST_BINS = 512  # remembered; before that all groups count as busy as usual
 SITE = 0.3  # changes that the prior of a site's bin is worth
 FOLDER = 0.1  # the same for a folder's
+TOLD_BINS, MOST_SITES = 128, 2048  # by which it is told how unevenly sites change
 
 
 def at_least_one(mean: Floats) -> Floats:
@@ -189,6 +191,17 @@ class Bursts:
         """Return the standard deviation of the time lived, as far as sites go."""
         between = self._between(self._doubt, self._site_of[rows], since, now)
         return np.sqrt(np.maximum(between, 0.0))
+
+    def unrest(self) -> tuple[float, float]:
+        """Return how unevenly sites change, and the days by which that is told.
+
+        By the latest bins, of some of the sites if there are many.
+        """
+        first = max(self._bins - TOLD_BINS, 0)
+        level, every = self._sites, self._sites.seen.shape[0] // MOST_SITES + 1
+        some = slice(None, None, every), slice(first, self._bins)
+        days = (self._bins - first) * self.step
+        return unrest(level.expected[some], level.seen[some], self.step), days
 
     def learn(
         self, rows: Ints, since: Floats, at: Floats, changed: Bools, rate: Floats

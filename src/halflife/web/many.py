@@ -13,7 +13,7 @@ import numpy as np
 from halflife import special
 from halflife.arrays import Floats, Ints
 from halflife.forecast import Forecast
-from halflife.models.quality import beta_bounds, parts
+from halflife.models.quality import beta_bounds, fates, parts
 from halflife.view import View
 from halflife.worth import Worth
 
@@ -66,7 +66,8 @@ def forecasts(
     sums over the same pages, so one pass will do.
     """
     whole = owned.total(owned.view.weight)
-    pairs = _pairs(owned) if owned.view.doubt.any() else None
+    view = owned.view
+    pairs = _pairs(owned) if view.unrest > 0 or view.doubt.any() else None
     mean, variance = (np.zeros((owned.n + 1, ahead.size)) for _ in range(2))
     for i, later in enumerate(ahead.tolist()):
         moments = _moments(owned, pairs, later)
@@ -126,16 +127,12 @@ def _moments(owned: Owned, pairs: _Pairs | None, later: float) -> _Moments:
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
     swung = np.zeros(0 if pairs is None else pairs.source.size)
     for at, survival in parts(view):
-        code, weight, held = owned.code[at], view.weight[at], view.looks[at] > 0
-        age = np.where(held, view.exposure[at] + later, 0.0)
-        alive = np.where(held, survival.alive(age), 0.0)
-        mean += np.bincount(code, weight * alive, n)
-        alone += np.bincount(code, weight**2 * alive * (1.0 - alive), n)
+        code, weight = owned.code[at], view.weight[at]
+        fate = fates(view, at, survival, later)
+        mean += np.bincount(code, weight * fate.alive, n)
+        alone += np.bincount(code, weight**2 * fate.alone, n)
         if pairs is not None:
-            doubt = view.doubt[at]
-            early = survival.alive(np.maximum(age - doubt, 0.0))
-            swing = np.where(held, early - survival.alive(age + doubt), 0.0)
-            swung += np.bincount(pairs.of[at], weight * swing / 2.0, swung.size)
+            swung += np.bincount(pairs.of[at], weight * fate.swing, swung.size)
     if pairs is not None:
         shared += np.bincount(pairs.source, swung**2, n)
         together = float(np.sum(np.bincount(pairs.group, swung) ** 2))

@@ -1,0 +1,172 @@
+"""Groups that change unevenly leave copies stale together, and less in the mean."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from halflife.belief.neighbours import Neighbours
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.models.bursts import MOST_SITES, Bursts
+from halflife.models.poisson import Exponential
+from halflife.models.quality import freshness_forecast
+from halflife.models.unrest import MOST, shared, unrest
+from halflife.observation import Looks, Observation, Seen
+
+DAYS = 140
+
+
+def counts(rng, u, rate=1.5, sites=60, span=1):
+    """Changes of sites that live as a Gamma process lives, day by day."""
+    lived = rng.gamma(span / u, u, (sites, DAYS // span)) if u else np.full(1, span)
+    days = np.broadcast_to(lived, (sites, DAYS // span)) / span
+    return rng.poisson(rate * np.repeat(days, span, axis=1)).astype(float)
+
+
+@pytest.mark.parametrize("u", [0.5, 2.0, 6.0])
+def test_unrest_is_found_again_in_simulated_bursts(u):
+    seen = counts(np.random.default_rng(3), u)
+    assert unrest(np.full_like(seen, 1.5), seen) == pytest.approx(u, rel=0.3)
+
+
+def test_what_changes_at_even_odds_has_none():
+    seen = counts(np.random.default_rng(4), 0.0)
+    assert unrest(np.full_like(seen, 1.5), seen) < 0.1
+
+
+def test_weeks_tell_of_unrest_that_lasts_for_days():
+    seen = counts(np.random.default_rng(5), 4.0, span=7)
+    assert unrest(np.full_like(seen, 1.5), seen) == pytest.approx(4.0, rel=0.35)
+
+
+def test_unrest_of_a_worked_example():
+    # Two changes a day are expected and 28 come on one of 14 days: by days the excess
+    # is 26^2 - 28 + 13 * 2^2 = 700, over 28 changes, and 56 / 28 + 1 beneath it; by
+    # weeks it is (14^2 - 28 + 14^2) / 28 = 13, times 7, over 392 / 28 + 1 = 15.
+    burst = np.zeros((1, 14))
+    burst[0, 3] = 28.0
+    days, weeks = 25.0 / 3.0, 7.0 * 13.0 / 15.0
+    assert unrest(np.full((1, 14), 2.0), burst) == pytest.approx(max(days, weeks))
+
+
+tables = st.lists(
+    st.tuples(st.floats(0.0, 50.0), st.floats(0.0, 500.0)), min_size=0, max_size=30
+)
+
+
+@given(rows=tables, groups=st.integers(0, 3))
+def test_unrest_is_finite_on_whatever_was_seen(rows, groups):
+    e, c = np.array(rows).reshape(-1, 2).T
+    found = unrest(np.tile(e, (groups, 1)), np.tile(c, (groups, 1)), 0.5)
+    assert 0.0 <= found <= MOST / 2
+
+
+@pytest.mark.parametrize(("rate", "days", "variance"), [(0.3, 2.0, 1.0), (2, 0.5, 3)])
+def test_what_pages_share_is_what_integrals_over_busy_times_say(rate, days, variance):
+    lived = stats.gamma(days**2 / variance, scale=variance / days)
+
+    def mean(power):  # by quantiles: there is a pole at 0
+        return integrate.quad(
+            lambda q: np.exp(-power * rate * lived.ppf(q)), 0, 1, limit=200
+        )[0]
+
+    alive, alone, swing = shared(
+        np.exp(-rate * np.array([days])), np.array([days]), np.array([variance])
+    )
+    assert alive[0] == pytest.approx(mean(1), rel=1e-5)
+    assert alone[0] == pytest.approx(mean(1) - mean(2), rel=1e-4)
+    assert swing[0] ** 2 == pytest.approx(mean(2) - mean(1) ** 2, rel=1e-4)
+
+
+unit = st.floats(0.0, 1.0)
+
+
+@given(alive=unit, lived=st.floats(0.0, 1e4), variance=st.floats(0.0, 1e6))
+def test_chances_stay_chances_and_no_share_varies_more_than_a_toss(
+    alive, lived, variance
+):
+    columns = (np.array([x]) for x in (alive, lived, variance))
+    mean, alone, swing = (float(x[0]) for x in shared(*columns))
+    assert alive - 1e-9 <= mean <= 1.0
+    assert alone >= 0.0
+    assert swing >= 0.0
+    assert alone + swing**2 <= mean * (1.0 - mean) + 1e-9
+
+
+def test_without_variance_nothing_is_shared():
+    alive = np.array([0.0, 0.4, 1.0])
+    mean, alone, swing = shared(alive, np.ones(3), np.zeros(3))
+    assert np.array_equal(mean, alive)
+    assert np.array_equal(alone, alive * (1.0 - alive))
+    assert not swing.any()
+
+
+def look(evidence, at, text):
+    """Look at all pages, which show this text."""
+    seen = [Observation(key, at, Seen.PRESENT, text) for key in evidence.keys]
+    evidence.take(evidence.weigh(Looks.of(seen)))
+
+
+def view_of(unrest, n=60, watched=1e9):
+    """Pages of three sites, seen two days ago, that change every ten days."""
+    evidence = Evidence.of([Item(f"http://s/{i}", "s") for i in range(n)])
+    look(evidence, 0.0, "x")
+    view = Neighbours()(evidence, 2.0, 2.0)
+    return dataclasses.replace(
+        view,
+        group=np.arange(n) % 3,
+        survival=Exponential(np.full(n, 0.1)),
+        doubt=np.zeros(n),
+        unrest=unrest,
+        watched=watched,
+    )
+
+
+@pytest.mark.parametrize("later", [0.0, 5.0])
+def test_bounds_hold_what_simulated_sites_do(later):
+    rng, u = np.random.default_rng(6), 2.0
+    days = rng.gamma((2.0 + later) / u, u, (20_000, 3))
+    stale = rng.random((20_000, 60)) > np.exp(-0.1 * days[:, np.arange(60) % 3])
+    fresh = 1.0 - stale.mean(axis=1)
+    cast = freshness_forecast(view_of(u), np.array([later]))
+    assert cast.mean[0] == pytest.approx(fresh.mean(), abs=0.003)
+    inside = (cast.low[0] <= fresh) & (fresh <= cast.high[0])
+    assert 0.93 <= inside.mean() <= 0.97
+
+
+def test_what_is_believed_of_even_pages_is_as_it_was():
+    cast = freshness_forecast(view_of(0.0), np.array([0.0, 3.0]))
+    assert cast.mean == pytest.approx(np.exp([-0.2, -0.5]))
+
+
+def test_unrest_and_little_time_to_learn_widen_bounds():
+    widths = []
+    for unrest_, watched in ((0.0, 1e9), (1.0, 1e9), (1.0, 5.0), (4.0, 5.0)):
+        cast = freshness_forecast(view_of(unrest_, watched=watched), np.ones(1))
+        widths.append(float(cast.high[0] - cast.low[0]))
+    assert widths == sorted(widths)
+    assert widths[-1] > 2.0 * widths[0]
+
+
+def test_a_belief_tells_the_unrest_of_what_it_saw():
+    evidence = Evidence.of([Item(f"http://one/{i}", "one") for i in range(40)])
+    belief = Neighbours()
+    for day in range(29):
+        text = str(day // 14)  # every page changes at once, every other week
+        look(evidence, float(day), text)
+        view = belief(evidence, float(day), float(day))
+    assert view.unrest > 3.0
+    assert view.watched == 29.0
+
+
+def test_of_many_sites_some_tell_of_all():
+    bursts, n = Bursts(), 2 * MOST_SITES
+    rows = np.arange(n)
+    bursts.place(rows, rows)
+    assert bursts.unrest() == (0.0, 1.0)
+    bursts.reach(3.0)
+    assert bursts.unrest()[1] == 1.0
