@@ -101,12 +101,13 @@ def _tell(result: "Result", *, json: bool) -> None:
     """Print what came of a piece of work."""
     from halflife.cli import show
     from halflife.cli.syncing import answer_of, words_of
+    from halflife.live import summarizing
     from halflife.live.keeping import Outcome
-    from halflife.live.summarizing import Summarized
 
     if isinstance(result, Outcome):
         row, words = answer_of(result), words_of(result)
     else:
-        key = "summaries" if isinstance(result, Summarized) else "listings"
+        searched = isinstance(result, summarizing.Summarized)
+        key = "summaries" if searched else "listings"
         row, words = {key: [result.row()]}, result.words()
     show.emit(row, one_line=True) if json else show.say(show.plain(words))

@@ -1,1 +1,20 @@
 """From settings to a running system: what the surfaces share."""
+
+from typing import TYPE_CHECKING
+
+from halflife.late import late
+
+if not TYPE_CHECKING:
+    # What listings, forms and searches take: much to import, and not all have any.
+    __getattr__ = late(
+        __name__,
+        "audit_forms",
+        "audits",
+        "form_worths",
+        "forming",
+        "listings",
+        "rhythms",
+        "selecting",
+        "summarizing",
+        "upkeeping",
+    )

@@ -5,30 +5,40 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
-from halflife.live import aiming, audit_forms, deciding, listings, network, wiring
+from halflife.live import (
+    aiming,
+    audit_forms,
+    audits,
+    deciding,
+    forming,
+    listings,
+    network,
+    summarizing,
+    wiring,
+)
 from halflife.live.auditing import spare
-from halflife.live.audits import score
 from halflife.live.crawling import HOPS
 from halflife.live.drawing import HalfDrawn
-from halflife.live.forming import Former
 from halflife.live.keeping import LONGEST_NAP, Keeper, Outcome, keeping
-from halflife.live.listings import Looked
 from halflife.live.offline import Steady, is_lost
 from halflife.live.punctual import Punctual, Spaced
-from halflife.live.summarizing import Summarized, Summarizer, Wish
-from halflife.live.upkeeping import Turned
 from halflife.loop import Clock
 from halflife.policies.shortlist import Shortlist
 from halflife.sources.gate import Gate
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 
+if TYPE_CHECKING:
+    from halflife.live.listings import Looked
+    from halflife.live.summarizing import Summarized
+    from halflife.live.upkeeping import Turned
+
 Group: TypeAlias = tuple[str, ...]
-Result: TypeAlias = Outcome | Looked | Turned | Summarized
+Result: TypeAlias = "Outcome | Looked | Turned | Summarized"
 Extra: TypeAlias = Callable[[Keeper, int], Awaitable[int]]
 """Spends up to so many requests on looks of its own; returns how many it spent."""
 
@@ -50,7 +60,7 @@ class Done:
 
     group: Group
     spent: int = 0
-    result: Result | None = None
+    result: "Result | None" = None
     trouble: str = ""
     held: str = ""
     lost: bool = False
@@ -171,32 +181,34 @@ class Crew:
             return Done(group)
         finally:
             self._eases.pop(group, None)
-        if isinstance(result, Summarized):
+        if isinstance(result, summarizing.Summarized):
             trouble, held = ("" if result.kept else result.ending), ""
         else:
-            assert isinstance(result, Looked | Turned)
+            assert not isinstance(result, Outcome)
             trouble, held = result.trouble, result.held
         if self._extra is not None:
-            score(self.store, source, result)
+            audits.score(self.store, source, result)
         lost = is_lost(trouble)
         return Done(group, result.requests, result, trouble, held, lost, not lost)
 
-    async def _listing(self, source: SourceConfig, requests: int) -> Looked:
+    async def _listing(self, source: SourceConfig, requests: int) -> "Looked":
         most = int(deciding.SLACK * requests) + 2
         config, store, clock, gate = self.config, self.store, self.clock, self.gate
         return await listings.sync(
             config, store, source, most=most, clock=clock, gate=gate
         )
 
-    async def _search(self, source: SourceConfig, requests: int) -> Summarized:
+    async def _search(self, source: SourceConfig, requests: int) -> "Summarized":
         kept = summaries.current(self.store, source.name)
-        wish = Wish(kept.method) if kept else Wish()
-        worker = Summarizer(self.config, self.store, wish, self.clock, self.gate)
+        wish = summarizing.Wish(kept.method) if kept else summarizing.Wish()
+        worker = summarizing.Summarizer(
+            self.config, self.store, wish, self.clock, self.gate
+        )
         self._eases[(source.name,)] = worker.ease
         return await worker.summarize(source, most=requests)
 
-    async def _form(self, source: SourceConfig, requests: int) -> Turned:
-        former = Former(self.config, self.store, self.clock, self.gate)
+    async def _form(self, source: SourceConfig, requests: int) -> "Turned":
+        former = forming.Former(self.config, self.store, self.clock, self.gate)
         self._eases[(source.name,)] = former.ease
         requests = max(requests, self._short.pop((source.name,), 0))
         share = 0.0 if self._extra is None else self.config.audit.share

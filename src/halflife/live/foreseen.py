@@ -6,7 +6,7 @@ often as it was, unless something keeps that from happening.
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast
-from halflife.queries.held import Held
 from halflife.stores import summaries
 from halflife.view import View
+
+if TYPE_CHECKING:
+    from halflife.queries.held import Held
 
 AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
 FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 30.0, 14)])  # days since a look
@@ -50,7 +52,7 @@ class Known:
 
     source: SourceConfig
     collection: Collection | None = None
-    copy: Held | None = None
+    copy: "Held | None" = None
     looks: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
@@ -190,7 +192,7 @@ class Foresight:
 
 
 def form_quality(
-    copy: Held,
+    copy: "Held",
     source: SourceConfig,
     now: float,
     sure: float,
@@ -218,7 +220,7 @@ def form_quality(
     return Forecast(measure, now + ahead, mean, low, high, sure)
 
 
-def form_ages(copy: Held, source: SourceConfig, now: float) -> Floats:
+def form_ages(copy: "Held", source: SourceConfig, now: float) -> Floats:
     """Return the days since each record was seen; for new ones, since any look."""
     new = upkeeping.wish(source).purpose == "new"
     seen = [copy.last] if new else list(copy.seen.values())

@@ -1,16 +1,19 @@
 """When to look at set sources again, and doing so until told to stop."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import AlreadyRunning, BudgetSpent
 from halflife.live import listings, wiring
 from halflife.live.keeping import LONGEST_NAP, SHORTEST_NAP
-from halflife.live.listings import Looked
 from halflife.live.signals import Stop, until_stopped
 from halflife.loop import Clock
 from halflife.policies.threshold import Threshold
 from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.live.listings import Looked
 
 SOONEST = 5.0 / 1440.0  # days between two looks, at least
 FIRST = 1.0 / 24.0  # days between the first look and the second, at most
@@ -41,7 +44,7 @@ async def keep(
     store: Store,
     sources: Sequence[SourceConfig],
     stop: Stop,
-    told: Callable[[Looked], None],
+    told: Callable[["Looked"], None],
     *,
     clock: Clock = wiring.clock,
 ) -> None:
@@ -63,7 +66,7 @@ async def keep(
 
 async def _look(
     config: Config, store: Store, source: SourceConfig, stop: Stop, clock: Clock
-) -> Looked | None:
+) -> "Looked | None":
     """Look once; nothing if the budget is spent, or somebody else is looking."""
     work = listings.sync(config, store, source, clock=clock)
     try:

@@ -21,9 +21,11 @@ from halflife.live import (
     breakers,
     conditions,
     deciding,
+    listings,
     logs,
     moving,
     tidying,
+    upkeeping,
     wiring,
     worths,
 )
@@ -31,12 +33,10 @@ from halflife.live.breakers import Breaker
 from halflife.live.crew import Crew, Done, Extra, Group, Result, gathered
 from halflife.live.health import Status
 from halflife.live.keeping import SHORTEST_NAP, Outcome
-from halflife.live.listings import Looked
 from halflife.live.offline import reachable
 from halflife.live.reloading import Settings
 from halflife.live.signals import GRACE, Stop
 from halflife.live.spending import Wallet
-from halflife.live.upkeeping import Turned
 from halflife.loop import Clock
 from halflife.sources.wire import NO_NETWORK
 from halflife.stores.outbox import Outbox
@@ -443,8 +443,10 @@ class Service:
 
 def _partly(done: Done) -> bool:
     """Say whether something came of it although not all did."""
-    looked = done.result.looked if isinstance(done.result, Turned) else done.result
-    return isinstance(looked, Looked) and looked.listed > 0
+    looked = done.result
+    if isinstance(looked, upkeeping.Turned):
+        looked = looked.looked
+    return isinstance(looked, listings.Looked) and looked.listed > 0
 
 
 def _failures(done: Done) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -37,10 +37,12 @@ from halflife.models.quality import beta_bounds, parts
 from halflife.models.setquality import forecast
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
-from halflife.queries.held import Held
 from halflife.stores import Store, summaries
 from halflife.view import View
 from halflife.worth import Offers, Worth, joined
+
+if TYPE_CHECKING:
+    from halflife.queries.held import Held
 
 POINTS = 24  # of a curve
 SAMPLE = 65_536  # pages that stand for all, where there are many more
@@ -311,7 +313,7 @@ class Appraiser:
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 
-    def _held(self, source: SourceConfig) -> Held | None:
+    def _held(self, source: SourceConfig) -> "Held | None":
         if source.name not in self._copies:
             self._copies[source.name] = form_worths.held(self.store, source)
         return self._copies[source.name]

@@ -1,0 +1,42 @@
+"""Modules that are imported when something of them is first used.
+
+A program that keeps pages only need not wait until all is imported that forms,
+listings and searches take.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+
+
+class Late(ModuleType):
+    """A module that is imported when something of it is first asked for.
+
+    >>> late = Late("halflife.octaves")
+    >>> late.CLASSES_PER_OCTAVE
+    8
+    """
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(import_module(self.__name__), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(import_module(self.__name__), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(import_module(self.__name__), name)
+
+
+def late(package: str, *names: str) -> Callable[[str], Late]:
+    """Return the ``__getattr__`` of a package of which these modules come late.
+
+    ``from package import name`` then imports nothing yet;
+    ``from package.name import something`` does, as always.
+    """
+
+    def find(name: str) -> Late:
+        if name in names:
+            return Late(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
