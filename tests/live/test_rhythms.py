@@ -1,0 +1,272 @@
+"""Listings and forms that change at one hour of the day are looked at after it."""
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from form_worlds import behind, cars
+from halflife.config import Config
+from halflife.demo.forms import Office, serving, snippet
+from halflife.live import (
+    audit_sets,
+    costs,
+    foreseen,
+    form_worths,
+    listings,
+    rhythms,
+    upkeeping,
+    wholes,
+    wiring,
+)
+from halflife.live.foreseen import Foresight, Known
+from halflife.live.forming import Former
+from halflife.live.rhythms import Shown
+from halflife.live.standing import Memory
+from halflife.live.wholes import AHEAD
+from halflife.live.worths import Appraiser
+from halflife.loop import LEASE
+from halflife.market.keeping import Goal
+from halflife.models.rhythm import BINS, FLAT, Learned, Rhythm
+from halflife.queries.held import Held, Wish
+from halflife.register import Listing
+from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.memory import MemoryStore
+
+BEGAN = 20_000.0
+HOUR = 1.0 / 24.0
+NIGHT = 3.5  # the hour at which everything happens
+HEAD = "[budget]\nrequests = 100000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+JOBS = '[[source]]\nname = "jobs"\nkind = "listing"\nurl = "http://a.example/jobs"\n'
+SHARES = st.lists(st.floats(0.0, 1.0), min_size=BINS, max_size=BINS).filter(any)
+RHYTHMS = SHARES.map(lambda some: Rhythm(tuple(np.array(some) / sum(some))))
+
+
+def nights(now):
+    """How many nights had passed by then."""
+    return int(np.floor(now - NIGHT * HOUR) - BEGAN) + 1
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """A listing of 100 of which ten are new each night, looked at by the hour."""
+    text = HEAD + JOBS + 'key = "id"\nconfirm_hours = 0.0\n'
+    path = tmp_path_factory.mktemp("jobs") / "halflife.toml"
+    config = Config.parse(text, path)
+    (source,) = config.source
+    with wiring.writing(config) as store:
+        for k in range(12 * 24 - 4):  # the last look is at 20 o'clock
+            now = BEGAN + k * HOUR
+            first = 10 * nights(now)
+            records = {str(n): {} for n in range(first, first + 100)}
+            run = store.begin(["jobs"], now, lease=LEASE)
+            listings.write(store, run, source, Listing(now, records), 1, "")
+            store.finish(run, now)
+        costs.note(store, "jobs", 1)
+        rhythms.heard(store, "jobs")
+        yield config, store, source
+
+
+def o_clock(hour):
+    """The moment of an hour of the first night after the last look."""
+    return BEGAN + 12.0 + hour * HOUR
+
+
+def test_the_hour_of_a_listing_is_learned_from_its_looks(jobs):
+    _, store, _ = jobs
+    known = rhythms.learned(store, "jobs")
+    assert np.argmax(known.share) == int(NIGHT)
+    assert known.rhythm.share[int(NIGHT)] > 0.8
+    assert known.size == pytest.approx(10.0)
+
+
+def test_looks_that_were_learned_from_are_not_learned_from_again(jobs):
+    _, store, _ = jobs
+    before = rhythms.learned(store, "jobs")
+    rhythms.heard(store, "jobs")
+    assert rhythms.learned(store, "jobs") == before
+    assert not rhythms.looks(store.collection("jobs"), before.last)
+
+
+def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs):
+    config, store, source = jobs
+    goal, asked = Goal(0.95, 0.95), {}
+    for hour in (-3.0, 0.0, 3.0, 4.0, 5.0):
+        appraiser = Appraiser(config, store, o_clock(hour))
+        found = wholes.stand(appraiser, source, goal, Memory(told=o_clock(24.0)))
+        asked[hour] = found[0].asked
+    assert asked == {-3.0: 0.0, 0.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
+
+
+def test_a_look_at_a_listing_buys_hardly_anything_until_its_hour_has_come(jobs):
+    config, store, source = jobs
+    before, after = (
+        float(Appraiser(config, store, o_clock(hour)).offers([source]).gain[0])
+        for hour in (3.0, 4.0)
+    )
+    assert after > 20.0 * before
+
+
+def test_the_forecast_of_a_listing_falls_at_its_hour(jobs):
+    config, store, source = jobs
+    now, ahead = o_clock(-2.0), np.array([0.0, 5.0, 6.0, 12.0]) * HOUR
+    appraiser = Appraiser(config, store, now)
+    known = Known.of(appraiser, source)
+    mean = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead).mean
+    assert mean[0] - mean[1] < 0.02  # 3 o'clock
+    assert mean[1] - mean[2] > 0.05  # 4 o'clock
+    assert mean[2] - mean[3] < 0.02  # 10 o'clock
+
+
+def test_what_forecasts_say_of_a_moment_between_theirs_goes_by_the_rhythm():
+    rhythm = Rhythm(tuple(float(hour == int(NIGHT)) for hour in range(BINS)))
+    casts = [
+        Issued("jobs", "recall", BEGAN, HOUR, 1.0, 1.0, 1.0),
+        Issued("jobs", "recall", BEGAN, 1.0, 0.9, 0.8, 1.0),
+    ]
+    said = [
+        audit_sets.read_off(casts, BEGAN + hour * HOUR, rhythm).mean
+        for hour in (3.0, 3.5, 4.0, 12.0)
+    ]
+    assert said == pytest.approx([1.0, 0.95, 0.9, 0.9])
+
+
+def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
+    config, store, source = jobs
+    made, told = o_clock(-4.0), o_clock(5.0)
+    cast = Issued("jobs", "recall", made, told - made, 0.9, 0.8, 1.0)
+    Forecasts(store).record([replace(cast, told=told, found=0.9, draw=0.5)])
+    appraiser = Appraiser(config, store, told)
+    goal = Goal(0.95, 0.95)
+    before = Memory(told=BEGAN + 11.9)
+    _, after = wholes.stand(appraiser, source, goal, before)
+    assert after.past.failed == 1
+    assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
+
+
+def test_a_store_without_looks_has_no_rhythm():
+    store = MemoryStore()
+    assert rhythms.learned(store, "jobs") == Learned()
+    assert rhythms.rhythm(store, "jobs") is FLAT
+    rhythms.keep(store, "jobs", Learned())
+    assert store.memo(rhythms.MEMO + "jobs") is None
+
+
+def copy_of(seen, last):
+    records = {key: {"price": 1} for key in seen}
+    return Held(records, dict.fromkeys(seen, 0.0), seen, (), last, since=0.0)
+
+
+def test_what_a_turn_at_a_form_shows_is_told_by_when_it_was_seen_before():
+    copy = copy_of({"a": 10.0, "b": 10.0, "c": 10.2, "d": 10.2, "e": 9.0}, 10.2)
+    shown = {"a": {"price": 1}, "b": {"price": 2}, "c": {"price": 2}, "new": {}}
+    look = rhythms.changes(copy, Wish("both"), Shown(10.5, shown, {"d"}))
+    assert look.at == 10.5
+    assert look.since.tolist() == [10.0, 10.2]
+    assert look.shown.tolist() == [2.0, 2.0]
+    assert look.changed.tolist() == [2.0, 2.0]  # b and the new one, c and d
+    known = rhythms.changes(copy, Wish("known"), Shown(10.5, shown))
+    assert known.changed.tolist() == [1.0, 1.0]
+    new = rhythms.changes(copy, Wish("new"), Shown(10.5, shown, {"d"}))
+    assert new.shown.tolist() == [2.0, 1.0]
+    assert new.changed.sum() == 1.0
+
+
+def test_what_shows_nothing_that_was_known_tells_nothing():
+    copy = copy_of({"a": 10.0}, 10.0)
+    assert rhythms.changes(copy, Wish("both"), Shown(10.5, {"new": {}})) is None
+
+
+@given(RHYTHMS, st.lists(st.floats(19_000, 20_000), min_size=1, max_size=9))
+def test_a_copy_in_its_own_time_has_effective_ages(rhythm, moments):
+    seen = {str(i): at for i, at in enumerate(moments)}
+    own = rhythms.retimed(copy_of(seen, max(moments)), rhythm)
+    now = 20_000.0  # a midnight is the same in every time
+    ages = now - np.array(list(own.seen.values()))
+    passed = rhythm.between(np.array(moments), np.full(len(moments), now))
+    assert ages == pytest.approx(passed, abs=1e-8)
+    assert own.records == copy_of(seen, 0.0).records
+    assert own.last == pytest.approx(float(rhythm.time(np.array(max(moments)))))
+
+
+class Hands:
+    now = BEGAN
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def stars(tmp_path_factory):
+    """A form whose prices change each night, asked every four hours for a week."""
+    office = Office(behind(cars(80), everything=True, page_size=20, lookup=True))
+    with serving(office) as url:
+        text = HEAD + snippet(url, office.form.interface)
+        text = text.replace('kind = "form"', 'kind = "form"\npurpose = "known"')
+        path = tmp_path_factory.mktemp("stars") / "halflife.toml"
+        config, hands = Config.parse(text, path), Hands()
+        (source,) = config.source
+        with wiring.writing(config) as store:
+            former = Former(config, store, hands)
+            for k in range(7 * 6 + 1):
+                hands.now = BEGAN + k / 6.0
+                office.form = behind(
+                    priced(nights(hands.now)),
+                    everything=True,
+                    page_size=20,
+                    lookup=True,
+                )
+                asyncio.run(upkeeping.sync(former, source, most=8))
+            yield config, store, source
+
+
+def priced(night):
+    """The cars with the prices of a night, of which a fifth is new each time."""
+    return {
+        key: {**record, "price": int(record["price"]) + (night + i) // 5}
+        for i, (key, record) in enumerate(cars(80).items())
+    }
+
+
+def test_the_hours_of_a_form_are_learned_from_its_turns(stars):
+    _, store, _ = stars
+    known = rhythms.learned(store, "simulated")
+    assert not known.rhythm.flat
+    assert sum(known.rhythm.share[:4]) > 0.8  # looks were four hours apart
+    assert 10.0 < known.size < 22.0
+
+
+def test_a_form_loses_little_until_its_hour_has_come(stars):
+    config, store, source = stars
+    last = BEGAN + 7.0
+    evening, morning = (
+        wholes.stand(Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory())
+        for at in (last - 0.01, last + 4.0 * HOUR)
+    )
+    assert evening[0].asked == 0
+    assert morning[0].asked > 0
+
+
+def test_what_is_asked_of_a_form_buys_more_after_its_hour(stars):
+    _, store, source = stars
+    copy = form_worths.held(store, source)
+    before, after = (
+        sum(step.gain for step in form_worths.steps(store, source, at, copy))
+        for at in (BEGAN + 7.0 + AHEAD, BEGAN + 7.0 + 4.0 * HOUR)
+    )
+    assert after > 5.0 * before
+
+
+def test_the_forecast_of_a_form_falls_at_its_hours(stars):
+    config, store, source = stars
+    now = BEGAN + 7.0
+    appraiser = Appraiser(config, store, now)
+    ahead = np.array([0.0, 4.0, 20.0]) * HOUR
+    known = Known.of(appraiser, source)
+    mean = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead).mean
+    assert mean[0] - mean[1] > 5.0 * (mean[1] - mean[2])
+    even = foreseen.form_quality(known.copy, source, now, 0.975, ahead).mean
+    assert even[0] - even[1] < even[1] - even[2]
