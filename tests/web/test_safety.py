@@ -15,7 +15,7 @@ ROUTES = {
     "/", "/overview", "/overview.json", "/sources", "/sources.json", "/source",
     "/source.json", "/plan", "/plan.json", "/what-if", "/what-if.json", "/inbox",
     "/inbox.json", "/league", "/league.json", "/audit", "/audit.json", "/jobs.json",
-    "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
+    "/ready.json", "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
 }  # fmt: skip
 WRITING = {"/sync", "/decide", "/demo", "/leave"}
 

@@ -58,6 +58,8 @@ class Board:
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
         self._taking = threading.Lock()
+        self._glancing = threading.Lock()
+        self._settling = threading.Lock()
         self._own = path
         self._memo = Memo()
         self.trouble = ""  # why there is no newer survey
@@ -83,13 +85,15 @@ class Board:
 
     def config(self) -> Config:
         """Return the settings as they are now; those of an empty file if none."""
-        path, known = self._path, self._settings
+        path = self._path
         if not path.exists():
             return Config(path=path)
         stamp = _stamp(path)
-        if known is None or known[0] != stamp or known[1].path != path:
-            known = self._settings = stamp, Config.load(path)
-        return known[1]
+        with self._settling:
+            known = self._settings
+            if known is None or known[0] != stamp or known[1].path != path:
+                known = self._settings = stamp, Config.load(path)
+            return known[1]
 
     @property
     def working(self) -> bool:
@@ -101,15 +105,14 @@ class Board:
         """Whether a survey can be shown, or none is to be waited for."""
         return self._survey is not None or not self.working
 
-    def begin(self) -> None:
-        """Take the first survey in the background, if it will take long."""
-        if self._survey is None and not self.working and _is_much(self.config()):
-            threading.Thread(target=self._take_quietly, daemon=True).start()
-
     def prepare(self) -> None:
-        """Do the same before anybody asks; who does is told what is wrong."""
+        """Begin before anybody asks, if it will take long.
+
+        Whoever asks is told what is wrong.
+        """
         with suppress(HalflifeError):
-            self.begin()
+            if self._survey is None and _is_much(self.config()):
+                self.glance()
 
     def glance(self) -> Survey:
         """Return the latest survey; if much is not surveyed yet, what is known of it.
@@ -121,12 +124,14 @@ class Board:
         config = self.config()
         if not _is_much(config):
             return self.survey()
-        self.begin()
-        kept, mark = self._glance, Mark.of(config)
-        if kept is None or kept[0] != mark:
-            with wiring.reading(config) as store:
-                kept = mark, glance.take(config, store, wiring.clock())
-            self._glance = kept
+        with self._glancing:  # one is quicker than two at a time
+            kept, mark = self._glance, Mark.of(config)
+            if kept is None or kept[0] != mark:
+                with wiring.reading(config) as store:
+                    kept = mark, glance.take(config, store, wiring.clock())
+                self._glance = kept
+        if not self.working:
+            threading.Thread(target=self._take_quietly, daemon=True).start()
         return kept[1]
 
     def survey(self) -> Survey:
@@ -177,10 +182,11 @@ class Board:
             mark = Mark.of(config)
             with wiring.reading(config) as store:
                 found = survey.take(config, store, wiring.clock(), self._memo)
-            if self._survey is None:  # prices may follow
-                self._keep(found, mark, start)
             if not found.priced:
-                _ = found.slider, found.steps  # not while somebody waits
+                _ = found.steps  # not while somebody waits
+                if self._survey is None:  # prices may follow
+                    self._keep(found, mark, start)
+                _ = found.slider
             self._keep(found, mark, start)
         return found
 

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import starmap
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -210,22 +209,19 @@ def _looks(seen: Survey, most: int, every: float) -> list[Answer]:
     """Return the next looks at pages; requests come in one after the other."""
     if seen.outlook is None:
         return []
-    names = list(seen.paged)
-    row = seen.outlook.evidence.row
-
-    def look(k: int, step: Any) -> Answer:  # noqa: ANN401  (a step of a plan)
-        key = step.request.key
-        place = row(key)
-        owner = "" if place is None or seen.owned is None else seen.owned.code[place]
-        return {
+    names, owned, plan = list(seen.paged), seen.owned, seen.steps[:most]
+    return [
+        {
             "at": words.date(seen.now + seen.wait + k * every),
-            "source": names[int(owner)] if owner != "" else "",
+            "source": names[int(owned.code[row])] if owned is not None else "",
             "item": words.plain(key),
-            "gain": step.gain,
-            "why": words.plain(step.why),
+            "gain": gain,
+            "why": words.plain(plan.reason(row)),
         }
-
-    return list(starmap(look, enumerate(seen.steps[:most])))
+        for k, (key, row, gain) in enumerate(
+            zip(plan.keys, plan.rows.tolist(), plan.gain.tolist(), strict=True)
+        )
+    ]
 
 
 def inbox(seen: Survey, _: Params) -> Answer:

@@ -16,7 +16,7 @@ from halflife.live.owning import rows_of
 from halflife.live.spending import Wallet
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Appraiser, Known
-from halflife.plan import Step
+from halflife.plan import Plan, no_plan
 from halflife.stores import Store
 from halflife.stores.lives import Staged
 from halflife.web import many, rows
@@ -96,16 +96,14 @@ class Survey:
         return {name: i for i, name in enumerate(paged)}
 
     @cached_property
-    def steps(self) -> Sequence[Step]:
+    def steps(self) -> Plan:
         """The next looks at pages, best first."""
         if self.outlook is None:
-            return ()
+            return no_plan()
         most = Budget(min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED))
         view = self.outlook.view
         plan = self.outlook.policy(view, most, np.random.default_rng(0))
-        return tuple(
-            plan[: most.requests]
-        )  # a reason is worked out when it is asked for
+        return plan[: most.requests]
 
     @property
     def priced(self) -> bool:
