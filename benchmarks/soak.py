@@ -39,11 +39,11 @@ from halflife.demo.form_pages import snippet
 from halflife.forms import Interface
 from halflife.live import auditing, logs, wiring
 from halflife.live.audit_sets import audit_set
-from halflife.live.health import watched
 from halflife.live.listings import Looked
 from halflife.live.reloading import Settings
 from halflife.live.service import Outside, Service
 from halflife.live.signals import Stop
+from halflife.live.watching import watched
 
 DAY = 86400.0
 REST = 9.0  # seconds; kept connections run out within eight

@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from halflife.alerts import Health
 from halflife.config import Config
 from halflife.live import logs
-from halflife.live.health import HERE, Status, exposition, watched
+from halflife.live.health import Status, exposition
+from halflife.live.watching import HERE, watched
 from service_parts import BEGAN, HOME, Play
 
 CANARY = "c4n4ry-s3cr3t"

@@ -80,7 +80,7 @@ async def _watched(service: "Service", port: int | None) -> None:
     """Run the service, with an endpoint for those who watch it if one is wanted."""
     from halflife.errors import UsageError
     from halflife.live import logs
-    from halflife.live.health import watched
+    from halflife.live.watching import watched
 
     if port is None:
         await service.run()

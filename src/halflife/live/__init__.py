@@ -10,6 +10,7 @@ if not TYPE_CHECKING:
         __name__,
         "audit_forms",
         "audits",
+        "drifting",
         "form_worths",
         "forming",
         "listings",

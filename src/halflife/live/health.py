@@ -1,25 +1,17 @@
-"""How the service is, for those who watch it: an endpoint on this machine only.
+"""How the service is, for those who watch it.
 
-``/health`` says in JSON whether all is well, and if not, why; ``/metrics`` has the
-figures in the text format of Prometheus (version 0.0.4).
+The row says whether all is well, and if not, why; the exposition has the figures in
+the text format of Prometheus (version 0.0.4). See ``watching``.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import TypeAlias
 
-from aiohttp import web
-from aiohttp.typedefs import Handler
-
 from halflife.alerts import Health
-from halflife.loop import Clock
 
-HERE = "127.0.0.1"
 LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
-_TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
-_SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 Labels: TypeAlias = Mapping[str, str]
 Sample: TypeAlias = tuple[Mapping[str, str], float]
@@ -172,43 +164,3 @@ def _number(value: float) -> str:
     if not isfinite(value):
         return "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) else repr(value)
-
-
-@asynccontextmanager
-async def watched(status: Status, port: int, clock: Clock) -> AsyncIterator[int]:
-    """Answer those who watch, on this machine only; give the port in use.
-
-    A page that a browser was led to by a name of its own cannot read it: only
-    requests that name this machine are answered.
-    """
-
-    async def health(_: web.Request) -> web.Response:
-        row = status.row(clock())
-        code = 200 if row["status"] == "ok" else 503
-        return web.json_response(row, status=code, headers=_SAFE)
-
-    async def metrics(_: web.Request) -> web.Response:
-        text = exposition(status, clock())
-        return web.Response(text=text, headers={**_TEXT, **_SAFE})
-
-    app = web.Application(middlewares=[_from_here])
-    app.router.add_get("/health", health)
-    app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, HERE, port)
-        await site.start()
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
-
-
-@web.middleware
-async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse whoever calls this machine by another name."""
-    name = request.headers.get("Host", "").rpartition(":")
-    host = name[0] if name[1] and name[2].isdecimal() else "".join(name)
-    if host not in {HERE, "localhost"}:
-        raise web.HTTPForbidden(text="ask 127.0.0.1 or localhost\n", headers=_SAFE)
-    return await handler(request)

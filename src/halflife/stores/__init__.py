@@ -12,6 +12,7 @@ from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
+from halflife.late import late
 from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation
@@ -19,6 +20,8 @@ from halflife.register import Listing, Register
 
 if TYPE_CHECKING:
     from halflife.stores.lives import Staged
+else:  # what searches take is much to import, and not all have any
+    __getattr__ = late(__name__, "summaries")
 
 RESUME_WITHIN = 0.5  # days; what an older interrupted run had done is old news
 

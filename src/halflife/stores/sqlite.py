@@ -186,8 +186,9 @@ class SqliteStore:
 
     def host(self, name: str) -> HostState | None:
         """Return what is known of a host."""
-        with self._reading() as db:
-            row = db.execute("SELECT * FROM host WHERE name = ?", (name,)).fetchone()
+        query = "SELECT * FROM host WHERE name = ?"
+        with files.translated(self.path):  # one query sees one moment by itself
+            row = self._db.execute(query, (name,)).fetchone()
         return HostState(*row) if row else None
 
     def save_host(self, state: HostState) -> None:
