@@ -44,8 +44,8 @@ def stand(
     asked = _requests(store, source) if due else 0.0
     chance = now.chance(memory.past, goal.level)
     said = (
-        f"{max(chance, 0.0):.1%} likely to fall below {goal.level:.4g}, looked at"
-        f" {now.age:.3g} days ago, {latest:.3g} at most"
+        f"{max(chance, 0.0):.1%} likely to fall below {goal.level:.4g}, aged"
+        f" {now.age:.3g} days since its last look, {latest:.3g} at most"
     )
     return Stand(source.name, asked, memory.needed, said), memory
 
