@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
+from halflife.cli import sets
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.live import (
@@ -270,3 +271,23 @@ def test_the_forecast_of_a_form_falls_at_its_hours(stars):
     assert mean[0] - mean[1] > 5.0 * (mean[1] - mean[2])
     even = foreseen.form_quality(known.copy, source, now, 0.975, ahead).mean
     assert even[0] - even[1] < even[1] - even[2]
+
+
+def test_what_is_told_of_a_listing_knows_whether_its_hour_falls_within(jobs):
+    _, store, _ = jobs
+    collection = store.collection("jobs")
+    last, rhythm = float(collection.looks[-1]), rhythms.rhythm(store, "jobs")
+    asked = sets.Asked(collection, last, rhythm=rhythm)
+    ahead = [o_clock(hour) - last for hour in (3.0, 4.0)]
+    before, after = (row["recall"] for row in sets.forecast_rows(asked, ahead, 0.95))
+    assert before["mean"] - after["mean"] > 0.05
+    row = sets.when_row(asked, "recall", 0.95, 0.95)
+    assert o_clock(2.9) < last + row["days"] < o_clock(4.1)
+
+
+@given(RHYTHMS, st.floats(0.0, 9.0))
+def test_days_of_a_source_and_days_that_pass_are_told_by_each_other(rhythm, days):
+    asked = sets.Asked(None, BEGAN + 0.3, rhythm=rhythm)
+    (own,) = asked.own([days])
+    assert asked.own([asked.wait(own)]) == pytest.approx([own], abs=1e-8)
+    assert asked.wait(np.inf) == np.inf

@@ -11,9 +11,10 @@ import numpy as np
 from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.errors import UsageError
-from halflife.live import audited, wiring
+from halflife.live import audited, rhythms, wiring
 from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ class Asked:
         collection: What was known of it by then, of the wanted objects alone.
         now: When the question is asked, in days.
         trust: How far forecasts were trusted then.
+        rhythm: When in the day it changes, if it is asked now.
 
     """
 
     collection: Collection
     now: float
     trust: Trust = FULL
+    rhythm: Rhythm = FLAT
 
     @classmethod
     def of(
@@ -59,7 +62,23 @@ class Asked:
             )
         with wiring.reading(config) as store:
             trust = audited.trust(store, known.name, now)
-        return cls(picked(known, where).until(now), now, trust)
+            # Of an earlier moment nobody knows any more what was known of the hours.
+            rhythm = rhythms.rhythm(store, known.name) if since is None else FLAT
+        return cls(picked(known, where).until(now), now, trust, rhythm)
+
+    def own(self, ahead: Sequence[float]) -> list[float]:
+        """Return how many of the source's own days pass in so many days from now."""
+        if self.rhythm.flat:
+            return list(ahead)
+        now = np.array(self.now)
+        return [float(d) for d in self.rhythm.between(now, now + np.array(ahead))]
+
+    def wait(self, own: float) -> float:
+        """Return in how many days so many of the source's own have passed."""
+        if self.rhythm.flat or not math.isfinite(own):
+            return own
+        then = self.rhythm.time(np.array(self.now)) + own
+        return max(float(self.rhythm.when(then)) - self.now, 0.0)
 
     @property
     def copied(self) -> float:
@@ -175,7 +194,8 @@ def status_rows(
             rows.append({"source": name, "held": 0})
             continue
         trust = audited.trust(store, name, now)
-        asked = Asked(collection, float(collection.looks[-1]), trust)
+        rhythm = rhythms.rhythm(store, name)
+        asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
         cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
         worth = {metric: cast[metric] for metric in METRICS}
         last = {"last_look": show.date(asked.copied)}
@@ -190,7 +210,10 @@ def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, objec
 
     copy = upkeeping.held(store, source)
     row: dict[str, object] = {"source": source.name, "held": len(copy.records)}
-    cast = form_quality(copy, source, now, SURE, np.zeros(1)) if copy.records else None
+    rhythm, zero = rhythms.rhythm(store, source.name), np.zeros(1)
+    cast = None
+    if copy.records:
+        cast = form_quality(copy, source, now, SURE, zero, rhythm=rhythm)
     if cast is None:
         return {**row, "why": "its first crawl has not come to its end"}
     cast = audited.trust(store, source.name, now).forecast(cast)
@@ -267,11 +290,12 @@ def forecast_rows(
     """
     from halflife.models.setquality import forecast, versions
 
-    cast = forecast(asked.collection, asked.now, ahead, confidence)
+    own = asked.own(ahead)
+    cast = forecast(asked.collection, asked.now, own, confidence)
     unchanged = cast.precision
     if fresh and asked.collection.changed.size:
         each = versions(asked.collection)
-        unchanged = forecast(each, asked.now, ahead, confidence).precision
+        unchanged = forecast(each, asked.now, own, confidence).precision
     most = {"gone": float(cast.size), "new": math.inf}
     bands = {m: _doubted(asked, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
     unchanged = _doubted(asked, unchanged, 1.0)
@@ -333,7 +357,7 @@ def when_row(
 
     known, now, doubt = asked.collection, asked.now, asked.trust.factor
     wait = when(known, now, metric, level, confidence, doubt=doubt)
-    days = math.inf if wait is None else wait
+    days = math.inf if wait is None else asked.wait(wait)
     return {
         "metric": metric,
         "level": level,
