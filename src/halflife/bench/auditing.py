@@ -15,6 +15,7 @@ import asyncio
 import json
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +46,9 @@ TICKS = 4
 BUDGET = 0.25  # looks a day, as a share of the pages
 FASTER = 5.0
 SHARES = (0.0, 0.02, 0.1)
-SEEDS = (1, 2)  # of worlds in which the belief is right
+USUAL = SHARES[1]
+SEEDS = (1, 2)  # of each kind of world
+TOLD = 1  # the half of the sites that is told of; rules were made on the other
 PERIOD = 10.0  # days over which the quality found is compared with the truth
 _SETTINGS = "[budget]\nrequests = 1000000000\n"
 
@@ -79,13 +82,19 @@ class Hands:
         return self.now
 
 
-def world(folder: Path) -> Recording:
-    """Return some of the busy pages of recorded sites."""
+def world(folder: Path, seed: int, half: int = TOLD) -> Recording:
+    """Return some of the busy pages of one half of the recorded sites."""
     whole = load(folder).recording
-    rng = np.random.default_rng(1)
-    busy = np.flatnonzero(np.diff(whole.start) >= FEWEST)
+    rng = np.random.default_rng(seed)
+    mine = np.array([half_of(site) == half for site in whole.group])
+    busy = np.flatnonzero((np.diff(whole.start) >= FEWEST) & mine)
     rows = np.sort(rng.choice(busy, min(PAGES, busy.size), replace=False))
     return whole.take(rows)
+
+
+def half_of(site: str) -> int:
+    """Return which half of the sites one belongs to, by its name alone."""
+    return zlib.crc32(site.encode()) % 2
 
 
 def even(seed: int) -> Recording:
@@ -208,8 +217,8 @@ def covered(runs: list[Played], begin: float, end: float) -> list[dict[str, Any]
     for ahead in np.unique(rows[:, 1]).tolist():
         _, _, mean, low, high, truth, trust = rows[rows[:, 1] == ahead].T
         row = {"ahead": ahead, "forecasts": truth.size}
-        row |= {"error": float(np.mean(mean - truth))}
-        row |= {"width": float(np.mean(high - low)), "trust": float(np.mean(trust))}
+        bounds = np.stack([mean, low, high, truth], axis=1)
+        row |= {"trust": float(np.mean(trust)), **auditing_sets.worth(bounds, trust)}
         for level in auditing_sets.LEVELS:
             narrow = special.ndtri(0.5 + level / 2.0) / special.ndtri(0.975)
             for name, factor in (("stated", np.ones(1)), ("with_trust", trust)):
@@ -236,17 +245,22 @@ def told(runs: list[Played], begin: float) -> dict[str, Any]:
 
 def report(folder: Path) -> dict[str, Any]:
     """Return all figures."""
-    sites = world(folder)
-    runs = {share: play(sites, share, 1) for share in SHARES}
-    true = [play(even(seed), 0.02, seed) for seed in SEEDS]
-    wrong = [play(hurried(even(seed)), 0.02, seed) for seed in SEEDS]
+    first, second = (world(folder, seed) for seed in SEEDS)
+    runs = {share: [play(first, share, SEEDS[0])] for share in SHARES}
+    runs[USUAL].append(play(second, USUAL, SEEDS[1]))
+    faster = [
+        play(hurried(sites), USUAL, seed)
+        for sites, seed in zip((first, second), SEEDS, strict=True)
+    ]
+    true = [play(even(seed), USUAL, seed) for seed in SEEDS]
+    wrong = [play(hurried(even(seed)), USUAL, seed) for seed in SEEDS]
     return {
         "pages": PAGES,
         "days": DAYS,
         "requests_a_day": BUDGET * PAGES,
-        "freshness_by_share": {s: float(np.mean(runs[s].fresh)) for s in SHARES},
-        "sites": {share: told([runs[share]], DAYS / 4.0) for share in SHARES[1:]},
-        "sites_faster": told([play(hurried(sites), 0.02, 1)], MIDDLE),
+        "freshness_by_share": {s: float(np.mean(runs[s][0].fresh)) for s in SHARES},
+        "sites": {share: told(runs[share], DAYS / 4.0) for share in SHARES[1:]},
+        "sites_faster": told(faster, MIDDLE),
         "even": told(true, DAYS / 4.0),
         "even_faster": told(wrong, MIDDLE),
     }

@@ -25,7 +25,7 @@ from halflife.live.audit_sets import audit_set
 from halflife.live.auditing import due_at, issue, outcome
 from halflife.lives import Collection
 from halflife.models.auditing import pooled
-from halflife.models.calibration import coverage
+from halflife.models.calibration import coverage, interval_score
 from halflife.models.setquality import forecast as set_forecast
 from halflife.queries.checking import CHECKED, Draws, draw
 from halflife.queries.held import Held, Wish
@@ -59,6 +59,7 @@ class Told:
         score: How far off it was, in standard deviations, by the bounds for 90 % and
             by those for 95 %.
         trust: The trust factor when it was made.
+        bounds: Mean, low and high at 95 %, and the truth.
         found: Quality found by audits, and the truth then: when, what, true, looks.
 
     """
@@ -67,6 +68,7 @@ class Told:
     ahead: list[float] = field(default_factory=list)
     score: list[tuple[float, float]] = field(default_factory=list)
     trust: list[float] = field(default_factory=list)
+    bounds: list[tuple[float, float, float, float]] = field(default_factory=list)
     found: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def note(
@@ -79,13 +81,14 @@ class Told:
         self.ahead.append(one.ahead)
         self.score.append((far_off(inner, truth), far_off(one, truth)))
         self.trust.append(trust)
+        self.bounds.append((one.mean, one.low, one.high, truth))
 
 
 def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
     """Return how often forecasts made between two days came true, by horizon."""
-    made, ahead, score, trust = (
+    made, ahead, score, trust, bounds = (
         np.concatenate([np.array(getattr(one, name)) for one in told])
-        for name in ("made", "ahead", "score", "trust")
+        for name in ("made", "ahead", "score", "trust", "bounds")
     )
     some = (made >= begin) & (made < end)
     rows = []
@@ -96,8 +99,24 @@ def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
             stated = coverage(off, confidence=level)
             doubted = coverage(off / trust[mine], confidence=level)
             row[f"{level:g}"] = {"stated": stated.mean, "with_trust": doubted.mean}
+        row |= worth(bounds[mine], trust[mine])
         rows.append({**row, "trust": float(np.mean(trust[mine]))})
     return rows
+
+
+def worth(bounds: Floats, trust: Floats) -> dict[str, Any]:
+    """Return the mean error, width and interval score of bounds for 95 %.
+
+    ``bounds`` has the mean, low, high and the truth of each forecast as a row.
+    """
+    mean, low, high, truth = bounds.T
+    row: dict[str, Any] = {"error": float(np.mean(mean - truth))}
+    for name, factor in (("stated", np.ones(1)), ("with_trust", trust)):
+        below = np.clip(mean - factor * (mean - low), 0.0, 1.0)
+        above = np.clip(mean + factor * (high - mean), 0.0, 1.0)
+        row[f"width_{name}"] = float(np.mean(above - below))
+        row[f"score_{name}"] = float(np.mean(interval_score(below, above, truth)))
+    return row
 
 
 def far_off(one: Issued, truth: float) -> float:
@@ -273,14 +292,14 @@ def share_true(
     return right / max(len(held) + len(there.keys() - held.keys()), 1)
 
 
-def form(relation: Relation, seed: int, *, counted: bool, faster: bool) -> Told:
-    """Keep a recorded relation behind a form, and audit the copy."""
+def form(
+    relation: Relation, seed: int, *, counted: bool, faster: bool, by: str = "company"
+) -> Told:
+    """Keep a recorded relation behind a form, asked for ``by``, and audit the copy."""
     world = Clocked(relation, seed, faster=faster)
-    values = {
-        str(r.get("company")) for d in (0.0, MIDDLE, DAYS) for r in world.at(d).values()
-    }
+    values = {str(r.get(by)) for d in (0.0, MIDDLE, DAYS) for r in world.at(d).values()}
     interface = Interface(
-        (Attribute("company", "select", tuple(sorted(values))),),
+        (Attribute(by, "select", tuple(sorted(values))),),
         page_size=25,
         counts="exact" if counted else "none",
         everything=counted,
@@ -315,7 +334,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
     }
 
 
-def forms(folder: Path, seeds: tuple[int, ...] = (17,)) -> dict[str, Any]:
+def forms(folder: Path, seeds: tuple[int, ...] = (17, 18)) -> dict[str, Any]:
     """Return how audits and forecasts of recorded forms came true."""
     relation = load_relation(folder / "ai_jobs")
     out: dict[str, Any] = {}

@@ -15,11 +15,13 @@ from halflife.config import SourceConfig
 from halflife.evidence import Evidence
 from halflife.forecast import Forecast
 from halflife.live import form_worths, rhythms, selecting, upkeeping
+from halflife.live.turning import turnover
 from halflife.live.worths import Appraiser
 from halflife.lives import Collection
-from halflife.models.quality import freshness_forecast
+from halflife.models.quality import beta_bounds, freshness_forecast
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast
+from halflife.models.turnover import quality
 from halflife.stores import summaries
 from halflife.view import View
 
@@ -157,9 +159,8 @@ class Foresight:
         kept = summaries.current(store, source.name)
         if kept is None:
             return None
-        survival = selecting.survival(kept, source)
         age = np.maximum(now - kept.at, 0.0) + ahead
-        alive = np.array([float(survival.alive(np.array([t]))[0]) for t in age])
+        alive = selecting.holding(kept, source, store).alive(age)
         return Forecast("summary", now + ahead, alive, alive, alive)
 
     def _form(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
@@ -200,22 +201,29 @@ def form_quality(
     *,
     rhythm: Rhythm = FLAT,
 ) -> Forecast | None:
-    """Return the mean over records, each as long after its last look as it is.
+    """Return how good a copy is, each record as long after its last look as it is.
 
-    Days count as the source's rhythm has it.
+    Records change, go and come as fast as they were seen to, and as unevenly
+    (``models.turnover``); each bound holds with the confidence ``sure``. Days count as
+    the source's rhythm has it.
 
     None of a copy that was not read to its end yet: what it lacks nobody knows.
     """
     if not copy.begun:
         return None
-    after, *bounds = form_worths.bounds(copy, upkeeping.wish(source), sure)
-    moments = np.concatenate([[0.0], after])
+    wish, turns = upkeeping.wish(source), turnover(copy)
     since = now - form_ages(copy, source, now)
     age = rhythm.between(since[:, None], now + ahead)
-    mean, low, high = (
-        np.interp(age, moments, np.concatenate([[1.0], column])).mean(axis=0)
-        for column in bounds
-    )
+    alive = np.ones(age.shape)
+    if wish.purpose != "new":
+        after, still, *_ = form_worths.bounds(
+            copy, replace(wish, purpose="known"), sure
+        )
+        alive = np.interp(age, np.append(0.0, after), np.append(1.0, still))
+        alive *= np.exp(-turns.goes * age)
+    comes = wish.purpose != "known"
+    mean, variance = quality(turns, len(copy.records), alive, age, comes=comes)
+    low, high = beta_bounds(mean, variance, max(2.0 * sure - 1.0, 0.01))
     measure = form_worths.measure_of(source)
     return Forecast(measure, now + ahead, mean, low, high, sure)
 
@@ -232,7 +240,12 @@ def _later(view: View, gap: Floats, later: float) -> View:
     passed = view.age + later
     again = np.isfinite(gap) & (passed >= gap)
     since = np.fmod(np.where(again, passed, 0.0), np.where(again, gap, 1.0))
-    return replace(view, exposure=np.where(again, since, view.exposure + later))
+    return replace(
+        view,
+        age=np.where(again, since, passed),
+        exposure=np.where(again, since, view.exposure + later),
+        doubt=np.where(again, 0.0, view.doubt),
+    )
 
 
 def _gaps(evidence: Evidence, keys: list[str]) -> Floats:

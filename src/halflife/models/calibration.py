@@ -195,6 +195,23 @@ def coverage(scores: Floats, *, confidence: float = 0.95) -> Interval:
     return Interval(hits / scores.size, low, high)
 
 
+def interval_score(
+    low: Floats, high: Floats, truth: Floats, *, confidence: float = 0.95
+) -> Floats:
+    """Return how good each interval is: its width, and a price for what it misses.
+
+    (high - low) + 2 / a (distance of the truth from the interval), a = 1 - confidence:
+    the mean is least for the quantiles a / 2 and 1 - a / 2 of the truth (Winkler, JASA
+    1972; Gneiting and Raftery, JASA 2007).
+
+    >>> low, high = np.array([0.8, 0.8]), np.array([0.9, 0.9])
+    >>> interval_score(low, high, np.array([0.85, 0.79])).round(6)
+    array([0.1, 0.5])
+    """
+    off = np.maximum(low - truth, 0.0) + np.maximum(truth - high, 0.0)
+    return np.asarray(high - low + 2.0 / (1.0 - confidence) * off)
+
+
 def trust(scores: Floats, *, confidence: float = 0.95) -> float:
     """Return by how much bounds are to be widened, given recent scores; at least 1.
 

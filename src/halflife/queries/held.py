@@ -50,6 +50,7 @@ class Held:
         last: When the source was last looked at; ``-inf`` if never.
         since: When the first crawl came to its end; ``inf`` if it has not.
         crawl: The first crawl where it was cut short, if that is known.
+        gone: When each record that went was first and last seen, and found gone.
 
     """
 
@@ -60,6 +61,7 @@ class Held:
     last: float
     since: float = NEVER
     crawl: Crawl | None = None
+    gone: Sequence[tuple[float, float, float]] = ()
 
     @classmethod
     def of(cls, register: Register) -> "Held":
@@ -91,6 +93,11 @@ class Held:
             looks[-1].at if looks else -NEVER,
             # Looks that are neither whole nor commented on are parts of a crawl.
             next((look.at for look in looks if look.complete or look.note), NEVER),
+            gone=[
+                (spell.first_seen, spell.last_seen, ended)
+                for spell in register.spells
+                if (ended := min(spell.gone_by, spell.missing_since)) < NEVER
+            ],
         )
 
     @property

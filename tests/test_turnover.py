@@ -1,0 +1,126 @@
+"""A copy read part by part falls behind as fast, and as unevenly, as was seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halflife.live.turning import turnover
+from halflife.models.quality import beta_bounds
+from halflife.models.turnover import Turnover, quality, unevenly
+from halflife.queries.held import Held
+from halflife.register import Listing
+from halflife.tracking import Tracker
+
+
+def test_quality_of_a_worked_example():
+    # 100 records seen two days ago, of which 2 % go and 3 come a day, known well.
+    turns = Turnover(came=3e9, went=2e9, days=1e9, seen=1e11)
+    assert (turns.comes, turns.goes) == pytest.approx((3.0, 0.02))
+    age = np.full((100, 1), 2.0)
+    (mean,), (variance,) = quality(turns, 100, np.exp(-turns.goes * age), age)
+    s = np.exp(-0.04)
+    assert mean == pytest.approx(100 * s / 106)
+    by_hand = 100 * s * (1 - s) / 106**2 + (100 * s) ** 2 / 106**4 * 6
+    assert variance == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_only_records_held_matter_to_whoever_wants_no_new_ones():
+    turns, age = Turnover(50.0, 9.0, 30.0, 900.0, hidden=20.0), np.full((10, 1), 3.0)
+    (mean,), _ = quality(turns, 10, np.full((10, 1), 0.9), age, comes=False)
+    assert mean == pytest.approx(0.9, abs=0.01)
+    (less,), _ = quality(turns, 10, np.full((10, 1), 0.9), age)
+    assert less < mean
+
+
+def test_what_is_hidden_may_be_nothing_or_twice_as_much():
+    turns = Turnover(0.0, 1e9, 1e9, 1e18, hidden=20.0)
+    none = np.zeros((100, 1))
+    (mean,), (variance,) = quality(turns, 100, none + 1.0, none)
+    assert mean == pytest.approx(100 / 120)
+    lacks = np.linspace(0.0, 40.0, 100_001)
+    assert variance == pytest.approx(np.var(100 / (100 + lacks)), rel=0.1)
+
+
+@pytest.mark.parametrize(("u", "days"), [(0.0, 2.0), (1.5, 2.0), (1.5, 7.0)])
+def test_bounds_hold_what_simulated_copies_do(u, days):
+    rng, n, tries = np.random.default_rng(1), 600, 20_000
+    turns = Turnover(came=12e9, went=1e9, days=1e9, seen=1e11, unrest=u)
+    age = np.full((n, 1), days)
+    cast = quality(turns, n, np.exp(-turns.goes * age), age)
+    low, high = beta_bounds(*cast, 0.95)
+    lived = rng.gamma(days / u, u, tries) if u else np.full(tries, days)
+    right = rng.binomial(n, np.exp(-turns.goes * lived))
+    found = right / (n + rng.poisson(turns.comes * lived))
+    assert cast[0][0] == pytest.approx(found.mean(), abs=0.01)
+    assert 0.925 <= np.mean((low <= found) & (found <= high)) <= 0.975
+
+
+count = st.floats(0.0, 1e4)
+
+
+@given(
+    turns=st.builds(
+        Turnover, count, count, count, count, st.floats(0.0, 30.0), st.floats(-9, 1e4)
+    ),
+    n=st.integers(0, 1000),
+    alive=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5),
+    days=st.floats(0.0, 1e3),
+    comes=st.booleans(),
+)
+def test_quality_stays_a_share_whatever_was_seen(turns, n, alive, days, comes):
+    column = np.array(alive)[:, None]
+    age = np.full_like(column, days)
+    (mean,), (variance,) = quality(turns, n, column, age, comes=comes)
+    assert 0.0 <= mean <= 1.0
+    assert 0.0 <= variance <= mean * (1.0 - mean) + 1e-12
+
+
+@given(u=st.floats(0.0, 5.0), days=st.floats(0.1, 20.0), more=st.floats(0.0, 10.0))
+def test_a_copy_left_alone_longer_is_worse_and_known_less(u, days, more):
+    turns = Turnover(60.0, 60.0, 30.0, 3000.0, unrest=u)
+    age = np.full((100, 2), days) + np.array([0.0, more])
+    mean, _ = quality(turns, 100, np.exp(-0.02 * age), age)
+    assert mean[1] <= mean[0] + 1e-12
+
+
+def test_what_happens_evenly_shows_no_unrest():
+    rng = np.random.default_rng(2)
+    assert unevenly(rng.uniform(0.0, 60.0, 200), 0.0, 60.0) < 0.3
+    assert unevenly(np.repeat([10.5, 40.5], 100), 0.0, 60.0) > 3.0
+    assert unevenly(np.zeros(0), 0.0, 60.0) == 0.0
+    assert unevenly(np.ones(5), 0.0, 1.9) == 0.0
+
+
+@pytest.fixture
+def copy():
+    """A copy of ten records; two went and one came, all of them looked at daily."""
+    tracker = Tracker()
+    for day in range(11):
+        keys = set(range(10))
+        if day >= 4:
+            keys -= {0}
+        if day >= 7:
+            keys = (keys - {1}) | {10}
+        records = {str(key): {"price": 1} for key in sorted(keys)}
+        tracker.take(Listing(float(day), records, note="asked"))
+    return Held.of(tracker.register())
+
+
+def test_what_went_is_known_with_when_it_was_seen(copy):
+    assert len(copy.records) == 9
+    assert sorted(copy.gone) == [(0.0, 3.0, 4.0), (0.0, 6.0, 7.0)]
+
+
+def test_turnover_counts_what_came_and_went(copy):
+    turns = turnover(copy)
+    assert (turns.came, turns.went, turns.days) == (1.0, 2.0, 10.0)
+    # Eight for ten days, one for three; and those that went for 3.5 and 6.5.
+    assert turns.seen == pytest.approx(80.0 + 3.0 + 3.5 + 6.5)
+    assert turns.hidden == 1.0  # ten were there at first
+
+
+def test_a_copy_of_which_nothing_is_known_has_a_turnover():
+    turns = turnover(Held({}, {}, {}, (), 3.0, since=3.0))
+    assert (turns.came, turns.went, turns.unrest) == (0.0, 0.0, 0.0)
+    assert np.isfinite([turns.comes, turns.goes]).all()
