@@ -78,13 +78,14 @@ async def _run(
 
 async def _watched(service: "Service", port: int | None) -> None:
     """Run the service, with an endpoint for those who watch it if one is wanted."""
+    if port is None:
+        await service.run()
+        return
+
     from halflife.errors import UsageError
     from halflife.live import logs
     from halflife.live.watching import watched
 
-    if port is None:
-        await service.run()
-        return
     try:
         async with watched(service.status, port, service.clock) as used:
             logs.event("watched", fields={"port": used})
@@ -101,13 +102,14 @@ def _tell(result: "Result", *, json: bool) -> None:
     """Print what came of a piece of work."""
     from halflife.cli import show
     from halflife.cli.syncing import answer_of, words_of
-    from halflife.live import summarizing
+    from halflife.live import rechecking, summarizing
     from halflife.live.keeping import Outcome
 
     if isinstance(result, Outcome):
         row, words = answer_of(result), words_of(result)
     else:
-        searched = isinstance(result, summarizing.Summarized)
+        kinds = summarizing.Summarized, rechecking.Checked
+        searched = isinstance(result, kinds)
         key = "summaries" if searched else "listings"
         row, words = {key: [result.row()]}, result.words()
     show.emit(row, one_line=True) if json else show.say(show.plain(words))

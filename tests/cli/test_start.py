@@ -1,0 +1,108 @@
+"""Who keeps pages only does not wait for what other kinds of sources take."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import json, sys
+from halflife.cli import main
+code = main(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+LISTING = """
+[[source]]
+name = "jobs"
+kind = "listing"
+url = "http://127.0.0.1:9/jobs"
+allow = ["127.0.0.0/8"]
+key = "id"
+"""
+HEAVY = (
+    # forms, listings and searches
+    "halflife.forms",
+    "halflife.probing",
+    "halflife.queries",
+    "halflife.selection",
+    "halflife.summary",
+    "halflife.live.audits",
+    "halflife.live.drifting",
+    "halflife.live.forming",
+    "halflife.live.listings",
+    "halflife.live.selecting",
+    "halflife.live.summarizing",
+    "halflife.live.upkeeping",
+    "halflife.models.cox",
+    "halflife.models.drift",
+    "halflife.sources.listing",
+    "halflife.sources.records",
+    "halflife.stores.summaries",
+    # what looks back, and what shows
+    "halflife.backtest",
+    "halflife.bench",
+    "halflife.demo",
+    "halflife.replay",
+    "halflife.study",
+    "halflife.web",
+    # other people's packages
+    "aiohttp.web",
+    "apprise",
+    "jinja2",
+    "jmespath",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "selectolax",
+    "tomlkit",
+)
+
+
+def heavy(modules):
+    """Return what of these modules should not have been imported."""
+    inside = tuple(f"{name}." for name in HEAVY)
+    return [name for name in modules if name in HEAVY or name.startswith(inside)]
+
+
+def begun(settings, *words):
+    command = [sys.executable, "-u", "-c", PROGRAM, *words, "--config", str(settings)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def ended(process):
+    """Wait for a program; return its exit code and what it had imported."""
+    out, err = process.communicate(timeout=240)
+    assert "Traceback" not in err, err
+    code, modules = json.loads(out.splitlines()[-1])
+    return code, modules
+
+
+@pytest.mark.parametrize("verb", ["sync", "status", "plan"])
+def test_a_verb_imports_nothing_that_pages_do_not_need(settings, verb):
+    code, modules = ended(begun(settings, verb, "--json"))
+    assert code == 0
+    assert heavy(modules) == []
+
+
+def test_the_service_imports_nothing_that_pages_do_not_need(settings):
+    process = begun(settings, "run", "--json")
+    assert process.stdout.readline()  # it has told what came of its first turn
+    process.terminate()
+    code, modules = ended(process)
+    assert code == 143
+    assert "halflife.live.service" in modules
+    # When its turn is over it judges how sources are, and that takes scipy.
+    assert [name for name in heavy(modules) if not name.startswith("scipy")] == []
+
+
+def test_what_a_listing_takes_is_there_when_it_is_wanted(settings):
+    with settings.open("a") as file:
+        file.write(LISTING)
+    code, modules = ended(begun(settings, "sync", "jobs", "--json"))
+    assert code == 4  # nobody answers there
+    assert "halflife.live.listings" in heavy(modules)
