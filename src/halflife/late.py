@@ -17,14 +17,18 @@ class Late(ModuleType):
     8
     """
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(import_module(self.__name__), name)
+    def __getattribute__(self, name: str) -> object:
+        return getattr(_real(self), name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        setattr(import_module(self.__name__), name, value)
+        setattr(_real(self), name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(import_module(self.__name__), name)
+        delattr(_real(self), name)
+
+
+def _real(stand_in: Late) -> ModuleType:
+    return import_module(object.__getattribute__(stand_in, "__name__"))
 
 
 def late(package: str, *names: str) -> Callable[[str], Late]:
