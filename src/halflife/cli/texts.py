@@ -146,9 +146,11 @@ def select(
     now, words = wiring.clock(), " ".join(query)
     with wiring.reading(settings) as store:
         kept, lacking = selecting.known(store, chosen)
-    if not kept:
-        raise UsageError("there is no summary yet; run `halflife summarize` first")
-    found = selecting.rank(kept, chosen, words, now, method=method, most=top)
+        if not kept:
+            raise UsageError("there is no summary yet; run `halflife summarize` first")
+        found = selecting.rank(
+            kept, chosen, words, now, method=method, most=top, store=store
+        )
     rows = _rows(found, kept, now)
     names = [source.name for source in lacking]
     if json:
@@ -205,7 +207,7 @@ def status_rows(
     from halflife.live import selecting
 
     kept, lacking = selecting.known(store, searched)
-    fresh = selecting.belief(kept, searched, now)
+    fresh = selecting.belief(kept, searched, now, store)
     rows: list[dict[str, object]] = [
         {
             "database": one.source,

@@ -14,6 +14,7 @@ if not TYPE_CHECKING:
         "form_worths",
         "forming",
         "listings",
+        "rechecking",
         "rhythms",
         "selecting",
         "summarizing",

@@ -1,7 +1,8 @@
-"""Checking forecasts of summaries: the next summary shows whether the last one held."""
+"""Checking forecasts of summaries: the next look shows whether the last one held."""
 
-import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -9,61 +10,77 @@ from halflife.config import SourceConfig
 from halflife.live import selecting
 from halflife.live.audit_sets import read_off
 from halflife.live.auditing import BRIEF, issued_at, outcome
-from halflife.stores import Store, summaries
+from halflife.stores import Store, summaries, summary_lives
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
-from halflife.summary.resplitting import excess
 
 HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days of which forecasts are made
 
 
 def audit_summary(store: Store, source: SourceConfig) -> bool:
-    """Score what was forecast of the last summary by the one that has replaced it.
+    """Score what was forecast of a summary by the last look at its database.
 
-    It held if the new one is no farther from it than ``selecting.CHANGED``, less what
-    two samples of one database differ by; return whether that could be told. What is
-    believed of the new summary is written down.
+    That is a check that it passed, or another summary, whether or not that is in use:
+    it held if the new one is no farther from it than ``selecting.CHANGED``, less what
+    two samples of one database differ by. A check that it did not pass tells nothing
+    before there is another. Return whether anything could be told. What is believed of
+    the summary in use from now on is written down.
     """
     if not isinstance(store, SqliteStore):
         return False
-    new = summaries.current(store, source.name)
+    used = summaries.current(store, source.name)
     kept = Forecasts(store)
     waiting = kept.waiting(source.name)
     made = waiting[0].made if waiting else -np.inf
-    if new is None or new.at <= made + BRIEF:
+    if used is None or selecting.life(store, used).is_doubted:
         return False
-    told = _told(store, new, waiting)
+    at = selecting.looked(store, used)
+    if at <= made + BRIEF:
+        return False
+    told = _told(store, _Look(used, at), waiting)
     with store.together():
         kept.record(told)
         kept.drop(waiting)
-        kept.issue(_foreseen(new, source))
+        kept.issue(_foreseen(store, used, source, at))
     return bool(told)
 
 
-def _told(store: Store, new: Kept, waiting: Sequence[Issued]) -> list[Issued]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The last look at a database, and the summary that is in use after it."""
+
+    used: Kept
+    at: float
+
+    def held(self, store: Store, made: float) -> bool | None:
+        """Say whether what was in use before still held; None if nobody knows."""
+        for one in reversed(summary_lives.lives(store, self.used.source)):
+            if one.looked > one.made and abs(one.looked - self.at) <= BRIEF:
+                return not np.isfinite(one.failed)
+        before = [
+            one
+            for one in summaries.versions(store, self.used.source)
+            if abs(one.at - made) <= BRIEF
+        ]
+        return selecting.held(before[-1], self.used) if before else None
+
+
+def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:
     """Return what was forecast for now, with whether it came true."""
-    cast = read_off(waiting, new.at)
-    if cast is None:
+    cast = read_off(waiting, look.at)
+    held = None if cast is None else look.held(store, cast.made)
+    if cast is None or held is None:
         return []
-    before = [
-        one
-        for one in summaries.versions(store, new.source)
-        if abs(one.at - cast.made) <= BRIEF
-    ]
-    if not before:
-        return []
-    number = zlib.crc32(new.source.encode())
-    rng = np.random.default_rng([new.version, number])
-    differs = excess(before[-1].documents, new.documents, rng)
-    if differs is None:
-        return []
-    held = float(differs.excess <= selecting.CHANGED)
-    return [outcome(cast, new.at, held, 1.0, rng)]
+    used = look.used
+    rng = np.random.default_rng([used.version, crc32(used.source.encode())])
+    return [outcome(cast, look.at, float(held), 1.0, rng)]
 
 
-def _foreseen(new: Kept, source: SourceConfig) -> list[Issued]:
+def _foreseen(
+    store: Store, used: Kept, source: SourceConfig, at: float
+) -> list[Issued]:
     """Return the chance that a summary holds; one summary holds or does not."""
-    survival = selecting.survival(new, source)
-    alive = np.array([float(survival.alive(np.array([t]))[0]) for t in HORIZONS])
-    return issued_at(source.name, "summary", new.at, HORIZONS, (alive, alive, alive))
+    age = max(at - used.at, 0.0)
+    alive = selecting.holding(used, source, store).alive(age + HORIZONS)
+    return issued_at(source.name, "summary", at, HORIZONS, (alive, alive, alive))

@@ -17,6 +17,8 @@ from halflife.live import (
     forming,
     listings,
     network,
+    rechecking,
+    selecting,
     summarizing,
     wiring,
 )
@@ -34,11 +36,12 @@ from halflife.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from halflife.live.listings import Looked
+    from halflife.live.rechecking import Checked
     from halflife.live.summarizing import Summarized
     from halflife.live.upkeeping import Turned
 
 Group: TypeAlias = tuple[str, ...]
-Result: TypeAlias = "Outcome | Looked | Turned | Summarized"
+Result: TypeAlias = "Outcome | Looked | Turned | Summarized | Checked"
 Extra: TypeAlias = Callable[[Keeper, int], Awaitable[int]]
 """Spends up to so many requests on looks of its own; returns how many it spent."""
 
@@ -183,6 +186,8 @@ class Crew:
             self._eases.pop(group, None)
         if isinstance(result, summarizing.Summarized):
             trouble, held = ("" if result.kept else result.ending), ""
+        elif isinstance(result, rechecking.Checked):
+            trouble, held = result.trouble, ""
         else:
             assert not isinstance(result, Outcome)
             trouble, held = result.trouble, result.held
@@ -198,12 +203,18 @@ class Crew:
             config, store, source, most=most, clock=clock, gate=gate
         )
 
-    async def _search(self, source: SourceConfig, requests: int) -> "Summarized":
+    async def _search(
+        self, source: SourceConfig, requests: int
+    ) -> "Summarized | Checked":
+        """Check a summary if that is what is due, or make it."""
         kept = summaries.current(self.store, source.name)
-        wish = summarizing.Wish(kept.method) if kept else summarizing.Wish()
-        worker = summarizing.Summarizer(
-            self.config, self.store, wish, self.clock, self.gate
-        )
+        config, store, clock, gate = self.config, self.store, self.clock, self.gate
+        if kept and selecting.look_requests(store, source, kept) < kept.requests:
+            checker = rechecking.Checker(config, store, clock, gate)
+            self._eases[(source.name,)] = checker.ease
+            return await checker.check(source, kept, most=requests)
+        wish = summarizing.again(kept) if kept else summarizing.Wish()
+        worker = summarizing.Summarizer(config, store, wish, clock, gate)
         self._eases[(source.name,)] = worker.ease
         return await worker.summarize(source, most=requests)
 

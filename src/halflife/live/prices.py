@@ -58,7 +58,7 @@ def _prospects(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
 
 
 def _pages(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
-    view, of = appraiser.pages
+    view, of = appraiser.near(source).pages
     mine = of[source.name]
     rows = mine[:: max(mine.size // SOME, 1)]
     if not view.held[rows].any():
@@ -73,6 +73,8 @@ def _summary(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None
-    gain = pricing.gains(selecting.survival(kept, source), 1)
+    survival = selecting.survival(kept, source, appraiser.store)
+    left = survival.alive(pricing.AGES)
+    gain = pricing.gains(survival, 1) / selecting.deal(left, source, kept)
     one = np.ones(1)
     return Prospects(source.weight * gain, kept.requests * one, one)

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from halflife.alerts.schemas import Column
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, UsageError
-from halflife.live import drifting, network, wiring
+from halflife.live import drifting, network, selecting, wiring
 from halflife.live.dictionary import dictionary, probes
 from halflife.live.visiting import Visitor, in_thread, of_kind
 from halflife.loop import LEASE, Clock
@@ -29,15 +29,15 @@ from halflife.searching import Answer
 from halflife.sources.gate import Gate
 from halflife.sources.search import Engine, Line, SearchSettings
 from halflife.sources.search_answers import AnswerReader
-from halflife.stores import Run, Store, summaries
+from halflife.stores import Run, Store, summaries, summary_lives
 from halflife.stores.summaries import Kept
+from halflife.stores.summary_lives import Life
 from halflife.summary import Summary
 
 METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
 DEAR = 20  # words asked for the size if each document costs a request
 RESERVE = 4  # one request in so many is left for the size
-_TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
 _TRUE = frozenset({Told.CONSISTENT, Told.ROUNDED})  # totals that frequencies follow
 
 
@@ -177,15 +177,16 @@ class Learned(NamedTuple):
     topics: tuple[str, ...] = ()
 
 
-class _Heard:
+class Heard:
     """Hears answers, counts what they hold, and passes them on."""
 
-    def __init__(self, told: Callable[[Answer], None]) -> None:
+    def __init__(self, told: Callable[[Answer], None] = lambda _: None) -> None:
         self._told = told
         names = drifting.HITS, drifting.TOTAL, drifting.WORDS
         self.columns = dict.fromkeys(names, Column(0, 0))
 
     def __call__(self, answer: Answer) -> None:
+        """Count what an answer holds."""
         found = answer.documents
         words = sum(bool(document.words) for document in found)
         self._count(drifting.HITS, 1, bool(found))
@@ -244,7 +245,7 @@ class Summarizer:
         async with self._visitor.visit(source.name, most) as visit:
             engine = Engine(visit.gate, how, visit.purse)
             loop = asyncio.get_running_loop()
-            heard = _Heard(told)
+            heard = Heard(told)
             line = Line(engine, loop, snippets=self.wish.snippets, told=heard)
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left
@@ -264,17 +265,39 @@ class Summarizer:
         self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
         kept = _made(source.name, self.clock(), self.wish.method, learned)
         kept = replace(kept, ending=ending, requests=requests)
+        before = summaries.current(self.store, source.name)
         kept = summaries.save(self.store, kept)
+        judge(self.store, before, kept)
         used = summaries.current(self.store, source.name)
         in_use = used is not None and used.version == kept.version
         return Summarized(source.name, requests, ending, kept, in_use)
 
 
+def again(kept: Kept) -> Wish:
+    """Return how a database is summarised once more."""
+    return Wish(kept.method, snippets=selecting.is_glimpsed(kept))
+
+
+def judge(store: Store, old: Kept | None, new: Kept) -> None:
+    """Write down what a new summary tells of the one that was in use before."""
+    if old is not None:
+        holds, life = selecting.held(old, new), selecting.life(store, old)
+        if holds is not None:
+            summary_lives.note(store, old.source, life.seen(new.at, holds=holds))
+    summary_lives.note(store, new.source, Life(new.version, new.at, new.at))
+
+
+def given(how: SearchSettings, *, snippets: bool) -> bool:
+    """Say whether a page of results has all that is wanted of its documents."""
+    engine = how.reader.engine in selecting.TEXTS
+    return bool(snippets or how.reader.text or engine)
+
+
 def learn(db: Line, means: Means) -> Learned:
     """Sample a database and find its size; blocks, and never raises for the remote."""
     wish, how = means.wish, db.engine.settings
-    given = wish.snippets or how.reader.text or how.reader.engine in _TEXTS
-    shown = how.per_page if given else None  # what a page shows costs nothing more
+    told = given(how, snippets=wish.snippets)
+    shown = how.per_page if told else None  # what a page shows costs nothing more
     room = max(means.room - means.room // RESERVE, 1)
     topics: tuple[str, ...] = ()
     if wish.method == "qbs":
@@ -295,7 +318,7 @@ def learn(db: Line, means: Means) -> Learned:
     sample = replace(sample, requests=db.engine.requests)
     size = None
     if sample.frequency and not db.over:
-        words, most = (WORDS, how.per_page) if given else (DEAR, PER_QUERY)
+        words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
         size = estimate_size(db, sample, means.rng, words=words, most=most)
     return Learned(sample, size, topics)
 

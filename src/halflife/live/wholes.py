@@ -94,7 +94,9 @@ def _requests(store: Store, source: SourceConfig) -> float:
         copy = form_worths.held(store, source)
         return 1.0 if copy is None else float(ceil(form_worths.whole(copy, source)))
     kept = summaries.current(store, source.name) if source.kind == "search" else None
-    return float(costs.noted(store, source) if kept is None else kept.requests)
+    if kept is not None:
+        return float(selecting.look_requests(store, source, kept))
+    return float(costs.noted(store, source))
 
 
 def _search(
@@ -102,16 +104,19 @@ def _search(
 ) -> tuple[Whole, float] | None:
     """Return how a summary stands: it is taken to hold while the chance is the level.
 
-    That is what `halflife budget` counts on. The chance is that of the databases of a
-    study; how often this one failed tells the longest interval. Its rounds are days.
+    That is what `halflife budget` counts on; how often it failed tells the longest
+    interval. Its rounds are days. One that did not pass a check is made anew at once.
     """
-    kept = summaries.current(appraiser.store, source.name)
+    store, now = appraiser.store, appraiser.now
+    kept = summaries.current(store, source.name)
     if kept is None:
         return None
-    # A new summary that is not put in use is a look at the database, too.
-    tried = [one.at for one in summaries.versions(appraiser.store, source.name)]
-    age = max(appraiser.now - max([kept.at, *tried]), 0.0)
-    alive = selecting.survival(kept, source).alive(np.array([age + AHEAD]))[0]
+    standing = selecting.holding(kept, source, store)
+    if standing.doubted:
+        return Whole(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
+    age = max(now - selecting.looked(store, kept), 0.0)
+    old = max(now - kept.at, 0.0)
+    alive = standing.alive(np.array([old + AHEAD]))[0]
     return Whole(1.0, age, float(alive < goal.level), 0.0, ROUND), inf
 
 

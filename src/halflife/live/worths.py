@@ -175,7 +175,9 @@ class Appraiser:
     def _age(self, source: SourceConfig) -> float:
         if source.kind == "search":
             kept = summaries.current(self.store, source.name)
-            return inf if kept is None else max(self.now - kept.at, 0.0)
+            if kept is None:
+                return inf
+            return max(self.now - selecting.looked(self.store, kept), 0.0)
         collection = self._collection(source)
         if collection is None or collection.looks.size == 0:
             return inf
@@ -335,23 +337,35 @@ class Appraiser:
         kept = summaries.current(self.store, source.name)
         if kept is None:
             return Known(source, 1.0, None, "there is no summary yet")
-        survival = selecting.survival(kept, source)
+        survival = selecting.survival(kept, source, self.store)
         every = np.geomspace(1.0 / OFTEN, RARE, POINTS)[::-1]
         mean = np.concatenate([[0.0], survival.lasting(every) / every])
-        low = np.concatenate([[0.0], survival.alive(every)])
-        requests = np.concatenate([[0.0], kept.requests / every])
+        alive = survival.alive(every)
+        low = np.concatenate([[0.0], alive])
+        each = kept.requests * selecting.deal(alive, source, kept)
+        requests = np.concatenate([[0.0], np.maximum.accumulate(each / every)])
         high = np.ones(requests.size)
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
         return Known(source, float(kept.requests), worth)
 
     def _search_offer(self, source: SourceConfig) -> Offers:
+        """Return what a look buys: a check, or a new summary where one is due.
+
+        A check leads to a new one as often as the summary does not hold, and is worth
+        its part of all that.
+        """
         kept = summaries.current(self.store, source.name)
         if kept is None:
             return _one(source, 1.0, NEVER_SEEN)
-        survival = selecting.survival(kept, source)
-        age = np.array([max(self.now - kept.at, 0.0)])
-        gain = survival.lasting(age) - age * survival.alive(age)
-        return _one(source, float(kept.requests), float(gain[0]))
+        survival = selecting.survival(kept, source, self.store)
+        cost = float(selecting.look_requests(self.store, source, kept))
+        if selecting.life(self.store, kept).is_doubted:
+            return _one(source, cost, min(float(survival.life()[0]), NEVER_SEEN))
+        age = np.array([max(self.now - selecting.looked(self.store, kept), 0.0)])
+        alive = survival.alive(age)
+        gain = survival.lasting(age) - age * alive
+        whole = kept.requests * selecting.deal(alive, source, kept)
+        return _one(source, cost, float((gain * cost / whole)[0]))
 
 
 def _renewed(

@@ -17,6 +17,8 @@ from halflife.searching import Document
 from halflife.stores import Store
 from halflife.summary import Summary
 
+NEARLY = 0.8  # of the documents of the one in use, what a newer one must have read
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -59,12 +61,12 @@ class Kept:
 def save(store: Store, kept: Kept) -> Kept:
     """Keep a summary as the next version; return it with its number.
 
-    It is used from now on, unless it was cut off and the one in use knows more.
+    It is used from now on, unless it was cut off and the one in use knows much more.
     """
     latest, current = _numbers(store, kept.source)
     kept = replace(kept, version=latest + 1)
     held = read(store, kept.source, current) if current else None
-    better = held is None or kept.whole or _read(kept) >= _read(held)
+    better = held is None or kept.whole or _read(kept) >= NEARLY * _read(held)
     store.save_memo(_name(kept.source, kept.version), _written(kept))
     numbers = {"latest": kept.version, "current": kept.version if better else current}
     store.save_memo(_index(kept.source), json.dumps(numbers))
@@ -80,16 +82,18 @@ def current(store: Store, source: str) -> Kept | None:
 def versions(store: Store, source: str) -> list[Kept]:
     """Return all summaries of a database that are still kept, oldest first."""
     latest, _ = _numbers(store, source)
-    numbers = range(1, latest + 1)
-    kept = [n for n in numbers if store.memo(_name(source, n)) is not None]
-    return [read(store, source, number) for number in kept]
+    notes = {n: store.memo(_name(source, n)) for n in range(1, latest + 1)}
+    return [_made(source, n, text) for n, text in notes.items() if text is not None]
 
 
 def read(store: Store, source: str, version: int) -> Kept:
     """Return one version; raise ``Damaged`` if it cannot be read."""
-    text = store.memo(_name(source, version))
+    return _made(source, version, store.memo(_name(source, version)) or "")
+
+
+def _made(source: str, version: int, text: str) -> Kept:
     try:
-        return _loaded(source, version, text or "")
+        return _loaded(source, version, text)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         raise Damaged(
             f"version {version} of the summary of {source} cannot be read; "

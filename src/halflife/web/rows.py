@@ -178,9 +178,8 @@ def _searched(
     kept = summaries.current(store, source.name)
     if kept is None:
         return replace(row, why="there is no summary yet"), None
-    survival = selecting.survival(kept, source)
     age = max(now - kept.at, 0.0) + AHEAD
-    alive = np.concatenate([survival.alive(np.array([t])) for t in age])
+    alive = selecting.holding(kept, source, store).alive(age)
     row = replace(row, items=kept.summary.sampled, last=kept.at)
     return row, Forecast("summary", now + AHEAD, alive, alive, alive)
 

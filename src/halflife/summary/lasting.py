@@ -1,0 +1,73 @@
+"""How long the summaries of one database last, by what came of its own so far.
+
+A summary holds for t days with the chance exp(-theta r t**k), where r and k are those
+of a model of many databases and theta is how much faster this one changes. Before
+anything is known of it, theta is Gamma with the shape and the rate ``WEIGHT``: 1 in the
+mean, as if so many of its summaries had failed at the pace of the model. With
+x = r t**k, one that still held at a adds exp(-theta x(a)) to the likelihood, and one
+that held at a and no longer at b adds exp(-theta x(a)) - exp(-theta x(b)): nobody saw
+when it failed. As long as none has failed, theta is Gamma again, and its mean
+
+    WEIGHT / (WEIGHT + sum(x(a))).
+
+Otherwise the mean is an integral over ln theta, whose integrand has a single peak.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.models.drift import WeibullSurvival
+
+WEIGHT = 1.0  # summaries that failed at the pace of the model
+POINTS = 4000
+_LEAST, _MOST = 1e-12, 1e12
+
+
+class Outcome(NamedTuple):
+    """What came of a summary.
+
+    Attributes:
+        held: The age in days at which it was last found to hold; 0 if never.
+        failed: The age at which it was found not to; infinity if it was not.
+
+    """
+
+    held: float
+    failed: float = np.inf
+
+
+def pace(survival: WeibullSurvival, outcomes: Iterable[Outcome]) -> float:
+    """Return how many times faster a database changes than the model has it.
+
+    >>> law = WeibullSurvival(np.array([0.1]), np.array([1.0]))
+    >>> round(pace(law, [Outcome(30.0)]), 3), round(pace(law, [Outcome(0.0, 1.0)]), 3)
+    (0.25, 1.909)
+    """
+    ages = [(max(one.held, 0.0), max(one.failed, one.held, 0.0)) for one in outcomes]
+    held, failed = np.array(ages, dtype=np.float64).reshape(-1, 2).T
+    gone = np.isfinite(failed)
+    rate, shape = float(survival.rate[0]), float(survival.shape[0])
+    with np.errstate(over="ignore"):
+        low = np.minimum(rate * held**shape, _MOST)
+        high = np.minimum(rate * failed[gone] ** shape, _MOST)
+    scale = WEIGHT + float(low.sum())
+    if not gone.any():
+        return WEIGHT / scale
+    width = np.maximum(high - low[gone], _LEAST)
+    top = WEIGHT + np.count_nonzero(gone)
+    y = np.geomspace(1e-9, top + 12.0 * np.sqrt(top) + 40.0, POINTS)  # theta scale
+    with np.errstate(under="ignore"):
+        each = -np.expm1(-y[:, None] * (width / scale))
+        logs = WEIGHT * np.log(y) - y + np.log(np.maximum(each, 1e-300)).sum(axis=1)
+        density = np.exp(logs - logs.max())
+        return float((density @ y) / density.sum() / scale)
+
+
+def learned(survival: WeibullSurvival, outcomes: Iterable[Outcome]) -> WeibullSurvival:
+    """Return how long a summary holds, with theta at its mean.
+
+    The mean of exp(-theta x) is a little higher: the life is not overstated.
+    """
+    return WeibullSurvival(survival.rate * pace(survival, outcomes), survival.shape)
