@@ -154,6 +154,8 @@ def test_a_store_without_looks_has_no_rhythm():
     assert rhythms.rhythm(store, "jobs") is FLAT
     rhythms.keep(store, "jobs", Learned())
     assert store.memo(rhythms.MEMO + "jobs") is None
+    store.save_memo(rhythms.MEMO + "jobs", '{"by": "another version"}')
+    assert rhythms.learned(store, "jobs") == Learned()
 
 
 def copy_of(seen, last):

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Collection as Some
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
@@ -30,11 +30,14 @@ MANY = 400  # looks of it, at most
 
 
 def learned(store: Store, name: str) -> Learned:
-    """Return what is known of the rhythm of a source."""
+    """Return what is known of the rhythm of a source; nothing if it is told otherwise.
+
+    What another version has kept is learned anew.
+    """
     text = store.memo(MEMO + name)
-    if not text:
+    kept = json.loads(text) if text else {}
+    if kept.keys() != {one.name for one in fields(Learned)}:
         return Learned()
-    kept = json.loads(text)
     kept["rows"] = np.array(kept["rows"], dtype=np.float64).reshape(-1, 3)
     kept["exposure"] = np.array(kept["exposure"], dtype=np.float64)
     kept["share"] = tuple(kept["share"])
