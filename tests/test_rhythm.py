@@ -84,6 +84,30 @@ def test_what_never_was_has_no_time_of_its_own():
     assert nightly.time(np.array([-np.inf, np.inf])).tolist() == [-np.inf, np.inf]
 
 
+@given(RHYTHMS, MOMENTS, st.floats(0.01, 3.0))
+def test_the_time_after_an_event_is_a_share_of_the_interval(rhythm, at, days):
+    since, until = np.array([[at], [at + days]])
+    grown = rhythm.passed(since, until)
+    assert (np.diff(grown) >= -1e-9).all()
+    mean, variance = rhythm.late(since, until)
+    assert 0.0 <= mean[0] <= 1.0
+    assert 0.0 <= variance[0] <= 0.251
+
+
+def test_the_time_after_an_event_is_that_of_events_drawn_by_the_rhythm():
+    share = np.random.default_rng(0).dirichlet(np.full(BINS, 0.3))
+    rhythm = Rhythm(tuple(share))
+    since, until = np.array([20_000.2, 20_001.9])
+    ends = rhythm.time(np.array([since, until]))
+    own = np.random.default_rng(1).uniform(*ends, 10**5)
+    after = (until - rhythm.when(own)) / (until - since)
+    mean, variance = rhythm.late(since, until)
+    assert mean == pytest.approx(after.mean(), abs=0.005)
+    assert variance == pytest.approx(after.var(), abs=0.003)
+    even = FLAT.late(since, until)
+    assert even == (pytest.approx(0.5), pytest.approx(1 / 12, rel=1e-3))
+
+
 def test_the_days_of_an_interval_lie_in_the_bins_that_it_crosses():
     inside = overlaps(np.array([9.5 / 24, 23.5 / 24]), np.array([11.0 / 24, 0.25 / 24]))
     assert inside[0, [9, 10]] * 24 == pytest.approx([0.5, 1.0])

@@ -13,7 +13,9 @@ from halflife.cli import sets
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.live import (
+    audit_forms,
     audit_sets,
+    audited,
     costs,
     foreseen,
     form_worths,
@@ -146,6 +148,35 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     _, after = wholes.stand(appraiser, source, goal, before)
     assert after.past.failed == 1
     assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
+
+
+def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
+    _, store, _ = jobs
+    last = BEGAN + 20.0  # apart from all other forecasts
+    cast = Issued("other", "recall", last, 0.25, 0.9, 0.8, 1.0)
+    told = replace(cast, told=last + 0.25, found=0.9, draw=0.5)
+    Forecasts(store).record([told])
+    even = audited.judge(store, "other", last + 1.0)
+    rhythms.keep(store, "other", rhythms.learned(store, "jobs"))
+    known = audited.judge(store, "other", last + 1.0)
+    assert even.quality.mean == pytest.approx(0.95)
+    # At 3:30 of the six hours until 6 o'clock: 2.5 of 6 hours at 0.9.
+    assert known.quality.mean == pytest.approx(1.0 - 0.1 * 2.5 / 6.0, abs=0.005)
+    assert known.believed.mean == pytest.approx(known.quality.mean)
+    assert known.quality.low > even.quality.low
+
+
+def test_the_checks_of_a_form_stand_for_the_time_before_and_after_a_turn(stars):
+    _, store, source = stars
+    last = form_worths.held(store, source).last
+    soon, later = (
+        audit_forms.late(audit_forms.ready(store, source, last + hours * HOUR))
+        for hours in (4.5, 20.0)
+    )
+    assert soon < 0.6
+    assert later > 0.8
+    plain = replace(audit_forms.ready(store, source, last + 0.3), rhythm=FLAT)
+    assert audit_forms.late(plain) == 0.5
 
 
 def test_a_store_without_looks_has_no_rhythm():

@@ -111,10 +111,8 @@ class Keeper:
         whole, rhythm = self.whole(now), self.rhythm
         believed, missed = self._loss(self.last, now), None
         if not rhythm.flat:
-            share = np.append((np.arange(MOMENTS) + 0.5) / MOMENTS, 1.0)
-            grown = rhythm.between(np.array(self.last), self.last + days * share)
-            late = lost * grown[:-1] / max(float(grown[-1]), 1e-12)
-            missed = float(np.mean(late > self.goal.loss))
+            grown = lost * rhythm.passed(*np.array([self.last, now]))
+            missed = float(np.mean(grown > self.goal.loss))
         told = Whole(whole.things, days, whole.later, whole.fresh, AHEAD)
         self.past = keeping.looked(
             self.past, told, lost, believed, self.goal, missed=missed

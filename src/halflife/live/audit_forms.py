@@ -2,7 +2,7 @@
 
 A turn of upkeep comes when a copy is worst and leaves it at its best. So a coin says
 whether a turn's checks are made before or after it: over many turns they show the copy
-as it is on average, if it falls evenly in between.
+as it is on average, if it falls evenly in between, or at the source's hours.
 """
 
 import zlib
@@ -197,9 +197,10 @@ async def turn(
     Return what upkeep came to, the checks counted in, and what they took.
     """
     rng = _chance(former, source)
-    if checks <= 0 or ready(former.store, source, former.clock()) is None:
+    asked = ready(former.store, source, former.clock())
+    if checks <= 0 or asked is None:
         return await upkeeping.sync(former, source, most=most), 0
-    first = bool(rng.random() < 0.5)
+    first = bool(rng.random() < late(asked))
     spent = await audit(former, source, checks, rng) if first else 0
     left = None if most is None else most - max(spent, checks)
     if left is None or left > 0:
@@ -210,6 +211,17 @@ async def turn(
         spent = await audit(former, source, checks, rng)
     looked = replace(turned.looked, requests=turned.requests + spent)
     return replace(turned, looked=looked), spent
+
+
+def late(asked: Audit) -> float:
+    """Return the share of time since the last turn that its end stands for.
+
+    Half of it if the copy falls evenly; less if it fell at an hour just before.
+    """
+    since = min(asked.copy.last, asked.now)
+    if asked.rhythm.flat or not asked.now > since:
+        return 0.5
+    return float(asked.rhythm.late(*np.array([since, asked.now]))[0])
 
 
 def _chance(former: Former, source: SourceConfig) -> Generator:

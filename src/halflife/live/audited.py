@@ -9,6 +9,7 @@ import numpy as np
 
 from halflife import special
 from halflife.arrays import Floats
+from halflife.live import rhythms
 from halflife.live.trusting import FULL, Trust
 from halflife.metrics.intervals import Interval
 from halflife.models import calibration
@@ -21,6 +22,7 @@ from halflife.models.auditing import (
     share_bounds,
 )
 from halflife.models.calibration import Brier, Outcome, Reliability, standing
+from halflife.models.rhythm import Rhythm
 from halflife.stores import Store
 from halflife.stores.forecasts import Checks, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
@@ -109,6 +111,7 @@ def judge(store: Store, source: str, now: float) -> Judged:
     alarms, evidence = alarmed(checks, told)
     parts = round(sum(one.looks or 0.0 for one in told if one.ahead == 0.0))
     how = "checks" if checks.at.size or parts else "looks" if told else ""
+    rhythm = rhythms.rhythm(store, source)
     return Judged(
         source=source,
         measure=told[-1].measure if told else "",
@@ -116,8 +119,8 @@ def judge(store: Store, source: str, now: float) -> Judged:
         looked=len(chained(told)) if how == "looks" else 0,
         checked=checks.at.size or parts,
         silent=checks.silent,
-        quality=_quality(checks, told),
-        believed=_believed(told),
+        quality=_quality(checks, told, rhythm),
+        believed=_believed(told, rhythm),
         reliability=calibration.reliability(checks.believed, checks.fresh),
         brier=calibration.brier(checks.believed, checks.fresh),
         scored=len(told),
@@ -246,21 +249,21 @@ def _score(one: Issued) -> float:
     return standing(bounds, outcome, one.draw or 0.0, one.confidence)
 
 
-def _quality(checks: Checks, told: Sequence[Issued]) -> Interval | None:
+def _quality(checks: Checks, told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
     """Return the quality found.
 
     Of pages by those drawn; of forms by what their audits found; of what is only ever
-    seen whole over the time between looks.
+    seen whole over the time between looks, at the hours of its rhythm.
     """
     if checks.at.size:
         return audited(checks.fresh, checks.chance, checks.weight)
     drawn = [one for one in told if one.ahead == 0.0 and one.looks]
     if drawn:
         return _found(drawn)
-    return _over_time(told, [one.found or 0.0 for one in chained(told)])
+    return _over_time(told, [one.found or 0.0 for one in chained(told)], rhythm)
 
 
-def _believed(told: Sequence[Issued]) -> Interval | None:
+def _believed(told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
     """Return what was believed at the audits, in the same way."""
     now = [one for one in told if one.ahead == 0.0]
     if now:
@@ -268,21 +271,32 @@ def _believed(told: Sequence[Issued]) -> Interval | None:
     some = chained(told)
     if not some:
         return None
-    gap = np.array([(one.told or 0.0) - one.made for one in some])
+    gap, late = _gap_of(some, rhythm)
     mean, low, high = (
-        over_time(gap, np.array([getattr(one, side) for one in some])).mean
+        over_time(gap, np.array([getattr(one, side) for one in some]), late=late).mean
         for side in ("mean", "low", "high")
     )
     return Interval(mean, low, high)
 
 
-def _over_time(told: Sequence[Issued], ends: Sequence[float]) -> Interval | None:
+def _gap_of(
+    some: Sequence[Issued], rhythm: Rhythm
+) -> tuple[Floats, tuple[Floats, Floats] | None]:
+    """Return the days of forecasts, and how late in them things were lost."""
+    moments = [(one.made, one.told or 0.0) for one in some]
+    made, told = np.array(moments).reshape(-1, 2).T
+    return told - made, None if rhythm.flat else rhythm.late(made, told)
+
+
+def _over_time(
+    told: Sequence[Issued], ends: Sequence[float], rhythm: Rhythm
+) -> Interval | None:
     """Return the mean quality between looks that found so much at their ends."""
     some = chained(told)
-    gap = np.array([(one.told or 0.0) - one.made for one in some])
+    gap, late = _gap_of(some, rhythm)
     if not gap.size:
         return None
-    found = over_time(gap, np.array(ends))
+    found = over_time(gap, np.array(ends), late=late)
     if some[-1].measure != "summary":
         return found
     # Whether one held is told by a sample: of few that all held, others might not.

@@ -30,7 +30,7 @@ MANY = 400  # looks of it, at most
 
 
 def learned(store: Store, name: str) -> Learned:
-    """Return what is known of the rhythm of a source; nothing if it is told otherwise.
+    """Return what is known of the rhythm of a source.
 
     What another version has kept is learned anew.
     """

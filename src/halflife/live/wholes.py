@@ -24,7 +24,6 @@ from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
 AHEAD = 2.0 * TURN
-MOMENTS = 48  # between two looks
 
 
 def stand(
@@ -82,9 +81,7 @@ def _missed(
     """
     if rhythm.flat or not days > 0:
         return None
-    share = np.append((np.arange(MOMENTS) + 0.5) / MOMENTS, 1.0)
-    grown = rhythm.between(np.array(told - days), told - days * (1.0 - share))
-    loss = found * grown[:-1] / max(float(grown[-1]), 1e-12)
+    loss = found * rhythm.passed(*np.array([told - days, told]))
     return float(np.mean(loss if goal.confidence is None else loss > goal.loss))
 
 

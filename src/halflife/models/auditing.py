@@ -117,7 +117,13 @@ def pooled(
     return Interval(share, min(low, share), max(high, share))
 
 
-def over_time(gap: Floats, end: Floats, *, confidence: float = 0.95) -> Interval:
+def over_time(
+    gap: Floats,
+    end: Floats,
+    *,
+    confidence: float = 0.95,
+    late: tuple[Floats, Floats] | None = None,
+) -> Interval:
     """Return the mean quality over the time between looks, from that at their ends.
 
     A look makes the copy whole, and the next one, ``gap`` days later, shows the share
@@ -126,7 +132,9 @@ def over_time(gap: Floats, end: Floats, *, confidence: float = 0.95) -> Interval
     m = (1 + end) / 2 with the variance (1 - end)^2 / 12; lost bit by bit it varies
     less. The mean over all gaps, each by its length, has the variance
     sum(gap^2 (1 - end)^2) / (12 sum(gap)^2). Bounds are normal ones, never outside
-    what is possible: all was lost at once, or at the last moment.
+    what is possible: all was lost at once, or at the last moment. Where it is known at
+    which hours things are lost, ``late`` has mean and variance of the share of each gap
+    that comes after, instead of 1/2 and 1/12.
 
     >>> tuple(round(x, 3) for x in over_time(np.ones(4), np.full(4, 0.8)))
     (0.9, 0.843, 0.957)
@@ -135,9 +143,10 @@ def over_time(gap: Floats, end: Floats, *, confidence: float = 0.95) -> Interval
         return Interval(0.5, 0.0, 1.0)
     share = gap / gap.sum()
     least = float(share @ end)
-    spread = float(np.sqrt(np.sum((share * (1.0 - end)) ** 2) / 12.0))
+    after, doubt = (0.5, 1.0 / 12.0) if late is None else late
+    spread = float(np.sqrt(np.sum((share * (1.0 - end)) ** 2 * doubt)))
     reach = float(special.ndtri(0.5 + confidence / 2.0)) * spread
-    mean = (1.0 + least) / 2.0
+    mean = 1.0 - float(np.sum(share * (1.0 - end) * after))
     return Interval(mean, max(mean - reach, least), min(mean + reach, 1.0))
 
 

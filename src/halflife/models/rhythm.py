@@ -17,6 +17,7 @@ LENT = 0.5  # events that are lent to all bins together, evenly (Jeffreys)
 HALF = 30.0  # days after which what a look has told counts half
 LONG = 1.0  # days between two looks that tell nothing of the hour any more
 BRIEF = 1e-6  # days between two that tell nothing yet
+MOMENTS = 96  # of an interval
 SURE, MOST = 3.0, 6.0  # the log score from which on it is used, and the highest kept
 FADED = 1e-3  # records that changed, below which a row is forgotten
 _ROUNDS, _CLOSE = 400, 1e-7
@@ -55,6 +56,28 @@ class Rhythm:
     def between(self, since: Floats, until: Floats) -> Floats:
         """Return the effective days from one moment to another."""
         return np.asarray(self.time(until) - self.time(since))
+
+    def passed(self, since: Floats, until: Floats) -> Floats:
+        """Return the share of an interval's effective days that had passed.
+
+        At ``MOMENTS`` moments, evenly over its plain days; the last axis is theirs.
+        """
+        share = np.append((np.arange(MOMENTS) + 0.5) / MOMENTS, 1.0)
+        begin = np.asarray(since)[..., None]
+        own = self.between(begin, begin + (until - since)[..., None] * share)
+        return np.asarray(own[..., :-1] / np.maximum(own[..., -1:], 1e-12))
+
+    def late(self, since: Floats, until: Floats) -> tuple[Floats, Floats]:
+        """Return the share of an interval after the event in it: mean and variance.
+
+        The event comes by the rhythm. With F the share that has passed by u, from 0 to
+        1, the mean is the integral of F, and that of the square is twice the integral
+        of (1 - u) F. Without a rhythm: 1/2 and 1/12.
+        """
+        grown = self.passed(since, until)
+        place = (np.arange(MOMENTS) + 0.5) / MOMENTS
+        mean, first = grown.mean(axis=-1), (grown * place).mean(axis=-1)
+        return mean, np.maximum(2.0 * (mean - first) - mean**2, 0.0)
 
     @property
     def _sum(self) -> Floats:
