@@ -103,7 +103,7 @@ def _judged(
         return Rechecked(False if last else None, float("nan"), new)
     unsure = 0.0 if last else UNSURE / sqrt(len(new))
     if differs.excess <= LIMIT - unsure:
-        return Rechecked(True, differs.excess, new)
+        return Rechecked(holds=True, excess=differs.excess, documents=new)
     return Rechecked(False if last else None, differs.excess, new)
 
 
