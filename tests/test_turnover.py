@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.live.turning import turnover
-from halflife.models.quality import beta_bounds
-from halflife.models.turnover import Turnover, quality, unevenly
+from halflife.models.turnover import Turnover, bounds, quality, unevenly
 from halflife.queries.held import Held
 from halflife.register import Listing
 from halflife.tracking import Tracker
@@ -33,13 +32,24 @@ def test_only_records_held_matter_to_whoever_wants_no_new_ones():
     assert less < mean
 
 
-def test_what_is_hidden_may_be_nothing_or_twice_as_much():
-    turns = Turnover(0.0, 1e9, 1e9, 1e18, hidden=20.0)
+def test_what_is_hidden_may_be_nothing_or_more_than_all():
+    turns = Turnover(0.0, 1e9, 1e9, 1e18, hidden=40.0)
     none = np.zeros((100, 1))
     (mean,), (variance,) = quality(turns, 100, none + 1.0, none)
     assert mean == pytest.approx(100 / 120)
-    lacks = np.linspace(0.0, 40.0, 100_001)
-    assert variance == pytest.approx(np.var(100 / (100 + lacks)), rel=0.1)
+    lacks = np.random.default_rng(4).exponential(20.0, 200_000)
+    found = 100 / (100 + lacks)
+    assert np.var(found) <= variance <= 1.5 * np.var(found)  # to first order
+    _, low, high = bounds(turns, 100, none + 1.0, none)
+    assert high == 1.0
+    assert np.mean(found >= low) == pytest.approx(0.975, abs=0.025)
+
+
+def test_all_records_may_be_right():
+    turns, age = Turnover(9.0, 9.0, 30.0, 900.0), np.full((20, 1), 3.0)
+    mean, low, high = bounds(turns, 20, np.exp(-0.01 * age), age)
+    assert high == 1.0
+    assert low < mean < high
 
 
 @pytest.mark.parametrize(("u", "days"), [(0.0, 2.0), (1.5, 2.0), (1.5, 7.0)])
@@ -47,13 +57,12 @@ def test_bounds_hold_what_simulated_copies_do(u, days):
     rng, n, tries = np.random.default_rng(1), 600, 20_000
     turns = Turnover(came=12e9, went=1e9, days=1e9, seen=1e11, unrest=u)
     age = np.full((n, 1), days)
-    cast = quality(turns, n, np.exp(-turns.goes * age), age)
-    low, high = beta_bounds(*cast, 0.95)
+    mean, low, high = bounds(turns, n, np.exp(-turns.goes * age), age)
     lived = rng.gamma(days / u, u, tries) if u else np.full(tries, days)
     right = rng.binomial(n, np.exp(-turns.goes * lived))
     found = right / (n + rng.poisson(turns.comes * lived))
-    assert cast[0][0] == pytest.approx(found.mean(), abs=0.01)
-    assert 0.925 <= np.mean((low <= found) & (found <= high)) <= 0.975
+    assert mean[0] == pytest.approx(found.mean(), abs=0.01)
+    assert 0.93 <= np.mean((low <= found) & (found <= high)) <= 0.975
 
 
 count = st.floats(0.0, 1e4)
@@ -74,6 +83,8 @@ def test_quality_stays_a_share_whatever_was_seen(turns, n, alive, days, comes):
     (mean,), (variance,) = quality(turns, n, column, age, comes=comes)
     assert 0.0 <= mean <= 1.0
     assert 0.0 <= variance <= mean * (1.0 - mean) + 1e-12
+    (same,), (low,), (high,) = bounds(turns, n, column, age, comes=comes)
+    assert 0.0 <= low <= same == mean <= high <= 1.0
 
 
 @given(u=st.floats(0.0, 5.0), days=st.floats(0.1, 20.0), more=st.floats(0.0, 10.0))

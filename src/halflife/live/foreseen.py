@@ -18,10 +18,10 @@ from halflife.live import form_worths, rhythms, selecting, upkeeping
 from halflife.live.turning import turnover
 from halflife.live.worths import Appraiser
 from halflife.lives import Collection
-from halflife.models.quality import beta_bounds, freshness_forecast
+from halflife.models.quality import freshness_forecast
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast
-from halflife.models.turnover import quality
+from halflife.models.turnover import bounds
 from halflife.stores import summaries
 from halflife.view import View
 
@@ -221,9 +221,14 @@ def form_quality(
         )
         alive = np.interp(age, np.append(0.0, after), np.append(1.0, still))
         alive *= np.exp(-turns.goes * age)
-    comes = wish.purpose != "known"
-    mean, variance = quality(turns, len(copy.records), alive, age, comes=comes)
-    low, high = beta_bounds(mean, variance, max(2.0 * sure - 1.0, 0.01))
+    mean, low, high = bounds(
+        turns,
+        len(copy.records),
+        alive,
+        age,
+        confidence=max(2.0 * sure - 1.0, 0.01),
+        comes=wish.purpose != "known",
+    )
     measure = form_worths.measure_of(source)
     return Forecast(measure, now + ahead, mean, low, high, sure)
 

@@ -6,11 +6,12 @@ after it was seen with the chance 1 - exp(-d t), and r come a day. As with pages
 come and go unevenly (``models.unrest``), and all of a copy shares that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from halflife.arrays import Floats
+from halflife.models.quality import beta_bounds
 from halflife.models.unrest import shared, unrest
 
 LEAST = 1.0  # days, or days of records, that rates go by, at least
@@ -77,23 +78,47 @@ def quality(
     share them: ``models.unrest.shared`` makes of it the chance S, the variance v that
     each has alone and e, which all have in common. With x = n mean(1 - S), t the mean
     age, z = r t records that came, and w^2 = z^2 (u / t + u / watched + 1 / came), the
-    quality is (n - x) a with a = 1 / (n + z + hidden), or anything from nothing to
-    twice what is hidden, and to first order it has the variance
+    quality is (n - x) a with a = 1 / (n + z + h), and to first order it has the
+    variance
 
-        a^2 n mean(v) + b^2 (z + hidden^2 / 3) + (a n mean(e) + b w)^2
+        a^2 n mean(v) + b^2 (z + h^2) + (a n mean(e) + b w)^2
 
-    with b = (n - x) a^2. If only records that are held matter, none ``comes``.
+    with b = (n - x) a^2. Of what is hidden the copy may lack nothing or more than all:
+    h, half of it, is taken as the mean of an exponential distribution. If only records
+    that are held matter, none ``comes``.
     """
     watched = 1.0 / max(turns.days, LEAST)
     known = turns.unrest * watched + 1.0 / (turns.went + _HALF)
     still, alone, swing = shared(alive, age, turns.unrest * age + known * age**2)
     t = age.mean(axis=0)
-    z, hidden = turns.comes * t * comes, max(turns.hidden, 0.0) * comes
+    z, hidden = turns.comes * t * comes, max(turns.hidden, 0.0) / 2.0 * comes
     uneven = turns.unrest * (t + t**2 * watched) + t**2 / (turns.came + _HALF)
     a = 1.0 / np.maximum(n + z + hidden, _LEAST)
     left = n * still.mean(axis=0)
     b = left * a**2
     mean: Floats = np.clip(left * a, 0.0, 1.0)
     common = a * n * swing.mean(axis=0) + b * turns.comes * comes * np.sqrt(uneven)
-    own = a**2 * n * alone.mean(axis=0) + b**2 * (z + hidden**2 / 3.0)
+    own = a**2 * n * alone.mean(axis=0) + b**2 * (z + hidden**2)
     return mean, np.minimum(own + common**2, mean * (1.0 - mean))
+
+
+def bounds(
+    turns: Turnover,
+    n: int,
+    alive: Floats,
+    age: Floats,
+    *,
+    confidence: float = 0.95,
+    comes: bool = True,
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean, low and high of the quality that ``quality`` tells the moments of.
+
+    Perhaps all records are right: the upper bound is a share of whole records. And
+    whatever is hidden, perhaps nothing is; it holds that as well.
+    """
+    mean, variance = quality(turns, n, alive, age, comes=comes)
+    low, high = beta_bounds(mean, variance, confidence)
+    whole = quality(replace(turns, hidden=0.0), n, alive, age, comes=comes)
+    high = np.maximum(high, beta_bounds(*whole, confidence)[1])
+    most = np.ceil(high * max(n, 1)) / max(n, 1)
+    return mean, np.minimum(low, mean), np.clip(most, mean, 1.0)
