@@ -124,7 +124,7 @@ def test_more_requests_buy_more_and_bounds_hold_the_mean(config, appraiser, name
 
 def test_the_worth_of_pages_is_the_best_freshness_of_the_solver(config, appraiser):
     worth = appraiser.known(named(config, "docs")).worth
-    view, rows = appraiser._outlook
+    view, rows = appraiser.pages
     rate = view.rate[rows["docs"]]
     for requests in (5.0, 20.0, 60.0):
         bound = blind_bound(rate, requests)
@@ -189,7 +189,7 @@ def test_offers_are_of_every_kind_that_is_known(config, appraiser):
     assert np.bincount(offers.source).tolist() == [30, 1, 1, 1]
     assert (offers.gain >= 0).all()
     assert np.isfinite(offers.gain).all()
-    view, rows = appraiser._outlook
+    view, rows = appraiser.pages
     gain, rate = offers.gain[:30], view.rate[rows["docs"]]
     assert gain.sum() <= 2.1 / rate.min()  # weight times the mean of lives
 

@@ -14,7 +14,7 @@ from halflife.arrays import Floats
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import aiming, drifting, foreseen, moving, zones
+from halflife.live import aiming, deciding, drifting, foreseen, moving, zones
 from halflife.live.breakers import Breaker
 from halflife.live.foreseen import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.live.spending import Wallet
@@ -49,7 +49,8 @@ class Judge:
         casts: Casts,
     ) -> None:
         self._config, self._now = config, now
-        self._appraiser = Appraiser(config, store, now)
+        groups = deciding.grouped(config.source, apart=aiming.is_on(config))
+        self._appraiser = Appraiser(config, store, now, groups=groups)
         self._foresight = Foresight(self._appraiser, casts)
         self._held = {one.source: one.why for one in store.staged()}
         self._breakers = breakers

@@ -17,9 +17,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
+from halflife.arrays import Ints
 from halflife.config import Config, SourceConfig
 from halflife.live import aiming, costs, prices, zones
 from halflife.live.schedule import SOONEST
@@ -30,7 +32,7 @@ from halflife.market import Limits, keeping, pricing, take
 from halflife.market.offering import Taken, Turn, intervals
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
-from halflife.worth import Offers
+from halflife.worth import Offers, joined
 
 HOURS = 24.0
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
@@ -218,7 +220,7 @@ def _shared(
 ) -> Decision:
     """Give what has come in to the offers that gain most per request."""
     sources = [source for group in groups for source in group]
-    appraiser = Appraiser(at.config, at.store, at.now, at.decays)
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
     offers = appraiser.offers(sources)
     turn = _turn(appraiser, sources, offers)
     price = _price(at, appraiser, credit)
@@ -250,13 +252,10 @@ def _aimed(
     room: int,
 ) -> Decision:
     """Give each source what its target asks for, and no more."""
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
     sources = [source for group in groups for source in group]
-    appraiser = Appraiser(at.config, at.store, at.now, at.decays)
-    aim = aiming.aim(appraiser, sources, at.decays)
+    aim, some, offers, turn = _asked(appraiser, sources)
     asks = aim.asks
-    some = [s for s in sources if s.name in asks or aiming.latest(at.config, s) < inf]
-    offers = _worth_it(appraiser.offers(some), some)
-    turn = _turn(appraiser, some, offers)
     means = _means(at, some, offers, turn, (credit, room))
     taken = keeping.kept(offers, asks, *means, turn=turn)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
@@ -275,6 +274,69 @@ def _aimed(
         why,
         aim.memories,
     )
+
+
+class Asked(NamedTuple):
+    """What sources with targets ask for, and what could be done for them.
+
+    Attributes:
+        aim: What they ask for.
+        sources: Those that ask, or that must not wait for ever.
+        offers: What could be done for these now.
+        turn: Which of it may be done, and which must not wait.
+
+    """
+
+    aim: aiming.Aim
+    sources: Sequence[SourceConfig]
+    offers: Offers
+    turn: Turn
+
+
+def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
+    """Return what sources ask for, one after the other, and what could be done."""
+    found = [_asked_by(appraiser, source) for source in sources]
+    stands = {name: one for asked in found for name, one in asked.aim.stands.items()}
+    memories = {
+        name: one for asked in found for name, one in asked.aim.memories.items()
+    }
+    none = np.zeros(0, dtype=np.bool_)
+    return Asked(
+        aiming.Aim(stands, memories),
+        [source for asked in found for source in asked.sources],
+        joined([asked.offers for asked in found]),
+        Turn(
+            np.concatenate([none, *(asked.turn.ready for asked in found)]),
+            np.concatenate([none, *(asked.turn.urgent for asked in found)]),
+        ),
+    )
+
+
+def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
+    aim = aiming.aim(appraiser, [source], {})
+    asks = sum(aim.asks.values())
+    late = aiming.latest(appraiser.config, source) < inf
+    some = [source] if asks > 0 or late else []
+    offers = _worth_it(appraiser.offers(some), some)
+    turn = _turn(appraiser, some, offers)
+    rows = best(offers, turn, asks)
+    offers = Offers(
+        offers.sources, offers.source[rows], offers.cost[rows], offers.gain[rows]
+    )
+    return Asked(aim, some, offers, Turn(turn.ready[rows], turn.urgent[rows]))
+
+
+def best(offers: Offers, turn: Turn, asks: float) -> Ints:
+    """Return the rows of what a source could get if it gets no more than it asks for.
+
+    That is what must not wait, and what gains most; where costs differ, anything.
+    """
+    cost = float(offers.cost.min(initial=inf))
+    if len(offers) == 0 or cost <= 0 or cost < float(offers.cost.max()):
+        return np.arange(len(offers))
+    ready = np.flatnonzero(turn.ready)
+    order = ready[np.argsort(-offers.gain[ready], kind="stable")]
+    return np.union1d(np.flatnonzero(turn.urgent), order[: math.ceil(asks / cost) + 1])
 
 
 def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:

@@ -122,7 +122,7 @@ class Foresight:
     def _pages(
         self, source: SourceConfig, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        view, of = self._appraiser.sampled
+        view, of = self._appraiser.near(source).sampled
         rows = of[source.name]
         mine = np.zeros(len(view))
         mine[rows] = view.weight[rows]
@@ -148,7 +148,7 @@ class Foresight:
 
         ``inf`` where that is not known, or no look came when one should have.
         """
-        view, of = self._appraiser.sampled
+        view, of = self._appraiser.near(source).sampled
         rows, (evidence, _) = of[source.name], self._appraiser.looked_at(source)
         gap = _gaps(evidence, [view.keys[i] for i in rows])
         return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)

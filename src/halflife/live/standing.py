@@ -88,7 +88,7 @@ class Pages:
     """
 
     def __init__(self, appraiser: Appraiser, source: SourceConfig, goal: Goal) -> None:
-        self.view, of = appraiser.pages
+        self.view, of = appraiser.near(source).pages
         self.rows = of[source.name]
         self.now, self.source, self.goal = appraiser.now, source, goal
         weight = np.where(self.view.held, self.view.weight, 0.0)[self.rows]

@@ -37,7 +37,9 @@ from halflife.models.quality import beta_bounds, parts
 from halflife.models.setquality import forecast
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
-from halflife.stores import Store, summaries
+from halflife.policies.shortlist import MANY
+from halflife.stores import Store, remembered, summaries
+from halflife.stores.sqlite import SqliteStore
 from halflife.view import View
 from halflife.worth import Offers, Worth, joined
 
@@ -82,6 +84,8 @@ class Appraiser:
         store: What is known.
         now: The time, in days.
         decays: What was worked out before; it holds until the next look.
+        groups: Sources that are kept together. Pages tell of one another, so all of
+            them are believed together; but of very many, only those of a group are.
 
     """
 
@@ -91,12 +95,36 @@ class Appraiser:
         store: Store,
         now: float,
         decays: Decays | None = None,
+        groups: Sequence[Sequence[SourceConfig]] = (),
     ) -> None:
         self.config, self.store, self.now = config, store, now
         self._decays = {} if decays is None else decays
+        self._groups, self._nearest = groups, self
         self._trusts: dict[str, Trust] = {}
         self._copies: dict[str, Held | None] = {}
         self._collections: dict[str, Collection | None] = {}
+
+    def near(self, source: SourceConfig) -> "Appraiser":
+        """Return the appraiser of the pages that are believed with a source's.
+
+        One group of very many pages is believed at a time: what was worked out for
+        another is given up.
+        """
+        group = self._kept_with.get(source.name)
+        if group is None:
+            return self
+        if self._nearest.config.source != group:
+            config = self.config.model_copy(update={"source": group})
+            self._nearest = Appraiser(config, self.store, self.now, self._decays)
+        return self._nearest
+
+    @cached_property
+    def _kept_with(self) -> dict[str, tuple[SourceConfig, ...]]:
+        """The groups of sources with pages, where these are very many."""
+        paged = [tuple(s for s in group if s.has_pages) for group in self._groups]
+        if sum(map(bool, paged)) < 2 or not _is_many(self.store):
+            return {}
+        return {source.name: group for group in paged for source in group}
 
     def trust(self, source: SourceConfig) -> Trust:
         """Return how far what is believed of a source is trusted."""
@@ -168,7 +196,8 @@ class Appraiser:
         ``inf`` where nobody has looked yet. With ``some``, of those ``sampled``.
         """
         if source.has_pages:
-            view, of = self.sampled if some else self._outlook
+            near = self.near(source)
+            view, of = near.sampled if some else near.pages
             return view.age[of[source.name]]
         return np.array([self._age(source)])
 
@@ -185,36 +214,31 @@ class Appraiser:
 
     def looked_at(self, source: SourceConfig) -> tuple[Evidence, Ints]:
         """Return what all looks at pages add up to, and the rows of a source's."""
-        seen, of = self._seen
+        seen, of = self.near(source).seen
         return seen.evidence, of[source.name]
 
     def count(self, source: SourceConfig) -> int:
         """Return how many pages a source has."""
         return int(self.looked_at(source)[1].size)
 
-    @property
-    def pages(self) -> tuple[View, dict[str, Ints]]:
-        """What is believed of all pages, and the rows of each source."""
-        return self._outlook
-
     @cached_property
     def sampled(self) -> tuple[View, dict[str, Ints]]:
         """The same of pages that stand for all: of very many, some are drawn."""
-        seen, of = self._seen
+        seen, of = self.seen
         some = {name: sampled(rows) for name, rows in of.items()}
         if all(some[name].size == rows.size for name, rows in of.items()):
-            return self._outlook
+            return self.pages
         rows = np.unique(np.concatenate(list(some.values())))
         return seen.some(rows), {n: np.searchsorted(rows, s) for n, s in some.items()}
 
     @cached_property
-    def _outlook(self) -> tuple[View, dict[str, Ints]]:
+    def pages(self) -> tuple[View, dict[str, Ints]]:
         """What is believed of all pages, and the rows of each source."""
-        seen, rows = self._seen
+        seen, rows = self.seen
         return seen.view, rows
 
     @cached_property
-    def _seen(self) -> tuple[wiring.Outlook, dict[str, Ints]]:
+    def seen(self) -> tuple[wiring.Outlook, dict[str, Ints]]:
         """What is known of all pages, and the rows of each source."""
         sources = [source for source in self.config.source if source.has_pages]
         seen = wiring.outlook(self.config, self.store, sources, self.now)
@@ -223,12 +247,12 @@ class Appraiser:
         return seen, rows
 
     @cached_property
-    def _gain(self) -> Floats:
+    def gain(self) -> Floats:
         """What a look at each page buys now, in days of freshness.
 
         With a little patience, as the champion has it: no page is left for ever.
         """
-        view, _ = self._outlook
+        view, _ = self.pages
         gain = np.empty(len(view))
         for at, some in parts(view):
             late = index(some, view.exposure[at], "harmonic")
@@ -236,7 +260,8 @@ class Appraiser:
         return gain
 
     def _pages(self, source: SourceConfig, confidence: float) -> Known:
-        seen, of = self._seen
+        near = self.near(source)
+        seen, of = near.seen
         mine = of[source.name]
         whole = float(seen.evidence.cost[mine].sum())
         if not seen.evidence.looks[mine].any():
@@ -244,7 +269,7 @@ class Appraiser:
         requests = np.concatenate(
             [[0.0], np.geomspace(whole / RARE, whole * OFTEN, POINTS)]
         )
-        view, some = self.sampled
+        view, some = near.sampled
         rows = some[source.name]
         part = float(view.cost[rows].sum()) / whole
         mean, variance = np.array([fresh(view, rows, part * r) for r in requests]).T
@@ -258,9 +283,10 @@ class Appraiser:
         return Known(source, whole, worth)
 
     def _page_offers(self, source: SourceConfig) -> Offers:
-        view, of = self._outlook
+        near = self.near(source)
+        view, of = near.pages
         rows = of[source.name]
-        gain = self._gain[rows]
+        gain = near.gain[rows]
         share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
         buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
         buys = np.where(view.ready[rows], buys, 0.0)
@@ -402,6 +428,13 @@ def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
     each = _lasting(view, rows, every) / every
     each = np.where(looked, each, (view.rate[rows] == 0).astype(np.float64))
     return float(share @ each), float(share**2 @ (each * (1.0 - each)))
+
+
+def _is_many(store: Store) -> bool:
+    if not isinstance(store, SqliteStore):
+        return False
+    with store.looking() as db:
+        return remembered.newest(db) >= MANY
 
 
 def sampled(rows: Ints) -> Ints:
