@@ -20,10 +20,18 @@ from halflife.demo import recorded
 from halflife.demo.form_pages import snippet
 from halflife.demo.forms import Office
 from halflife.forms import Form, Interface
+from halflife.live.deciding import SUMMARY
+from halflife.live.dictionary import COMMON
+from halflife.live.summarizing import RESERVE
+from halflife.probing.querying import query_based_sample
+from halflife.probing.resampling import WORDS
+from halflife.probing.size import estimate_size
 from halflife.queries.tabled import Tabled
 from halflife.register import NEVER, Attributes
+from halflife.searching import Answer, Document
 from halflife.sources.recorded import Recording
 from halflife.sources.relations import Relation
+from halflife.sources.search import words_of
 from halflife.stores import Store, summaries
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
@@ -323,12 +331,32 @@ class Library:
     weight: float = 1.0
     per_page: int = 20
     measure: str = "summary"
-    whole: float = 130.0  # 300 documents, four a query, and 50 words for the size
     _index: dict[int, dict[str, Ints]] = field(default_factory=dict)
 
     @property
     def _site(self) -> str:
         return self.weekly.sites[0]
+
+    @cached_property
+    def whole(self) -> float:
+        """The requests of a summary as the service makes it, counted on the first week.
+
+        300 documents, as far as three quarters of a first summary's requests find
+        them, and 50 words for the size.
+        """
+        rng, most = np.random.default_rng(0), SUMMARY - SUMMARY // RESERVE
+        sample = query_based_sample(
+            self, COMMON, rng, shown=self.per_page, requests=most
+        )
+        size = estimate_size(self, sample, rng, words=WORDS, most=self.per_page)
+        return float(sample.requests + size.requests)
+
+    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+        """Return what a word finds in the first week, a page of it."""
+        found = self.find(query, 0.0)
+        texts = [(name, self.text(name)) for name in found[skip : skip + most]]
+        shown = tuple(Document(name, words_of(text)) for name, text in texts)
+        return Answer(len(found), shown)
 
     def week(self, at: float) -> int:
         """Return the week of the recording that a moment lies in."""
