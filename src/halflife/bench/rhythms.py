@@ -106,7 +106,11 @@ class Keeper:
         return self.known.rhythm if self.by_hours else FLAT
 
     def look(self, now: float) -> None:
-        """Renew the copy, and learn from what had changed."""
+        """Renew the copy, and learn from what had changed, how it is kept as well."""
+        self._judge(now)
+        self.learn(now)
+
+    def _judge(self, now: float) -> None:
         lost, days = self.world.lost(self.last, now), now - self.last
         whole, rhythm = self.whole(now), self.rhythm
         believed, missed = self._loss(self.last, now), None
@@ -117,6 +121,10 @@ class Keeper:
         self.past = keeping.looked(
             self.past, told, lost, believed, self.goal, missed=missed
         )
+
+    def learn(self, now: float) -> None:
+        """Renew the copy, and learn from what had changed."""
+        lost = self.world.lost(self.last, now)
         row = np.array([[self.last], [RECORDS], [lost * RECORDS]])
         self.known = self.known.after(Look(now, *row))
         self._found += lost
@@ -139,7 +147,7 @@ class Keeper:
     def play(self) -> tuple[float, float]:
         """Return the share of time at which the level was kept, and looks a day."""
         for k in range(1, round(TRAIN / SLOW) + 1):
-            self.look(k * SLOW)
+            self.learn(k * SLOW)  # there is no target yet
         before = len(self.looks)
         for k in range(1, round(DAYS / TURN) + 1):
             now = TRAIN + k * TURN
