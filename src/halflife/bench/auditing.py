@@ -1,14 +1,15 @@
 """Audits on recorded histories: whether they are right, and what they cost.
 
-``python -m halflife.bench.auditing DATA [pages] [listings] [forms] [summaries]`` reads
-a folder with ``sites`` and ``objects`` and prints as JSON, of the kinds that are named
-or of all: how often the quality found lies within its interval, and how often forecasts
+``python -m halflife.bench.auditing DATA [pages] [listings] [forms] [summaries]
+[checks]`` reads a folder with ``sites`` and ``objects`` and prints as JSON, of the kinds
+that are named or of all: how often the quality found lies within its interval, and how often forecasts
 came true, with their own bounds and with those widened by trust; before and after
 everything begins to change faster.
 
 Pages are replayed through the running system, with a share of its requests spent on
 pages drawn at random; on recorded pages, and on pages that change at even odds, as is
-believed of them. For the other kinds see ``auditing_sets`` and ``auditing_texts``.
+believed of them. For the other kinds see ``auditing_sets``, ``auditing_texts`` and, for
+checks of summaries, ``auditing_checks``.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ import numpy as np
 
 from halflife import special
 from halflife.arrays import Floats, Ints
-from halflife.bench import auditing_sets, auditing_texts
+from halflife.bench import auditing_checks, auditing_sets, auditing_texts
 from halflife.config import Config
 from halflife.live import audited, auditing
 from halflife.live.keeping import Keeper
@@ -271,6 +272,7 @@ KINDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "listings": lambda folder: auditing_sets.listings(folder / "objects"),
     "forms": lambda folder: auditing_sets.forms(folder / "objects"),
     "summaries": lambda folder: auditing_texts.summaries(folder / "sites"),
+    "checks": lambda folder: auditing_checks.run(folder / "sites"),
 }
 
 
