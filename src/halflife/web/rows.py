@@ -10,11 +10,12 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import form_worths, selecting
+from halflife.live import form_worths, rhythms, selecting
 from halflife.live.foreseen import SURE, form_quality
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Known
 from halflife.lives import Collection
+from halflife.models.rhythm import Rhythm
 from halflife.models.setquality import forecast
 from halflife.stores import Store, summaries
 from halflife.web import many
@@ -155,7 +156,8 @@ def alone(
     since = known.looks[0]
     came = int(np.count_nonzero(known.lives.first_seen > since))
     rate = came / max(last - float(since), 1e-9)
-    return replace(row, rate=rate), _shifted(memo.casts[look], last, now)
+    rhythm = rhythms.rhythm(store, source.name)
+    return replace(row, rate=rate), _shifted(memo.casts[look], last, now, rhythm)
 
 
 def _formed(
@@ -165,7 +167,8 @@ def _formed(
     if copy is None:
         return replace(row, why="nothing of it was read yet"), None
     row = replace(row, items=len(copy.records), last=copy.last)
-    cast = form_quality(copy, source, now, SURE, AHEAD)
+    rhythm = rhythms.rhythm(store, source.name)
+    cast = form_quality(copy, source, now, SURE, AHEAD, rhythm=rhythm)
     if cast is None:
         why = f"its first crawl goes on; {row.items} records were read so far"
         return replace(row, why=why), None
@@ -191,12 +194,13 @@ def measure_of(source: SourceConfig) -> str:
     return MEASURES.get(source.kind, "freshness")
 
 
-def _shifted(cast: Forecast, last: float, now: float) -> Forecast:
-    """Return a forecast made at the last look as one from now on."""
+def _shifted(cast: Forecast, last: float, now: float, rhythm: Rhythm) -> Forecast:
+    """Return a forecast made at the last look as one from now on, by the rhythm."""
     at = now + AHEAD
+    own = at if rhythm.flat else last + rhythm.between(np.array(last), at)
 
     def seen(values: Floats) -> Floats:
-        return np.interp(at, np.r_[last, cast.at], np.r_[1.0, values])
+        return np.interp(own, np.r_[last, cast.at], np.r_[1.0, values])
 
     return Forecast(cast.measure, at, seen(cast.mean), seen(cast.low), seen(cast.high))
 
