@@ -1,10 +1,10 @@
 """Audits on recorded histories: whether they are right, and what they cost.
 
 ``python -m halflife.bench.auditing DATA [pages] [listings] [forms] [summaries]
-[checks]`` reads a folder with ``sites`` and ``objects`` and prints as JSON, of the kinds
-that are named or of all: how often the quality found lies within its interval, and how often forecasts
-came true, with their own bounds and with those widened by trust; before and after
-everything begins to change faster.
+[checks]`` reads a folder with ``sites`` and ``objects`` and prints as JSON, of the
+kinds that are named or of all: how often the quality found lies within its interval,
+and how often forecasts came true, with their own bounds and with those widened by
+trust; before and after everything begins to change faster.
 
 Pages are replayed through the running system, with a share of its requests spent on
 pages drawn at random; on recorded pages, and on pages that change at even odds, as is
