@@ -15,6 +15,7 @@ from halflife.market.keeping import (
     BOLD,
     LENT,
     MISSED,
+    TENSE,
     TIMES,
     WINDOW,
     Goal,
@@ -183,10 +184,21 @@ def test_nothing_more_is_wanted_once_all_was_looked_at(past, now, goal):
 
 
 @given(PASTS, rounds(), WHOLES, SURE)
-def test_misses_beyond_the_allowance_end_in_looks_at_everything(past, now, whole, goal):
-    often = replace(past, missed=goal.allowed * (past.days + LENT))
+def test_misses_beyond_all_that_is_lent_end_in_looks_at_everything(
+    past, now, whole, goal
+):
+    often = replace(past, debt=1.0 + AIM * goal.allowed * WINDOW)
     assert wants(often, replace(now, unseen=max(now.unseen, 0.01)), goal)
     assert due(often, whole, goal)
+
+
+@given(PASTS, SURE)
+def test_misses_beyond_the_allowance_leave_little_to_risk(past, goal):
+    often = replace(past, missed=goal.allowed * (past.days + LENT), debt=0.0)
+    assert often.spare(goal) == pytest.approx(TENSE * goal.allowed)
+    mean = Goal(goal.level)
+    lost = replace(often, missed=mean.allowed * (past.days + LENT))
+    assert lost.spare(mean) < 0
 
 
 @given(PASTS, rounds(), SURE, LEVEL)

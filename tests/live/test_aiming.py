@@ -177,7 +177,6 @@ def test_pages_are_looked_at_as_often_as_a_sure_level_needs(write, server):
     assert day < 0.3 * 2400
 
 
-@pytest.mark.xfail(reason="it is too careful at first: about 430 requests", strict=True)
 def test_a_sure_level_is_kept_by_ten_looks_at_each_page_a_day(write, server):
     assert two_days(write, server, SURE)[1] <= 400
 

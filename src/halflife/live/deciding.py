@@ -224,7 +224,7 @@ def _shared(
     offers = appraiser.offers(sources)
     turn = _turn(appraiser, sources, offers)
     price = _price(at, appraiser, credit)
-    means = _means(at, sources, offers, turn, (credit, room))
+    means = _means(at, sources, offers, turn, (credit, room), hourly(at.config))
     taken = take(offers, *means, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
@@ -256,9 +256,8 @@ def _aimed(
     sources = [source for group in groups for source in group]
     aim, some, offers, turn = _asked(appraiser, sources)
     asks = aim.asks
-    means = _means(at, some, offers, turn, (credit, room))
+    means = _means(at, some, offers, turn, (credit, room), credit)
     taken = keeping.kept(offers, asks, *means, turn=turn)
-    taken = _saved_for(offers, taken, credit, hourly(at.config))
     shares = _shares(offers, taken)
     why = {
         names(group): aim.stands[group[0].name].why()
@@ -352,15 +351,16 @@ def _means(
     offers: Offers,
     turn: Turn,
     purse: tuple[int, int],
+    most: int,
 ) -> tuple[float, Limits]:
-    """Return what a turn may take: an hour's worth, or what must not wait.
+    """Return what a turn may take: what has come in, or what must not wait.
 
-    With it come the limits of the sources. ``purse`` is what has come in, and what the
-    budget's window has left.
+    Of the former it is ``most``. With it come the limits of the sources. ``purse`` is
+    what has come in, and what the budget's window has left.
     """
     credit, room = purse
     urgent = min(float(offers.cost[turn.urgent].sum()), room)
-    ration = max(float(min(credit, hourly(at.config))), urgent)
+    ration = max(float(min(credit, most)), urgent)
     return ration, Limits(most={source.name: at.left(source) for source in sources})
 
 

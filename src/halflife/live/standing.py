@@ -14,12 +14,14 @@ from halflife.config import SourceConfig
 from halflife.live.schedule import FIRST
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
-from halflife.market.keeping import Goal, Past, Round
+from halflife.market.keeping import Goal, Past, Risk, Round
 
 TURN = 900.0 / 86400.0  # days between two turns while there is something left over
 ROUND = 1.0  # days of a round, at most
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
+LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
+WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
 NOTHING: Floats = np.zeros(0)
 
 
@@ -112,8 +114,10 @@ class Pages:
         now = self._round(memory, unseen)
         seen = int(np.count_nonzero(~unseen & (self.share > 0)))
         lot = ceil(keeping.LOT * self.rows.size)
-        count = min(self._enough(memory, unseen, lot), max(STRIDE * lot, seen))
         risk = keeping.risk(memory.past, now, self.goal.level)
+        count = self._enough(memory, unseen, lot)
+        if self._calm(memory, risk):
+            count = min(count, max(STRIDE * lot, seen))
         said = (
             f"{risk.miss:.1%} likely to fall below {self.goal.level:.4g},"
             f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
@@ -121,16 +125,22 @@ class Pages:
         asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
         return Stand(self.source.name, asked, memory.needed, said), memory
 
+    def _calm(self, memory: Memory, risk: Risk) -> bool:
+        """Say whether there is time to feel one's way, some pages a turn."""
+        tense = memory.past.spare(self.goal) <= keeping.TENSE * self.goal.allowed
+        return risk.miss - risk.least < LIKELY and not tense
+
     def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
         """Return how many pages to look at, if all is as it is believed.
 
-        A lot is looked at each day, more often at first, and more as long as the rule
-        wants it. Its pages are looked at one after the other, so that nothing that
+        A lot is looked at each day, or twice a day if the level is to be sure, more
+        often at first, and more as long as the rule wants it. Its pages are looked at one after the other, so that nothing that
         happens to all pages goes unnoticed for a day.
         """
         rest = np.flatnonzero(unseen)
         order = rest[np.argsort(-self.chances()[rest], kind="stable")]
-        span = min(max(memory.past.days, FIRST), ROUND)
+        often = ROUND if self.goal.confidence is None else WATCH
+        span = min(max(memory.past.days, FIRST), often)
         quiet = min(float(self.view.age[self.rows].min()), span)
         count = min(floor(quiet * lot / span + 1e-9), order.size)
         while count < order.size:

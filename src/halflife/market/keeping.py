@@ -25,14 +25,13 @@ from halflife.worth import Offers
 
 TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
 AIM = 0.8  # of the share of time that may be missed, what is made use of
+TENSE = 0.1  # of the allowance, what is left when more than that was missed
 BOLD = 0.3  # of the share of time that may still be missed, the risk of a round
 WINDOW = 100.0  # days after which what was missed counts 1/e
 HALF = 60.0  # days after which what a round has shown counts half
 SHORT, LATELY = 1.0, 10.0  # the same of busy times, and rounds that these count for
-LENT, MISSED = (
-    30.0,
-    0.4,
-)  # days that are lent, and how much of the allowance they missed
+LENT = 30.0  # days that are lent
+MISSED = 0.4  # how much of the allowance these have missed
 FAILED, WATCHED = 1.0, 90.0  # failures of a whole that are lent, and days for them
 USUAL, BURST = 1.0, 1.0  # rounds that are lent: as believed, and anything above
 CALM = 3.0  # times what is believed, above which it is a burst
@@ -92,13 +91,18 @@ class Past:
         """Return the share of time that may still be missed, 0 or less if none.
 
         That is what is allowed, less what was missed lately; at first a part of the
-        allowance counts as missed. Nor may more be missed in all, with c = 2 days and
-        what is made use of in a window, than ``AIM`` times what is allowed, and c.
+        allowance counts as missed. If that is used up, ``TENSE`` of the allowance is
+        left, unless a mean is to be kept. Nor may more be missed in all, with c = 2
+        days and what is made use of in a window, than ``AIM`` times what is allowed,
+        and c.
         """
         lent = LENT * MISSED * goal.allowed
         rate = (self.missed + lent) / (self.days + LENT)
         room = 1.0 + AIM * goal.allowed * WINDOW - self.debt
-        return min(AIM * goal.allowed - rate, room / WINDOW)
+        share = AIM * goal.allowed - rate
+        if goal.confidence is not None:
+            share = max(share, TENSE * goal.allowed)
+        return min(share, room / WINDOW)
 
     def weights(self, expected: float, days: float = 1.0) -> Floats:
         """Return how likely the loss of so many days is ``TIMES`` what is believed.
