@@ -134,8 +134,9 @@ class Pages:
         """Return how many pages to look at, if all is as it is believed.
 
         A lot is looked at each day, or twice a day if the level is to be sure, more
-        often at first, and more as long as the rule wants it. Its pages are looked at one after the other, so that nothing that
-        happens to all pages goes unnoticed for a day.
+        often at first, and more as long as the rule wants it. Its pages are looked at
+        one after the other, so that nothing that happens to all pages goes unnoticed
+        for a day.
         """
         rest = np.flatnonzero(unseen)
         order = rest[np.argsort(-self.chances()[rest], kind="stable")]
