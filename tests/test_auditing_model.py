@@ -29,6 +29,7 @@ from halflife.models.calibration import (
     effective,
     gap,
     gap_of_chance,
+    interval_score,
     reliability,
     right_ones,
     standing,
@@ -405,3 +406,27 @@ def test_audits_of_single_parts_are_pooled_as_one_sample():
     found, looks = np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4)
     assert pooled(found, looks)[1:] == pytest.approx(share_bounds(3.0, 4.0, 0.95))
     assert pooled(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
+
+
+@given(low=unit, high=unit, truth=unit)
+def test_an_interval_costs_its_width_and_what_it_misses(low, high, truth):
+    low, high = sorted([low, high])
+    (cost,) = interval_score(*(np.array([x]) for x in (low, high, truth)))
+    assert cost >= high - low - 1e-12
+    if low <= truth <= high:
+        assert cost == pytest.approx(high - low)
+    else:
+        off = max(low - truth, truth - high)
+        assert cost == pytest.approx(high - low + 40 * off)
+
+
+def test_no_interval_costs_less_in_the_mean_than_the_quantiles():
+    truth = np.random.default_rng(7).beta(20.0, 2.0, 50_000)
+    low, high = np.quantile(truth, [0.05, 0.95])
+
+    def mean(down, up):
+        bounds = (np.full(truth.size, x) for x in (low - down, high + up))
+        return interval_score(*bounds, truth, confidence=0.9).mean()
+
+    for down, up in ((0.02, 0.0), (-0.02, 0.0), (0.0, 0.01), (0.0, -0.01)):
+        assert mean(down, up) > mean(0.0, 0.0)

@@ -69,6 +69,23 @@ def test_coverage_is_counted_with_and_without_trust():
     assert auditing_sets.covered([told(scores)], 20.0, 30.0) == []
 
 
+def test_width_and_score_are_told_with_and_without_trust():
+    # Bounds 0.7 and 0.85 about 0.8; outcomes 0.8, 0.9 and 0.6.
+    (row,) = auditing_sets.covered([told([0.0, 2.0, -4.0], trust=2.0)], 0.0, 20.0)
+    assert row["error"] == pytest.approx(0.8 - 2.3 / 3)
+    assert row["width_stated"] == pytest.approx(0.15)
+    assert row["width_with_trust"] == pytest.approx(0.3)
+    assert row["score_stated"] == pytest.approx(0.15 + 40 * (0.05 + 0.1) / 3)
+    assert row["score_with_trust"] == pytest.approx(0.3)
+
+
+def test_sites_are_halved_by_their_names_alone():
+    halves = [auditing.half_of(f"site {i}") for i in range(400)]
+    assert set(halves) == {0, 1}
+    assert 160 < sum(halves) < 240
+    assert halves == [auditing.half_of(f"site {i}") for i in range(400)]
+
+
 def test_how_far_off_a_forecast_was_has_no_limit():
     one = Issued("s", "recall", 0.0, 1.0, 0.9, 0.8, 0.95)
     assert auditing_sets.far_off(one, 0.8) == pytest.approx(-1.96, abs=1e-3)

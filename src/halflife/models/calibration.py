@@ -179,7 +179,7 @@ def right_ones(mean: float, variance: float, n: int) -> Floats:
     else:
         both = max(most / variance - 1.0, 1e-6)
         a, b = m * both, (1.0 - m) * both
-        logs = ways + special.betaln(a + k, b + n - k) - special.betaln(a, b)
+        logs = ways + special.betaln(a + k, b + (n - k)) - special.betaln(a, b)
     chances: Floats = np.exp(logs - logs.max())
     chances /= chances.sum()
     return chances
