@@ -230,12 +230,18 @@ class Evidence:
             self.weight[rows] = weight
 
     def settle(
-        self, rows: Ints, weight: Floats, cost: Floats, group: Sequence[str]
+        self,
+        rows: Ints,
+        weight: Floats,
+        cost: Floats,
+        group: tuple[Ints, Sequence[str]],
     ) -> None:
-        """Set what was said of items, not seen."""
+        """Set what was said of items, not seen; groups as places among names."""
+        place, names = group
         code = self._code
-        self.group[rows] = [code.setdefault(name, len(code)) for name in group]
+        codes = [code.setdefault(name, len(code)) for name in names]
         self.groups = tuple(code) if len(code) > len(self.groups) else self.groups
+        self.group[rows] = np.array(codes, dtype=np.int32)[place]
         self.weight[rows], self.cost[rows] = weight, cost
 
     def restore(self, **columns: Sequence[Any] | NDArray[Any]) -> None:

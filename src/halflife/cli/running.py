@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.live.crew import Result
     from halflife.live.service import Service
+    from halflife.live.signals import Stop
+    from halflife.stores.sqlite import SqliteStore
 
 Port = Annotated[
     int | None,
@@ -52,28 +54,43 @@ async def _run(
     config: "Config", names: list[str], port: int | None, *, json: bool
 ) -> int:
     """Run the service; return the exit code."""
-    import sys
-
-    from halflife.live import auditing, logs, wiring
-    from halflife.live.reloading import Settings
-    from halflife.live.service import Outside, Service
+    from halflife.live import wiring
     from halflife.live.signals import Stop
 
     stop = Stop()
-    wiring.names(config.named(names))
+    kept = wiring.names(config.named(names))
     with wiring.writing(config) as store, stop.heard():
-
-        def told(result: "Result") -> None:
-            _tell(result, json=json)
-
-        outside = Outside(told=told, extra=auditing.check)
-        service = Service(Settings(config, names), store, stop, outside)
-        handler = logs.set_up(as_json=json or not sys.stderr.isatty())
-        try:
-            await _watched(service, port)
-        finally:
-            logs.end(handler)
+        store.read_ahead(kept)  # while all that the service takes is imported
+        await _serve(config, names, port, store, stop, json=json)
     return stop.code
+
+
+async def _serve(
+    config: "Config",
+    names: list[str],
+    port: int | None,
+    store: "SqliteStore",
+    stop: "Stop",
+    *,
+    json: bool,
+) -> None:
+    """Run the service until it is told to stop."""
+    import sys
+
+    from halflife.live import auditing, logs
+    from halflife.live.reloading import Settings
+    from halflife.live.service import Outside, Service
+
+    def told(result: "Result") -> None:
+        _tell(result, json=json)
+
+    outside = Outside(told=told, extra=auditing.check)
+    service = Service(Settings(config, names), store, stop, outside)
+    handler = logs.set_up(as_json=json or not sys.stderr.isatty())
+    try:
+        await _watched(service, port)
+    finally:
+        logs.end(handler)
 
 
 async def _watched(service: "Service", port: int | None) -> None:

@@ -26,11 +26,13 @@ from halflife.stores.layers import Layer, Stack
 from halflife.stores.packed import Array, Filed
 
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
+Mark: TypeAlias = tuple[Filed, int]
 
 FEWEST = 20_000  # items below which rows are quick enough
 FEW_TO_A_FOLDER = 4  # pages; where there are fewer, folders are found anew
 LAYER = 2000  # items written since that are packed, too
 _NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
+_LATEST = "SELECT sources FROM run JOIN filed USING (sources) ORDER BY run.id DESC"
 _PLAIN = ("number", "weight", "cost", "group", *FOLDED)
 _GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
 _HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int16}
@@ -203,10 +205,23 @@ def find(db: sqlite3.Connection, sources: Sequence[str]) -> Filed | None:
     return found and Filed(*found)
 
 
+def mark(db: sqlite3.Connection, sources: Sequence[str]) -> Mark | None:
+    """Return what says whether anything was written since; None without columns."""
+    filed = find(db, sources)
+    newest = int(db.execute(_NEWEST).fetchone()[0])
+    return None if filed is None else (filed, newest)
+
+
 def all_filed(db: sqlite3.Connection) -> list[tuple[str, ...]]:
     """Return the sets of sources of which the evidence lies as columns."""
     rows = db.execute("SELECT sources FROM filed ORDER BY sources").fetchall()
     return [tuple(json.loads(sources)) for (sources,) in rows]
+
+
+def latest(db: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the sources of the latest run whose evidence lies as columns, if any."""
+    row = db.execute(_LATEST).fetchone()
+    return tuple(json.loads(row[0])) if row else ()
 
 
 def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> tuple[float, float]:
@@ -265,9 +280,11 @@ def save_layer(db: sqlite3.Connection, sources: Sequence[str]) -> None:
 
 def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
     """Yield the columns of evidence as they are kept, one at a time."""
-    plain = {name: getattr(known, name) for name in _PLAIN[:-1]}
-    plain["tried_at"] = packed.crossed(known.tried_at, known.last_at)
-    yield from plain.items()
+    for name in _PLAIN[:-1]:
+        column = getattr(known, name)
+        if name == "tried_at":
+            column = packed.crossed(column, known.last_at)
+        yield name, column
     yield "digest", known.digest.data
     gaps = known.gaps()
     yield from _named_columns("gap", _GAP_KINDS, _merged(gaps, gaps.changed))

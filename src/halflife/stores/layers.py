@@ -53,10 +53,10 @@ class Stack:
         if (found.number[rows[~new]] != number[~new]).any():
             return False
         columns = dict(layer.columns)
-        groups = [layer.groups[code] for code in columns["group"].tolist()]
         if new.any():
-            self._extend(layer, int(new.sum()), groups)
+            self._extend(layer, int(new.sum()))
         rows = np.searchsorted(found.number, number)
+        groups = columns["group"], layer.groups
         found.settle(rows, columns["weight"], columns["cost"], groups)
         columns["tried_at"] = crossed(columns["tried_at"], columns["last_at"])
         found.digest.pack(list(layer.texts))
@@ -66,14 +66,14 @@ class Stack:
         self._over.append((rows, columns))
         return True
 
-    def _extend(self, layer: Layer, many: int, groups: Sequence[str]) -> None:
+    def _extend(self, layer: Layer, many: int) -> None:
         """Make the last so many items of a layer known."""
         columns = {n: c[-many:] for n, c in layer.columns.items()}
         self.found.extend(
             layer.keys[-many:],
             weight=columns["weight"].tolist(),
             cost=columns["cost"].tolist(),
-            group=groups[-many:],
+            group=[layer.groups[code] for code in columns["group"].tolist()],
         )
         self.found.number[-many:] = columns["number"]
 

@@ -25,6 +25,7 @@ from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
 from halflife.stores import Run, columns, files, folds, leases, lives, rolled, tables
 from halflife.stores import links as graph
+from halflife.stores.ahead import Ahead
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.shelf import Shelf, about, introduced, named
@@ -45,6 +46,7 @@ class SqliteStore:
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self._joined = False
+        self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
 
     @classmethod
@@ -80,6 +82,8 @@ class SqliteStore:
         with suppress(sqlite3.Error, StoreError):  # a lease runs out by itself
             self._interrupt()
         self._shelf.clear()
+        if self._ahead is not None:
+            self._ahead.end()
         with files.translated(self.path):
             self._db.close()
 
@@ -120,6 +124,16 @@ class SqliteStore:
         with self._reading() as db:
             self._notice(db)
             return self._evidence(db, sources)
+
+    def read_ahead(self, sources: Sequence[str]) -> None:
+        """Let a thread begin to read the evidence of the latest run, if of these.
+
+        Where there are no columns there would be nothing to gain.
+        """
+        with self._reading() as db:
+            last = columns.latest(db)
+            if last and set(last) <= set(sources):
+                self._ahead = Ahead(db, self.path, last)
 
     def history(self, sources: Sequence[str] = ()) -> History:
         """Return every good look so far, as columns."""
@@ -165,6 +179,7 @@ class SqliteStore:
         Adding the same look twice changes nothing. A hint of an unknown item
         makes it known.
         """
+        self._ahead = None  # who wants it has it
         with self._keeping_up():
             with self._writing_as(run) as db:
                 evidence = self._evidence(db, run.sources)
@@ -303,9 +318,15 @@ class SqliteStore:
         evidence = self._shelf.get(sources)
         if evidence is None:
             with files.trusted(self.path):
-                evidence = columns.load(db, sources) or folds.evidence(db, sources)
+                evidence = self._load(db, sources)
             self._shelf.keep(sources, evidence)
         return evidence
+
+    def _load(self, db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
+        ahead, found = self._ahead, None
+        if ahead is not None and ahead.sources == set(sources):
+            self._ahead, found = None, ahead.take(db)
+        return found or columns.load(db, sources) or folds.evidence(db, sources)
 
     def _introduce(
         self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
