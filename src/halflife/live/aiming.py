@@ -8,12 +8,13 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 
 import numpy as np
 
 from halflife.arrays import Floats
 from halflife.config import Config, SourceConfig
-from halflife.live import standing, wholes
+from halflife.live import lookback, standing, wholes
 from halflife.live.standing import TURN, Memory, Pages, Stand
 from halflife.live.worths import Appraiser, Decays
 from halflife.market.keeping import Goal, Past
@@ -89,6 +90,8 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig], decays: Decays) -
         goal, memory = Goal(*wanted), _renewed(appraiser, source, wanted)
         if source.has_pages:
             pages = Pages(appraiser, source, goal)
+            if pages.known and memory.began == -inf:
+                memory = replace(memory, past=lookback.past(appraiser.store, pages))
             found = pages.stand(memory) if pages.known else None
         else:
             found = wholes.stand(appraiser, source, goal, memory)

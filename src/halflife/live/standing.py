@@ -141,7 +141,8 @@ class Pages:
         rest = np.flatnonzero(unseen)
         order = rest[np.argsort(-self.chances()[rest], kind="stable")]
         often = ROUND if self.goal.confidence is None else WATCH
-        span = min(max(memory.past.days, FIRST), often)
+        watched = memory.past.days + memory.past.watched
+        span = min(max(watched, FIRST), often)
         quiet = min(float(self.view.age[self.rows].min()), span)
         count = min(floor(quiet * lot / span + 1e-9), order.size)
         while count < order.size:
@@ -166,7 +167,7 @@ class Pages:
             past = keeping.closed(past, ended, self.goal, days)
         pace = float(self.share @ self.view.rate[self.rows])
         length = QUARTER * self.goal.loss / max(pace, 1e-9)
-        watched = max(past.days, FIRST)
+        watched = max(past.days + past.watched, FIRST)
         return replace(
             memory,
             past=past,

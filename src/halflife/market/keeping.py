@@ -74,7 +74,8 @@ class Past:
         times: Rounds in which the loss was ``TIMES`` what was believed; empty if none.
         lately: The same of the last rounds alone: busy times come together.
         failed: Looks that found a whole below its level.
-        watched: Days before those looks, and before all others.
+        watched: Days before those looks, and before all others; of pages, days with
+            looks before there was a level.
         debt: Days missed beyond what is made use of; below 0 it is forgotten.
 
     """
