@@ -14,6 +14,7 @@ from halflife.models.rhythm import (
     LENT,
     MOST,
     SURE,
+    TESTED,
     Learned,
     Look,
     Rhythm,
@@ -177,6 +178,19 @@ def test_a_job_that_is_moved_to_another_hour_is_followed():
     assert not moved.rhythm.flat
 
 
+def test_a_rhythm_that_looks_do_not_test_for_a_week_is_not_believed():
+    known = nightly(Learned(), 20_000.0, 10, 3.5)
+    daily = known
+    for day in range(8):
+        at = 20_011.0 + day
+        daily = daily.after(one(at, at - 1.0, 12))
+    assert daily.rhythm.flat
+    again = nightly(daily, daily.last, 2, 3.5)
+    assert again.rhythm.share[3] > 0.8
+    twice = nightly(known, 20_010.0, 12, 3.5, every=0.5)
+    assert twice.rhythm.share[3] > 0.8
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_changes_by_chance_has_no_rhythm(seed):
     assert by_chance(np.random.default_rng(seed), 25).rhythm.flat
@@ -231,7 +245,7 @@ def test_a_look_of_the_past_or_of_nothing_tells_nothing():
     assert known.after(one(known.last, known.last - 0.1, 50)) is known
     none = np.zeros(0)
     later = known.after(Look(known.last + 0.1, none, none, none))
-    assert later.score == known.score
+    assert later.score == pytest.approx(known.score * 0.5 ** (0.1 / TESTED))
     assert later.found == pytest.approx(known.found, rel=0.01)
 
 

@@ -19,6 +19,7 @@ LONG = 1.0  # days between two looks that tell nothing of the hour any more
 BRIEF = 1e-6  # days between two that tell nothing yet
 MOMENTS = 96  # of an interval
 SURE, MOST = 3.0, 6.0  # the log score from which on it is used, and the highest kept
+TESTED = 7.0  # days after which the score is half of what it was
 FADED = 1e-3  # records that changed, below which a row is forgotten
 _ROUNDS, _CLOSE = 400, 1e-7
 _EDGES: Floats = np.arange(BINS + 1) / BINS
@@ -178,7 +179,8 @@ class Learned:
 
     def _faded(self, now: float) -> "Learned":
         """Return what is left of it by now."""
-        part = 0.5 ** ((now - self.last) / HALF) if np.isfinite(self.last) else 1.0
+        days = now - self.last if np.isfinite(self.last) else 0.0
+        part = 0.5 ** (days / HALF)
         rows = self.rows * np.array([part, 1.0, 1.0])
         return replace(
             self,
@@ -186,6 +188,8 @@ class Learned:
             exposure=self.exposure * part,
             found=self.found * part,
             squares=self.squares * part,
+            # Looks at the right hour alone would not show that it has moved.
+            score=self.score * 0.5 ** (days / TESTED),
         )
 
     def fit(self) -> Floats:
