@@ -1,0 +1,277 @@
+"""Summaries are checked before they are made anew, over real HTTP."""
+
+import asyncio
+import json
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from halflife.config import Config
+from halflife.errors import BudgetSpent
+from halflife.live import aiming, prices, selecting, wholes, wiring
+from halflife.live.audit_texts import audit_summary
+from halflife.live.crew import Crew
+from halflife.live.rechecking import Checked, Checker
+from halflife.live.standing import Memory
+from halflife.live.summarizing import Summarized, Summarizer, Wish
+from halflife.live.worths import Appraiser
+from halflife.market.keeping import Goal
+from halflife.probing.rechecking import DEAR, MOST
+from halflife.stores import summaries, summary_lives
+from halflife.stores.forecasts import Forecasts
+from search_server import corpus, serving
+
+TEXTS, OTHERS = corpus(400), corpus(400, seed=9)
+BEGAN = 20_000.0
+GOAL = Goal(0.5, 0.95)
+
+
+class Hands:
+    now = BEGAN
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(TEXTS) as server:
+        yield server
+
+
+@pytest.fixture
+def shop(server):
+    server.shop = type(server.shop)(TEXTS)
+    return server.shop
+
+
+@pytest.fixture
+def config(server, shop, tmp_path):
+    path = "/es/_search?q={query}&from={offset}&size={count}"
+    text = (
+        "[budget]\nrequests = 5000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+        '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
+        f'engine = "elasticsearch"\nsearch_url = "{server.url}{path}"\n'
+        f"per_page = {shop.page}\n"
+        'target = "summary >= 0.5 with confidence 0.95"\n'
+    )
+    return Config.parse(text, tmp_path / "halflife.toml")
+
+
+@pytest.fixture
+def clock():
+    return Hands()
+
+
+@pytest.fixture
+def store(config, clock):
+    with wiring.writing(config) as store:
+        summarizer = Summarizer(config, store, Wish(documents=150), clock)
+        asyncio.run(summarizer.summarize(config.source[0]))
+        yield store
+
+
+@pytest.fixture
+def kept(store):
+    return summaries.current(store, "shop")
+
+
+def turned(server):
+    """Let another database answer."""
+    server.shop = type(server.shop)(OTHERS)
+    return server.shop
+
+
+def check(config, store, clock, most=None):
+    async def run():
+        kept = summaries.current(store, "shop")
+        checker = Checker(config, store, clock)
+        return await checker.check(config.source[0], kept, most=most)
+
+    return asyncio.run(run())
+
+
+def look(config, store, clock):
+    """What the service does when a look is due."""
+
+    async def run():
+        crew = Crew(config, store, None, clock, None)
+        return await crew.work((config.source[0],), 400)
+
+    return asyncio.run(run())
+
+
+def stand(config, store, now):
+    appraiser = Appraiser(config, store, now)
+    return wholes.stand(appraiser, config.source[0], GOAL, Memory())[0]
+
+
+def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
+    config, store, shop, clock, kept
+):
+    source = config.source[0]
+    before = selecting.survival(kept, source, store).rate[0]
+    spent = store.spent(0.0)
+    shop.log.clear()
+    clock.now = BEGAN + 6.0
+    found = check(config, store, clock)
+    assert found.holds
+    assert found.requests == len(shop.log) == store.spent(0.0) - spent <= MOST
+    assert (found.version, found.age) == (1, 6.0)
+    assert "it holds" in found.words()
+    assert found.row()["check"]
+    assert json.dumps(found.row())
+    assert selecting.looked(store, kept) == clock.now
+    assert summaries.current(store, "shop") == kept  # nothing else has changed
+    assert selecting.survival(kept, source, store).rate[0] < before
+    belief = selecting.belief([kept], [source], clock.now, store)
+    assert belief.survival[0] == pytest.approx(1.0)
+    assert belief.age[0] == 6.0
+
+
+def test_a_check_that_is_not_passed_asks_for_a_new_summary(
+    config, store, server, shop, clock, kept
+):
+    del shop
+    turned(server)
+    clock.now = BEGAN + 6.0
+    found = check(config, store, clock)
+    assert found.holds is False
+    assert "made anew" in found.words()
+    assert selecting.life(store, kept).is_doubted
+    source = config.source[0]
+    assert selecting.look_requests(store, source, kept) == kept.requests
+    alive = selecting.survival(kept, source, store).alive(np.array([6.0]))[0]
+    wrong, right = alive * selecting.ALARMS, (1.0 - alive) * selecting.FOUND
+    belief = selecting.belief([kept], [source], clock.now, store)
+    assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
+    assert stand(config, store, clock.now).asked == kept.requests
+    done = look(config, store, clock)
+    assert isinstance(done.result, Summarized)
+    assert done.result.in_use
+    old, new = summary_lives.lives(store, "shop")
+    assert (old.held, old.failed, old.is_doubted) == (0.0, 6.0, False)
+    assert (new.version, new.made) == (2, clock.now)
+    assert stand(config, store, clock.now).asked == 0.0
+
+
+def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept):
+    doubt = selecting.life(store, kept).suspected(BEGAN + 3.0)
+    summary_lives.note(store, "shop", doubt)
+    clock.now = BEGAN + 3.0
+    assert isinstance(look(config, store, clock).result, Summarized)
+    old = summary_lives.lives(store, "shop")[0]
+    assert (old.held, old.failed, old.is_doubted) == (3.0, inf, False)
+
+
+def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
+    clock.now = BEGAN + 6.0
+    asked = stand(config, store, clock.now)
+    assert asked.asked == MOST < kept.requests
+    aim = aiming.aim(Appraiser(config, store, clock.now), config.source, {})
+    assert aim.asks == {"shop": MOST}
+    done = look(config, store, clock)
+    assert isinstance(done.result, Checked)
+    assert (done.trouble, done.spent) == ("", done.result.requests)
+    assert stand(config, store, clock.now + 0.5).asked == 0.0
+
+
+def test_a_check_that_is_cut_off_leaves_all_as_it_was(config, store, clock, kept):
+    clock.now = BEGAN + 6.0
+    spent = store.spent(0.0)
+    found = check(config, store, clock, most=3)
+    assert found.holds is None
+    assert found.requests == store.spent(0.0) - spent == 3
+    assert "cut off" in found.words()
+    assert selecting.looked(store, kept) == BEGAN
+    assert stand(config, store, clock.now).asked == MOST
+    assert check(config, store, clock).holds
+
+
+def test_a_database_that_fails_is_no_evidence(config, store, shop, clock, kept):
+    clock.now = BEGAN + 6.0
+    shop.fault = "500"
+    found = check(config, store, clock)
+    assert found.holds is None
+    assert "it answered 500" in found.trouble
+    assert selecting.life(store, kept).looked == BEGAN
+    assert found.row()["excess"] is None
+
+
+def test_a_check_stays_within_the_budget(config, store, clock):
+    clock.now = BEGAN + 0.5
+    poor = config.model_copy(
+        update={"budget": config.budget.model_copy(update={"requests": 1})}
+    )
+    with pytest.raises(BudgetSpent):
+        check(poor, store, clock)
+
+
+def test_a_check_scores_the_forecast_and_the_rest_is_forecast_anew(
+    config, store, clock
+):
+    source = config.source[0]
+    assert not audit_summary(store, source)  # the first summary is forecast
+    clock.now = BEGAN + 6.0
+    check(config, store, clock)
+    assert audit_summary(store, source)
+    (told,) = Forecasts(store).settled("shop")
+    assert (told.made, told.told, told.found) == (BEGAN, clock.now, 1.0)
+    waiting = Forecasts(store).waiting("shop")
+    assert all(one.made == clock.now for one in waiting)
+    assert not audit_summary(store, source)  # nothing new was seen
+    clock.now = BEGAN + 10.0
+    check(config, store, clock)
+    assert audit_summary(store, source)
+    assert [one.made for one in Forecasts(store).settled("shop")] == [
+        BEGAN,
+        BEGAN + 6.0,
+    ]
+
+
+def test_a_check_that_is_not_passed_scores_when_there_is_a_new_summary(
+    config, store, server, shop, clock
+):
+    del shop
+    source = config.source[0]
+    audit_summary(store, source)
+    turned(server)
+    clock.now = BEGAN + 6.0
+    check(config, store, clock)
+    assert not audit_summary(store, source)
+    clock.now = BEGAN + 6.5
+    look(config, store, clock)
+    assert audit_summary(store, source)
+    (told,) = Forecasts(store).settled("shop")
+    assert (told.told, told.found) == (BEGAN + 6.5, 0.0)
+
+
+def test_what_a_check_buys_is_offered_at_its_price(config, store, kept):
+    source = config.source[0]
+    appraiser = Appraiser(config, store, BEGAN + 6.0)
+    offers = appraiser.offers([source])
+    assert offers.cost.tolist() == [MOST]
+    survival = selecting.survival(kept, source, store)
+    age = np.array([6.0])
+    gain = survival.lasting(age) - age * survival.alive(age)
+    share = selecting.deal(survival.alive(age), source, kept)
+    each = gain / (kept.requests * share)
+    assert offers.gain / offers.cost == pytest.approx(each)
+    assert 0.0 < share[0] < 1.0
+    worth = appraiser.known(source).worth
+    assert (np.diff(worth.requests) >= 0).all()
+    assert prices.long_run(appraiser, [source], 5.0) > 0.0
+
+
+def test_what_a_check_cannot_tell_is_made_anew(config, store, kept):
+    source = config.source[0]
+    by_topics = summaries.save(store, replace(kept, method="fps"))
+    assert selecting.look_requests(store, source, by_topics) == kept.requests
+    cheap = replace(kept, requests=MOST)
+    assert selecting.look_requests(store, source, cheap) == MOST
+    alive = np.array([0.9])
+    assert selecting.deal(alive, source, by_topics) == pytest.approx(1.0)
+    html = source.model_copy(update={"engine": "html"})
+    assert selecting.check_requests(html, kept) == DEAR
