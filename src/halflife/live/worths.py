@@ -99,7 +99,8 @@ class Appraiser:
     ) -> None:
         self.config, self.store, self.now = config, store, now
         self._decays = {} if decays is None else decays
-        self._groups, self._nearest = groups, self
+        self._groups = groups
+        self._nearest: Appraiser | None = None
         self._trusts: dict[str, Trust] = {}
         self._copies: dict[str, Held | None] = {}
         self._collections: dict[str, Collection | None] = {}
@@ -113,7 +114,7 @@ class Appraiser:
         group = self._kept_with.get(source.name)
         if group is None:
             return self
-        if self._nearest.config.source != group:
+        if self._nearest is None or self._nearest.config.source != group:
             config = self.config.model_copy(update={"source": group})
             self._nearest = Appraiser(config, self.store, self.now, self._decays)
         return self._nearest
