@@ -163,7 +163,7 @@ def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
     assert "jobs: recall found 0.950 [" in out
     assert "on average between 10 whole looks" in out
     assert "books: summary found 1.000 [0.846, 1.000], believed 0.950" in out
-    assert "on average between 11 summaries replaced by newer ones" in out
+    assert "on average between 11 looks at the database" in out
     _, answer = asked("audit")
     rows = {row["source"]: row for row in answer["results"]}
     assert rows["jobs"]["found_by"] == "whole looks"
@@ -179,4 +179,4 @@ def test_a_kind_that_was_not_checked_says_what_it_waits_for(synced, told):
     synced.write_text(synced.read_text() + MIXED)
     _, out, _ = told("audit", "jobs", "books")
     assert "jobs: no two whole looks followed each other in the last 30 days" in out
-    assert "books: no summary was replaced by a newer one in the last year" in out
+    assert "books: no look has told whether its summary held in the last year" in out

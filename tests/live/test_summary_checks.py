@@ -147,7 +147,9 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     wrong, right = alive * selecting.ALARMS, (1.0 - alive) * selecting.FOUND
     belief = selecting.belief([kept], [source], clock.now, store)
     assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
-    assert stand(config, store, clock.now).asked == kept.requests
+    asked = stand(config, store, clock.now)
+    assert asked.asked == kept.requests
+    assert asked.why().endswith("; made anew, as it did not pass a check")
     done = look(config, store, clock)
     assert isinstance(done.result, Summarized)
     assert done.result.in_use
@@ -170,6 +172,7 @@ def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     clock.now = BEGAN + 6.0
     asked = stand(config, store, clock.now)
     assert asked.asked == MOST < kept.requests
+    assert asked.why().endswith("; by a check")
     aim = aiming.aim(Appraiser(config, store, clock.now), config.source, {})
     assert aim.asks == {"shop": MOST}
     done = look(config, store, clock)

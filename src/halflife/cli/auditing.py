@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 BY = {
     "listing": "whole looks",
     "form": "records drawn at random",
-    "search": "summaries replaced by newer ones",
+    "search": "looks at the database",
 }
 WAITS = {
     "listing": "no two whole looks followed each other in the last 30 days",
     "form": "no record was drawn to check it in the last 30 days",
-    "search": "no summary was replaced by a newer one in the last year",
+    "search": "no look has told whether its summary held in the last year",
 }
 
 

@@ -46,7 +46,18 @@ def stand(
         f"{max(chance, 0.0):.1%} likely to fall below {goal.level:.4g}, aged"
         f" {now.age:.3g} days since its last look, {latest:.3g} at most"
     )
+    if asked and source.kind == "search":
+        said = f"{said}; {_way(store, source)}"
     return Stand(source.name, asked, memory.needed, said), memory
+
+
+def _way(store: Store, source: SourceConfig) -> str:
+    """Say how a summary is looked at next."""
+    kept = summaries.current(store, source.name)
+    if kept is not None and selecting.life(store, kept).is_doubted:
+        return "made anew, as it did not pass a check"
+    checked = _requests(store, source) < (kept.requests if kept else 0)
+    return "by a check" if checked else "made anew"
 
 
 def _told(

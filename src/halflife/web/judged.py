@@ -27,7 +27,7 @@ MEANT = 0.95  # the confidence of forecasts
 HOW = {  # what the quality found rests on, by kind
     "listing": "whole looks",
     "form": "records drawn",
-    "search": "summaries replaced",
+    "search": "looks at it",
 }
 EVEN = 0.0005  # quality by which a source must change to gain or lose
 FARTHEST = 4.0  # times the budget that the slider goes
