@@ -98,12 +98,13 @@ class _Pages:
         everything = self.around()
         around = everything.at(some)
         x, t = self.changes[some], self.lived[some]
-        k: Floats = SHAPES[:, None]
         count, place = np.unique(x, return_inverse=True)  # after a start, few differ
-        likely = _log_gamma(count + k)[:, place] - _log_gamma(k)
-        likely = likely + k * np.log(k / around)
-        likely = likely - (x + k) * np.log(t + k / around)
-        self.shape = float(SHAPES[int(np.argmax(likely.sum(axis=1)))])
+        likely = []
+        for k in SHAPES:  # one at a time: all together they take much memory
+            each = _log_gamma(count + k)[place] - _log_gamma(k)
+            each = each + k * np.log(k / around)
+            likely.append(float((each - (x + k) * np.log(t + k / around)).sum()))
+        self.shape = float(SHAPES[int(np.argmax(likely))])
         return everything
 
     def around(self) -> "_Around":
