@@ -5,7 +5,6 @@ run of the same world is compared with it by its ``Played``.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,25 +63,24 @@ def _covered(made: list[Issued], at: Floats, quality: Floats) -> dict[str, Any]:
 
 def kept(
     stage: Stage,
-    taught: Path,
     targets: Mapping[str, str],
     requests: float,
-    passing: Passing | None = None,
     *,
-    begin: float = TRAIN,
+    learning: float = TRAIN,
+    days: float = DAYS,
 ) -> tuple[Played, list[dict[str, Any]]]:
     """Let a service spend no more than targets ask for; return how they were kept.
 
     ``targets`` are as the settings write them, by source; ``requests`` are those a day
-    that it may spend at most; ``begin`` is when learning ended. A row a source: the
-    share of moments at which the level was kept, the mean, and what audits said beside
-    the truth.
+    that it may spend at most. It has its targets from the beginning, and is judged
+    after some days of ``learning``. A row a source: the share of moments at which the
+    level was kept, the mean, and what audits said beside the truth.
     """
     keys = {name: f'target = "{target}"' for name, target in targets.items()}
     wanted = Wanted(requests, mode="targets", keys=keys, audit=AUDIT)
-    time = passing or Passing(DAYS)
-    played = stage.play("targets", wanted, taught, time, begin=begin)
-    said = {row["source"]: row for row in audits(played, begin)}
+    taught = stage.begin("learning", wanted, Passing(learning)).store
+    played = stage.play("targets", wanted, taught, Passing(days), begin=learning)
+    said = {row["source"]: row for row in audits(played, learning)}
     config = Config.load(played.store.parent / "halflife.toml")
     rows = []
     for source in config.source:

@@ -132,10 +132,14 @@ class Stage:
 
     def learn(self, days: float = TRAIN) -> Path:
         """Keep all sources on ample means for some days; return the state file."""
-        self.hands.now = BEGAN
-        played = self._run("taught", Wanted(LEARNING), Passing(days, days, SLOWLY))
+        played = self.begin("taught", Wanted(LEARNING), Passing(days, days, SLOWLY))
         _forget_spending(played.store)
         return played.store
+
+    def begin(self, name: str, wanted: Wanted, passing: Passing) -> Played:
+        """Let a service that knows nothing keep sources from the world's beginning."""
+        self.hands.now = BEGAN
+        return self._run(name, wanted, passing)
 
     def play(
         self,
