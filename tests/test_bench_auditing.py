@@ -79,6 +79,18 @@ def test_width_and_score_are_told_with_and_without_trust():
     assert row["score_with_trust"] == pytest.approx(0.3)
 
 
+def test_what_is_told_from_a_day_on_is_what_happened_after_it(small):
+    even = auditing.even(1)
+    after = auditing.later(even, 5.0)
+    assert after.at.size == np.count_nonzero(even.at > 5.0)
+    place = np.arange(len(even))
+    then = np.full(len(even), 7.0)
+    assert after.next_change(place, then) + 5.0 == pytest.approx(
+        even.next_change(place, then + 5.0)
+    )
+    assert auditing.later(even, 0.0).at.tolist() == even.at.tolist()
+
+
 def test_sites_are_halved_by_their_names_alone():
     halves = [auditing.half_of(f"site {i}") for i in range(400)]
     assert set(halves) == {0, 1}

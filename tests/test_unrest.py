@@ -44,13 +44,16 @@ def test_weeks_tell_of_unrest_that_lasts_for_days():
 
 
 def test_unrest_of_a_worked_example():
-    # Two changes a day are expected and 28 come on one of 14 days: by days the excess
-    # is 26^2 - 28 + 13 * 2^2 = 700, over 28 changes, and 56 / 28 + 1 beneath it; by
-    # weeks it is (14^2 - 28 + 14^2) / 28 = 13, times 7, over 392 / 28 + 1 = 15.
+    # Two changes a day are expected and 28 come on one of 14 days. By days the excess
+    # is 26^2 - 28 + 13 * 2^2 = 700 over 28 changes, and 56 / 28 + 1 beneath it; by
+    # three days 22^2 - 28 + 3 * 6^2 = 564 over 24, times 3, and 144 / 24 + 1; by weeks
+    # 14^2 - 28 + 14^2 = 364 over 28, times 7, and 392 / 28 + 1.
     burst = np.zeros((1, 14))
     burst[0, 3] = 28.0
-    days, weeks = 25.0 / 3.0, 7.0 * 13.0 / 15.0
-    assert unrest(np.full((1, 14), 2.0), burst) == pytest.approx(max(days, weeks))
+    days, threes, weeks = 25.0 / 3.0, 3.0 * 23.5 / 7.0, 7.0 * 13.0 / 15.0
+    assert unrest(np.full((1, 14), 2.0), burst) == pytest.approx(
+        max(days, threes, weeks)
+    )
 
 
 tables = st.lists(

@@ -57,7 +57,7 @@ def unevenly(moments: Floats, since: float, days: float) -> float:
     >>> unevenly(np.arange(28) / 2.0, 0.0, 14.0)
     0.0
     >>> round(unevenly(np.full(28, 3.0), 0.0, 14.0), 1)
-    8.3
+    10.1
     """
     bins = int(days)
     if bins < 2:

@@ -16,7 +16,7 @@ import numpy as np
 
 from halflife.arrays import Floats
 
-SPANS = (1, 7)  # bins that are taken together
+SPANS = (1, 3, 7, 14, 28)  # bins that are taken together
 LENT = 1.0  # changes expected that a group without unrest lends
 MOST = 30.0  # days
 _NONE = 1e-9  # days; so few are none
@@ -36,7 +36,7 @@ def unrest(expected: Floats, seen: Floats, step: float = 1.0) -> float:
     >>> burst = np.zeros((1, 14))
     >>> burst[0, 3] = 28.0
     >>> round(unrest(np.full((1, 14), 2.0), burst), 1)  # two weeks' changes in one day
-    8.3
+    10.1
     >>> unrest(np.full((1, 14), 2.0), np.full((1, 14), 2.0))
     0.0
     """
