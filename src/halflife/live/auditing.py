@@ -42,7 +42,8 @@ class Drawn:
     Attributes:
         source: The source.
         rows: Their rows in the evidence.
-        held: The rows that there were to draw from.
+        held: The rows that there were to draw from, or some that stand for them.
+        many: How many there were.
         chance: The chance of each of those.
 
     """
@@ -50,6 +51,7 @@ class Drawn:
     source: str
     rows: Ints
     held: Ints
+    many: int
     chance: float
 
 
@@ -79,7 +81,9 @@ def draw(
     wanted = [min(requests / len(held), mine.size) for mine in held.values()]
     upto = np.floor(np.cumsum([0.0, *wanted]) + rng.random() + 1e-9).astype(np.intp)
     return [
-        Drawn(name, rng.choice(mine, n, replace=False), mine, want / mine.size)
+        Drawn(
+            name, rng.choice(mine, n, replace=False), mine, mine.size, want / mine.size
+        )
         for (name, mine), n, want in zip(
             held.items(), np.diff(upto).tolist(), wanted, strict=True
         )
@@ -96,18 +100,18 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     if requests <= 0 or keeper.eased or not isinstance(store, SqliteStore):
         return 0
     evidence = store.evidence(keeper.run.sources)
-    rows = rows_of(store, keeper.run.sources, evidence)
-    drawn = draw(evidence, rows, requests, rng)
+    drawn = draw(evidence, rows_of(store, keeper.run.sources, evidence), requests, rng)
     if not drawn:
         return 0
     now = keeper.clock()
-    view, placed = _viewed(keeper.loop.belief, evidence, drawn, now)
-    found, spent = await _look(keeper, view, _order(placed, rng), requests)
-    issued = {one.source: _believed(view, one) for one in placed}  # before the looks
+    # Of very many pages only some stay in memory while others are looked at.
+    view, drawn = _viewed(keeper.loop.belief, evidence, drawn, now)
+    found, spent = await _look(keeper, view, _order(drawn, rng), requests)
+    issued = {one.source: _believed(view, one) for one in drawn}  # before the looks
     kept = Forecasts(store)
     with store.together():
-        for one, here in zip(drawn, placed, strict=True):
-            checks = _checks(view, here, found)
+        for one in drawn:
+            checks = _checks(view, one, found)
             kept.note(one.source, checks)
             issue(kept, one.source, issued[one.source])
             _settle_pages(kept, one, checks, now, rng)
@@ -133,8 +137,8 @@ def chance(keeper: Keeper) -> Generator:
 
 
 def _viewed(
-    belief: Belief, evidence: Evidence, drawn: Sequence[Drawn], now: float
-) -> tuple[View, Sequence[Drawn]]:
+    belief: Belief, evidence: Evidence, drawn: list[Drawn], now: float
+) -> tuple[View, list[Drawn]]:
     """Return what is believed of the pages, and what was drawn as rows of that view.
 
     Of very many pages, those drawn are viewed, and some that stand for all.
@@ -278,7 +282,7 @@ def _settle_pages(
         ]
         if pairs:
             weight, right = np.array(pairs, dtype=np.float64).T
-            looks = effective(weight, one.held.size)
+            looks = effective(weight, one.many)
             told.append(
                 outcome(cast, now, float(weight @ right / weight.sum()), looks, rng)
             )

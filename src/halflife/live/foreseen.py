@@ -16,7 +16,7 @@ from halflife.evidence import Evidence
 from halflife.forecast import Forecast
 from halflife.live import form_worths, rhythms, selecting, upkeeping
 from halflife.live.turning import turnover
-from halflife.live.worths import Appraiser
+from halflife.live.worths import Appraiser, sampled
 from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
 from halflife.models.rhythm import FLAT, Rhythm
@@ -149,8 +149,8 @@ class Foresight:
         ``inf`` where that is not known, or no look came when one should have.
         """
         view, of = self._appraiser.near(source).sampled
-        rows, (evidence, _) = of[source.name], self._appraiser.looked_at(source)
-        gap = _gaps(evidence, [view.keys[i] for i in rows])
+        rows, (evidence, mine) = of[source.name], self._appraiser.looked_at(source)
+        gap = _gaps(evidence, sampled(mine))
         return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)
 
     def _search(self, source: SourceConfig, ahead: Floats) -> Forecast | None:
@@ -253,15 +253,12 @@ def _later(view: View, gap: Floats, later: float) -> View:
     )
 
 
-def _gaps(evidence: Evidence, keys: list[str]) -> Floats:
+def _gaps(evidence: Evidence, rows: Ints) -> Floats:
     """Return the mean days between two looks at each page; ``inf`` if unknown."""
-    found = [evidence.row(key) for key in keys]
-    rows = np.array([-1 if row is None else row for row in found], dtype=np.intp)
-    known = np.flatnonzero(rows >= 0)
-    total, many = _watched(evidence, rows[known]), evidence.looks[rows[known]] - 1
+    total, many = _watched(evidence, rows), evidence.looks[rows] - 1
     gap = np.full(rows.size, inf)
     some = (many > 0) & (total > 0)
-    gap[known[some]] = total[some] / many[some]
+    gap[some] = total[some] / many[some]
     return gap
 
 
