@@ -35,7 +35,7 @@ from halflife.summary.weekly import Weekly
 LEAST, MOST = 100, 600  # documents of a database; of more, so many are drawn
 TRIALS, SPELLS = 24, 8  # databases whose checks are tried, and that are kept
 SHARES = (0.5, 0.7, 0.8, 0.9, 1.0)  # of the documents, those of another database
-LATER, WEEKS = 8, 20
+LATER, WEEKS = 8, 14
 BANDS = (0.0, 1e-9, 0.2, 0.35, 0.5, np.inf)  # divergences of complete summaries
 PAGES = (20, 4)  # documents that a request shows
 
