@@ -178,10 +178,10 @@ def test_a_job_that_is_moved_to_another_hour_is_followed():
     assert not moved.rhythm.flat
 
 
-def test_a_rhythm_that_looks_do_not_test_for_a_week_is_not_believed():
+def test_a_rhythm_that_looks_do_not_test_for_two_weeks_is_not_believed():
     known = nightly(Learned(), 20_000.0, 10, 3.5)
     daily = known
-    for day in range(8):
+    for day in range(15):
         at = 20_011.0 + day
         daily = daily.after(one(at, at - 1.0, 12))
     assert daily.rhythm.flat
