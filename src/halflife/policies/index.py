@@ -77,13 +77,13 @@ class Index:
 
     def why(self, view: View, row: int) -> str:
         """Say why an item is asked for."""
-        if view.held[row] and view.age[row] > self.longest:
+        if view.looks[row] > 0 and view.age[row] > self.longest:
             return f"not seen for more than {days(self.longest)}"
         return _why(view, row)
 
 
 def _why(view: View, row: int) -> str:
-    if not view.held[row]:
+    if not view.looks[row] > 0:
         return "never seen yet"
     stale = 1.0 - alive_at(view, row)
     weight = "" if view.weight[row] == 1 else f", weight {view.weight[row]:g}"

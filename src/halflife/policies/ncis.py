@@ -76,7 +76,7 @@ def _hints(view: View) -> Hints:
 
 
 def _why(view: View, row: int) -> str:
-    if not view.held[row]:
+    if not view.looks[row] > 0:
         return "never seen yet"
     stale = 1.0 - alive_at(view, row)
     age = days(float(view.age[row]))

@@ -93,10 +93,3 @@ def dismiss(db: sqlite3.Connection, run: int) -> int:
 def newest(db: sqlite3.Connection) -> int:
     """Return the number of the newest item, which is about how many there are."""
     return int(db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()[0])
-
-
-def counts(db: sqlite3.Connection) -> dict[str, int]:
-    """Return how many items each source has that has any."""
-    rows = db.execute("SELECT source, count(*) FROM item GROUP BY source").fetchall()
-    names = dict(db.execute("SELECT id, name FROM source").fetchall())
-    return {names[source]: many for source, many in rows}

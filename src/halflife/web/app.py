@@ -126,6 +126,7 @@ class Site:
             f"{template}.html",
             page=name,
             working=seen.working or later,
+            total=seen.total,
             title=TITLES.get(name) or str(answer.get("source", "Source")),
             answer=answer,
             now=seen.now,
@@ -142,7 +143,7 @@ class Site:
         board = {"visiting": self.board.visiting, "renewing": self.board.working}
         return self._templates.get_template(template).render(
             blank
-            | {"titles": TITLES, "jobs": self.deeds.jobs, "working": False}
+            | {"titles": TITLES, "jobs": self.deeds.jobs, "working": False, "total": 0}
             | board
             | {"trouble": words.plain(self.board.trouble)}
             | said

@@ -1,7 +1,6 @@
 """What is known of all sources at once, before what is believed was worked out."""
 
 import math
-from collections.abc import Mapping
 
 from halflife.config import Config, SourceConfig
 from halflife.live.spending import Wallet
@@ -14,32 +13,34 @@ WHY = "how good its copy is has not been worked out yet"
 
 
 def take(config: Config, store: Store, now: float) -> Survey:
-    """Return what the tables tell without belief: counts, what waits, what was spent.
+    """Return what the tables tell without being read whole.
 
-    Of pages the number is known; of sets not even that is quick to know.
+    What waits for a decision, what was spent, and about how many items there are in
+    all; to count those of each source takes long already.
     """
     staged = tuple(store.staged())
     held = {one.source: one.why for one in staged}
-    counts: Mapping[str, int] = {}
+    total = 0
     if isinstance(store, SqliteStore):
         with store.looking() as db:
-            counts = remembered.counts(db)
+            total = remembered.newest(db)
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
         now=now,
-        rows=tuple(_row(one, counts, held.get(one.name)) for one in config.source),
+        rows=tuple(_row(one, held.get(one.name)) for one in config.source),
         casts={},
         staged=staged,
         spent=wallet.spent(now),
         days=by_day(store, now),
         wait=wallet.next_income(now),
         working=True,
+        total=total,
         _place={source.name: i for i, source in enumerate(config.source)},
     )
 
 
-def _row(source: SourceConfig, counts: Mapping[str, int], held: str | None) -> Row:
+def _row(source: SourceConfig, held: str | None) -> Row:
     return Row(
         name=source.name,
         kind=source.kind,
@@ -47,5 +48,5 @@ def _row(source: SourceConfig, counts: Mapping[str, int], held: str | None) -> R
         health="held" if held else PENDING,
         why=held or WHY,
         target=level(source),
-        items=counts.get(source.name, 0) if source.has_pages else math.nan,
+        items=math.nan,
     )

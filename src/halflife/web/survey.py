@@ -46,6 +46,7 @@ class Survey:
         known: What is known of sources without pages, for what-if.
         wait: Days until the next request comes in.
         working: Whether what is believed is still being worked out, and not here.
+        total: About how many items there are, as long as it is.
 
     """
 
@@ -62,6 +63,7 @@ class Survey:
     known: tuple[Known, ...] = ()
     wait: float = 0.0
     working: bool = False
+    total: int = 0
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> Row | None:
