@@ -124,8 +124,7 @@ def view_of(unrest, n=60, watched=1e9):
         group=np.arange(n) % 3,
         survival=Exponential(np.full(n, 0.1)),
         doubt=np.zeros(n),
-        unrest=unrest,
-        watched=watched,
+        unrest=lambda: (unrest, watched),
     )
 
 
@@ -162,8 +161,20 @@ def test_a_belief_tells_the_unrest_of_what_it_saw():
         text = str(day // 14)  # every page changes at once, every other week
         look(evidence, float(day), text)
         view = belief(evidence, float(day), float(day))
-    assert view.unrest > 3.0
-    assert view.watched == 29.0
+    unrest_, watched = view.unrest()
+    assert unrest_ > 3.0
+    assert watched == 29.0
+
+
+def test_unrest_is_worked_out_once_and_when_it_is_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Bursts, "unrest", lambda _: asked.append(1) or (1.0, 9.0))
+    evidence = Evidence.of([Item(f"http://one/{i}", "one") for i in range(9)])
+    look(evidence, 0.0, "x")
+    view = Neighbours()(evidence, 1.0, 1.0)
+    assert asked == []
+    freshness_forecast(view, np.arange(5.0))
+    assert asked == [1]
 
 
 def test_of_many_sites_some_tell_of_all():

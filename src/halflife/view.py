@@ -1,6 +1,6 @@
 """Everything a policy may know."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -27,6 +27,11 @@ class Survival(Protocol):
         ...
 
 
+def evenly() -> tuple[float, float]:
+    """Return that groups do not change unevenly at all, which is known for ever."""
+    return 0.0, inf
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What we hold and believe at one moment; row ``i`` of each array is item ``i``.
@@ -51,8 +56,8 @@ class View:
             goes: the age, made longer by hints and by changes seen nearby.
         doubt: Standard deviation of the exposure, in days.
         room: Requests that the item's host will take in this turn; ``inf`` if any.
-        unrest: How unevenly groups change, in days; see ``models.unrest``.
-        watched: The days by which rates and unrest are told.
+        unrest: Tells how unevenly groups change, in days, and the days by which that
+            and rates are told (see ``models.unrest``); worked out when it is asked for.
 
     """
 
@@ -73,8 +78,7 @@ class View:
     exposure: Floats
     doubt: Floats
     room: Floats
-    unrest: float = 0.0
-    watched: float = inf
+    unrest: Callable[[], tuple[float, float]] = evenly
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -18,6 +18,7 @@ independently of each other, g goes to 0 and the exposure to the age.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -252,7 +253,7 @@ class Neighbours:
         self._bursts.reach(now)
         self._follow(whole)
         self._look_around()
-        self._unrest, self._watched = self._bursts.unrest()
+        self._unrest = cache(self._bursts.unrest)
         return True
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
@@ -275,7 +276,7 @@ class Neighbours:
         lived, doubt = view.exposure, view.doubt
         lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
-        return replace(view, unrest=self._unrest, watched=self._watched)
+        return replace(view, unrest=self._unrest)
 
     def _in_blocks(
         self, evidence: Evidence, rows: Ints | None, now: float, since: float
@@ -304,7 +305,6 @@ class Neighbours:
             due=np.zeros(0),
             room=np.broadcast_to(np.inf, n),
             unrest=self._unrest,
-            watched=self._watched,
             **wide,
         )
 
