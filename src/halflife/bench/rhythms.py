@@ -31,7 +31,7 @@ SOURCES = (
     ("stars", "github_ranking", "stars", 0.95),
 )
 KINDS = ("nightly", "anytime", "one by one")
-SEEDS = (101, 102, 103, 104, 105, 106)
+SEEDS = (201, 202, 203, 204, 205, 206)
 RECORDS = 200
 TRAIN, DAYS = 14, 40
 SURE = 0.95
