@@ -68,7 +68,7 @@ def clock():
 @pytest.fixture
 def store(config, clock):
     with wiring.writing(config) as store:
-        summarizer = Summarizer(config, store, Wish(documents=150), clock)
+        summarizer = Summarizer(config, store, Wish(documents=100), clock)
         asyncio.run(summarizer.summarize(config.source[0]))
         yield store
 
@@ -201,6 +201,20 @@ def test_a_database_that_fails_is_no_evidence(config, store, shop, clock, kept):
     assert "it answered 500" in found.trouble
     assert selecting.life(store, kept).looked == BEGAN
     assert found.row()["excess"] is None
+
+
+def test_a_database_that_shows_only_snippets_now_is_named(config, store, clock, server):
+    html = Config.parse(
+        "[budget]\nrequests = 5000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
+        '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
+        f'search_url = "{server.url}/html?q={{query}}&page={{page}}"\nengine = "html"\n'
+        'hits = "li.hit"\nhit_snippet = "p"\nhit_key = "a"\ntotal = "#n"\n',
+        config.path,
+    )
+    clock.now = BEGAN + 6.0
+    found = check(html, store, clock)
+    assert found.holds is None
+    assert "only snippets" in found.trouble
 
 
 def test_a_check_stays_within_the_budget(config, store, clock):

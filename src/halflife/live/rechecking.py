@@ -142,9 +142,7 @@ class Checker:
     def _told(self, run: Run, kept: Kept, found: Rechecked, line: Line) -> Checked:
         """Write down what a check has told."""
         now = self.clock()
-        trouble = ""
-        if line.over and not (line.spent or line.stopped):
-            trouble = f"it stopped answering: {line.trouble}" if line.trouble else ""
+        trouble = _trouble(line) if found.holds is None else ""
         if found.holds is not None:
             self.store.renew(run, now, lease=LEASE)  # it must still be ours
             life = selecting.life(self.store, kept)
@@ -160,3 +158,12 @@ class Checker:
             found.excess,
             trouble,
         )
+
+
+def _trouble(line: Line) -> str:
+    """Say what the database did to end a check; nothing if we ended it."""
+    if line.blind:
+        return "it shows only snippets of its documents now"
+    if line.spent or line.stopped or not line.trouble:
+        return ""
+    return f"it stopped answering: {line.trouble}"
