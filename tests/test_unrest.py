@@ -56,6 +56,16 @@ def test_unrest_of_a_worked_example():
     )
 
 
+def test_few_spans_tell_nothing_of_unrest():
+    expected, seen = np.full((1, 28), 2.0), np.full((1, 28), 3.0)
+    assert (
+        unrest(expected, seen) > 5.0
+    )  # four weeks, in which there was more than usual
+    assert unrest(expected, seen, fewest=8) == 0.0
+    many = np.tile(expected, (8, 1)), np.tile(seen, (8, 1))
+    assert unrest(*many, fewest=8) == pytest.approx(unrest(*many))
+
+
 tables = st.lists(
     st.tuples(st.floats(0.0, 50.0), st.floats(0.0, 500.0)), min_size=0, max_size=30
 )

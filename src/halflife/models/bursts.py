@@ -36,6 +36,7 @@ MOST_BINS = 512  # remembered; before that all groups count as busy as usual
 SITE = 0.3  # changes that the prior of a site's bin is worth
 FOLDER = 0.1  # the same for a folder's
 TOLD_BINS, MOST_SITES = 128, 2048  # by which it is told how unevenly sites change
+FEW_SPANS = 8  # spans of time, over all sites, that tell it
 
 
 def at_least_one(mean: Floats) -> Floats:
@@ -200,8 +201,9 @@ class Bursts:
         first = max(self._bins - TOLD_BINS, 0)
         level, every = self._sites, self._sites.seen.shape[0] // MOST_SITES + 1
         some = slice(None, None, every), slice(first, self._bins)
+        both = level.expected[some], level.seen[some]
         days = (self._bins - first) * self.step
-        return unrest(level.expected[some], level.seen[some], self.step), days
+        return unrest(*both, self.step, fewest=FEW_SPANS), days
 
     def learn(
         self, rows: Ints, since: Floats, at: Floats, changed: Bools, rate: Floats

@@ -22,14 +22,17 @@ MOST = 30.0  # days
 _NONE = 1e-9  # days; so few are none
 
 
-def unrest(expected: Floats, seen: Floats, step: float = 1.0) -> float:
+def unrest(
+    expected: Floats, seen: Floats, step: float = 1.0, *, fewest: int = 1
+) -> float:
     """Return the unrest u of groups, in days, by the changes of each in each bin.
 
     With E changes expected in ``span`` bins of ``step`` days and C seen, C has the
     variance E + u E^2 / (span step). So u = span step sum((C - E)^2 - C) / sum(E^2),
     sums over groups, each divided by what the group expects in all: the mean over
     changes expected, in which no group that is large counts for more than that. What is
-    busy for days on end shows in longer spans only: the largest of all spans counts.
+    busy for days on end shows in longer spans only: the largest of all spans counts of
+    which there are ``fewest``, over all groups; a few tell rather if rates are right.
     (The moment estimate of over-dispersion: McCullagh and Nelder, "Generalized linear
     models", 1989, section 6.2.)
 
@@ -40,7 +43,9 @@ def unrest(expected: Floats, seen: Floats, step: float = 1.0) -> float:
     >>> unrest(np.full((1, 14), 2.0), np.full((1, 14), 2.0))
     0.0
     """
-    return max([0.0, *(_unrest(expected, seen, span) * step for span in SPANS)])
+    groups = np.count_nonzero(expected.sum(axis=1) > 0)
+    spans = [n for n in SPANS if groups * (expected.shape[1] // n) >= fewest]
+    return max([0.0, *(_unrest(expected, seen, span) * step for span in spans)])
 
 
 def _unrest(expected: Floats, seen: Floats, span: int) -> float:
