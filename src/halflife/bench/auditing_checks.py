@@ -20,8 +20,10 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.bench.auditing_texts import FEWEST
+from halflife.live.deciding import SUMMARY
 from halflife.live.dictionary import COMMON
 from halflife.live.selecting import CHANGED
+from halflife.live.summarizing import RESERVE
 from halflife.probing.memory import InMemory
 from halflife.probing.querying import query_based_sample
 from halflife.probing.rechecking import recheck
@@ -80,9 +82,9 @@ def apart(old: Sequence[Document], new: Sequence[Document]) -> float:
 
 
 def sampled(database: InMemory, rng: Generator) -> tuple[Sample, int]:
-    """Return a sample as a summary has it, and the requests of that summary."""
-    page = database.page
-    sample = query_based_sample(database, COMMON, rng, shown=page)
+    """Return a sample as a summary of the service has it, and what that one takes."""
+    page, most = database.page, SUMMARY - SUMMARY // RESERVE
+    sample = query_based_sample(database, COMMON, rng, shown=page, requests=most)
     size = estimate_size(database, sample, rng, most=page)
     return sample, sample.requests + size.requests
 
