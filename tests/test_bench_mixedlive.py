@@ -150,7 +150,7 @@ def played(tmp_path_factory):
         taught = stage.learn(2.0)
         run = stage.play("one", Wanted(24.0), taught, Passing(3.0, 0.25), begin=2.0)
         levels = {"pages": "freshness >= 0.5", "cars": "recall >= 0.5"}
-        aimed = kept(stage, levels, 50.0, learning=2.0, days=1.0)
+        aimed = kept(stage, levels, 50.0, learning=2.0, passing=Passing(1.0, 0.25))
         yield stage, taught, run, aimed
 
 

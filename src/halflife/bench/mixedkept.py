@@ -5,6 +5,7 @@ run of the same world is compared with it by its ``Played``.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def kept(
     requests: float,
     *,
     learning: float = TRAIN,
-    days: float = DAYS,
+    passing: Passing | None = None,
 ) -> tuple[Played, list[dict[str, Any]]]:
     """Let a service spend no more than targets ask for; return how they were kept.
 
@@ -78,8 +79,10 @@ def kept(
     """
     keys = {name: f'target = "{target}"' for name, target in targets.items()}
     wanted = Wanted(requests, mode="targets", keys=keys, audit=AUDIT)
-    taught = stage.begin("learning", wanted, Passing(learning)).store
-    played = stage.play("targets", wanted, taught, Passing(days), begin=learning)
+    time = passing or Passing(DAYS)
+    first = replace(time, days=learning)
+    taught = stage.begin("learning", wanted, first).store
+    played = stage.play("targets", wanted, taught, time, begin=learning)
     said = {row["source"]: row for row in audits(played, learning)}
     config = Config.load(played.store.parent / "halflife.toml")
     rows = []

@@ -21,14 +21,18 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.bench.mixedkept import kept
 from halflife.bench.mixedparts import Desk, Library, Part, Site, Stock
+from halflife.bench.mixedtime import Passing
 from halflife.bench.mixedworld import TRAIN, Worlds, opened
+from halflife.live.service import Rhythm
 
 SEEDS = (55, 56, 57, 58)  # 51, 53 and 54 were looked at while the service was mended
 DAYS = 20.0
 LEVELS = {"freshness": 0.95, "recall": 0.9, "content": 0.95, "summary": 0.5}
 KEPT = 0.95
 REQUESTS = 2400.0  # a day, at most
-INTERVALS = np.geomspace(1.0 / 24.0, DAYS, 60)  # the service turns once an hour
+INTERVALS = np.geomspace(1.0 / 24.0, DAYS, 60)
+QUARTERS = Rhythm(900.0, 900.0, 900.0, 900.0, judged=21600.0)  # as in earnest
+EVERY = 0.11  # days between moments at which it is judged: at all hours of the day
 PHASES = (0.0, 0.25, 0.5, 0.75)  # of an interval, when the first look comes
 
 
@@ -89,7 +93,9 @@ def world(worlds: Worlds, seed: int, days: float = DAYS) -> dict[str, Any]:
             p.name: f"{p.measure} >= {LEVELS[p.measure]} with confidence {KEPT}"
             for p in stage.parts
         }
-        played, rows = kept(stage, targets, REQUESTS, days=days)
+        played, rows = kept(
+            stage, targets, REQUESTS, passing=Passing(days, EVERY, QUARTERS)
+        )
         for row, part in zip(rows, stage.parts, strict=True):
             spent = played.requests.get(json.dumps([part.name]), 0)
             row["requests_a_day"] = spent / days

@@ -14,7 +14,7 @@ from halflife.config import SourceConfig
 from halflife.live.schedule import FIRST
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
-from halflife.market.keeping import Goal, Past, Risk, Round
+from halflife.market.keeping import Goal, Past, Round
 
 TURN = 900.0 / 86400.0  # days between two turns while there is something left over
 ROUND = 1.0  # days of a round, at most
@@ -116,7 +116,7 @@ class Pages:
         lot = ceil(keeping.LOT * self.rows.size)
         risk = keeping.risk(memory.past, now, self.goal.level)
         count = self._enough(memory, unseen, lot)
-        if self._calm(memory, risk):
+        if risk.miss - risk.least < LIKELY:  # there is time to feel one's way
             count = min(count, max(STRIDE * lot, seen))
         said = (
             f"{risk.miss:.1%} likely to fall below {self.goal.level:.4g},"
@@ -124,11 +124,6 @@ class Pages:
         )
         asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
         return Stand(self.source.name, asked, memory.needed, said), memory
-
-    def _calm(self, memory: Memory, risk: Risk) -> bool:
-        """Say whether there is time to feel one's way, some pages a turn."""
-        tense = memory.past.spare(self.goal) <= keeping.TENSE * self.goal.allowed
-        return risk.miss - risk.least < LIKELY and not tense
 
     def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
         """Return how many pages to look at, if all is as it is believed.
@@ -156,26 +151,40 @@ class Pages:
         return count
 
     def _turned(self, memory: Memory) -> Memory:
-        """Return the memory of the round that this moment belongs to."""
+        """Return the memory of the round that this moment belongs to.
+
+        A round in which much is found ends early: what was looked at in it is soon out
+        of date again.
+        """
         same = memory.chances.size == self.rows.size
-        if same and 0 <= self.now - memory.began < memory.length:
+        passed = self.now - memory.began
+        if same and 0 <= passed < min(memory.length, self._length(memory)):
             return memory
         past = memory.past
-        if same and self.now >= memory.began:
+        if same and passed >= 0:
             ended = self._round(memory, self._unseen(memory))
-            days = min(self.now - memory.began, ROUND)
-            past = keeping.closed(past, ended, self.goal, days)
-        pace = float(self.share @ self.view.rate[self.rows])
-        length = QUARTER * self.goal.loss / max(pace, 1e-9)
+            past = keeping.closed(past, ended, self.goal, min(passed, ROUND))
         watched = max(past.days + past.watched, FIRST)
         return replace(
             memory,
             past=past,
             began=self.now,
-            length=min(max(length, FIRST), watched, ROUND),
+            length=min(self._length(), watched, ROUND),
             unwatched=float(self.share @ np.minimum(self.view.age[self.rows], ROUND)),
             chances=self.chances(),
         )
+
+    def _length(self, memory: Memory | None = None) -> float:
+        """Return the days in which a part of the loss that is allowed will come.
+
+        As fast as is believed; within a round at least as fast as what it has found.
+        """
+        pace = float(self.share @ self.view.rate[self.rows])
+        if memory is not None and self.now > memory.began:
+            passed = max(self.now - memory.began, memory.unwatched)
+            changed = self.view.changed[self.rows] & ~self._unseen(memory)
+            pace = max(pace, float(self.share @ changed) / passed)
+        return max(QUARTER * self.goal.loss / max(pace, 1e-9), FIRST)
 
     def _unseen(self, memory: Memory) -> Bools:
         unseen: Bools = self.view.age[self.rows] >= self.now - memory.began

@@ -26,6 +26,7 @@ from halflife.worth import Offers
 TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
 AIM = 0.8  # of the share of time that may be missed, what is made use of
 TENSE = 0.1  # of the allowance, what is left when more than that was missed
+SHORTEST = 0.125  # days of a round of which most is left then
 BOLD = 0.3  # of the share of time that may still be missed, the risk of a round
 WINDOW = 100.0  # days after which what was missed counts 1/e
 HALF = 60.0  # days after which what a round has shown counts half
@@ -88,21 +89,22 @@ class Past:
     watched: float = 0.0
     debt: float = 0.0
 
-    def spare(self, goal: Goal) -> float:
+    def spare(self, goal: Goal, days: float = 1.0) -> float:
         """Return the share of time that may still be missed, 0 or less if none.
 
         That is what is allowed, less what was missed lately; at first a part of the
         allowance counts as missed. If that is used up, ``TENSE`` of the allowance is
-        left, unless a mean is to be kept. Nor may more be missed in all, with c = 2
-        days and what is made use of in a window, than ``AIM`` times what is allowed,
-        and c.
+        left, unless a mean is to be kept; more of it in rounds of less than a day,
+        where each costs as much and saves less. Nor may more be missed in all, with
+        c = 2 days and what is made use of in a window, than ``AIM`` times what is
+        allowed, and c.
         """
         lent = LENT * MISSED * goal.allowed
         rate = (self.missed + lent) / (self.days + LENT)
         room = 1.0 + AIM * goal.allowed * WINDOW - self.debt
         share = AIM * goal.allowed - rate
         if goal.confidence is not None:
-            share = max(share, TENSE * goal.allowed)
+            share = max(share, TENSE / max(days, SHORTEST) * goal.allowed)
         return min(share, room / WINDOW)
 
     def weights(self, expected: float, days: float = 1.0) -> Floats:
@@ -256,7 +258,7 @@ def wants(past: Past, now: Round, goal: Goal) -> bool:
     """
     if now.unseen <= _TIGHT:
         return False
-    spare = past.spare(goal)
+    spare = past.spare(goal, now.ahead)
     ahead = risk(past, now, goal.level)
     if goal.confidence is None:
         return spare + goal.loss <= 0 or ahead.loss > min(spare, goal.loss) + goal.loss
