@@ -75,6 +75,19 @@ def test_evidence_on_other_sources_is_none_of_it(store):
     assert len(store.evidence(["s"])) == 5
 
 
+def test_what_was_read_for_sources_that_are_kept_apart_now_is_given_up(path):
+    with SqliteStore.open(path) as store:
+        store.add([Item("t0", "t")])
+        run = store.begin(["s", "t"], 2.0, lease=9.0)
+        store.append(run, Looks.of([seen("t0", 2.0), seen("k0", 2.0)]))
+        store.finish(run, 2.0)
+    with SqliteStore.open(path) as store:
+        store.read_ahead(["s", "t"])
+        assert store._ahead.sources == {"s", "t"}
+        assert len(store.evidence(["t"])) == 1
+        assert store._ahead is None
+
+
 def test_looks_go_on_from_what_was_read_ahead(store, path):
     run = store.begin(["s"], 2.0, lease=9.0)
     store.evidence(run.sources)

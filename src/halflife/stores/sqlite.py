@@ -324,8 +324,10 @@ class SqliteStore:
 
     def _load(self, db: sqlite3.Connection, sources: Sequence[str]) -> Evidence:
         ahead, found = self._ahead, None
-        if ahead is not None and ahead.sources == set(sources):
-            self._ahead, found = None, ahead.take(db)
+        if ahead is not None and ahead.sources & set(sources):
+            self._ahead = None  # used, or read for sources that are kept apart now
+            ahead.end()
+            found = ahead.take(db) if ahead.sources == set(sources) else None
         return found or columns.load(db, sources) or folds.evidence(db, sources)
 
     def _introduce(
