@@ -158,9 +158,8 @@ def select(
         more = {"unknown_words": list(found.unknown), "without_summary": names}
         show.emit({**head, **more, "results": rows})
         return
-    show.table(
-        [{name: row[name] for name in ("database", "score", "why")} for row in rows]
-    )
+    shown = ("database", "score", "why")
+    show.table([{name: row[name] for name in shown} for row in rows])
     for line in _notes(found, names):
         show.note(line)
 
