@@ -17,7 +17,7 @@ from halflife.live.standing import ROUND, TURN, Memory, Stand
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
 from halflife.market.curves import Decay
-from halflife.market.keeping import Goal, Whole
+from halflife.market.keeping import Goal, Past, Whole
 from halflife.models.rhythm import Learned, Rhythm
 from halflife.stores import Store, summaries
 from halflife.stores.forecasts import Forecasts, Issued
@@ -63,7 +63,10 @@ def _way(store: Store, source: SourceConfig) -> str:
 def _told(
     store: Store, source: SourceConfig, goal: Goal, now: Whole, memory: Memory
 ) -> Memory:
-    """Return the memory with what came of forecasts since; of each look the latest."""
+    """Return the memory with what came of forecasts since; of each look the latest.
+
+    One that was made before the last look says nothing of the days since that look.
+    """
     if not isinstance(store, SqliteStore):
         return memory
     last: dict[float, Issued] = {}
@@ -71,16 +74,25 @@ def _told(
         told = one.told or 0.0
         if told > memory.told and one.made >= last.get(told, one).made:
             last[told] = one
-    past = memory.past
+    past, before = memory.past, memory.told
+    rhythm = rhythms.rhythm(store, source.name)
     for told, one in sorted(last.items()):
-        things = now.things if one.looks is None else min(now.things, one.looks)
-        since = one.ahead if one.ahead > 0 else min(told - memory.told, ROUND)
-        look = replace(now, things=max(things, 1.0), age=since)
-        found, rhythm = 1.0 - (one.found or 0.0), rhythms.rhythm(store, source.name)
-        missed = _missed(rhythm, told, since, found, goal)
-        believed = 1.0 - one.mean
-        past = keeping.looked(past, look, found, believed, goal, missed=missed)
-    return replace(memory, past=past, told=max(last, default=memory.told))
+        if one.made >= before:
+            since = one.ahead if one.ahead > 0 else min(told - before, ROUND)
+            past = _learned(past, one, since, goal, now, rhythm)
+        before = told
+    return replace(memory, past=past, told=before)
+
+
+def _learned(
+    past: Past, one: Issued, since: float, goal: Goal, now: Whole, rhythm: Rhythm
+) -> Past:
+    """Return the past with what came of a forecast, so many days after the last."""
+    things = now.things if one.looks is None else min(now.things, one.looks)
+    look = replace(now, things=max(things, 1.0), age=since)
+    found = 1.0 - (one.found or 0.0)
+    missed = _missed(rhythm, one.told or 0.0, since, found, goal)
+    return keeping.looked(past, look, found, 1.0 - one.mean, goal, missed=missed)
 
 
 def _missed(
