@@ -192,13 +192,22 @@ def test_misses_beyond_all_that_is_lent_end_in_looks_at_everything(
     assert due(often, whole, goal)
 
 
+@given(PASTS, WHOLES, SURE)
+def test_a_whole_that_was_missed_too_often_is_renewed_at_each_daily_round(
+    past, whole, goal
+):
+    often = replace(past, missed=goal.allowed * (past.days + LENT))
+    assert due(often, replace(whole, step=1.0), goal)
+
+
 @given(PASTS, SURE)
 def test_misses_beyond_the_allowance_leave_little_to_risk(past, goal):
     often = replace(past, missed=goal.allowed * (past.days + LENT), debt=0.0)
-    assert often.spare(goal) == pytest.approx(TENSE * goal.allowed)
+    assert often.spare(goal, TENSE) == pytest.approx(TENSE * goal.allowed)
+    assert often.spare(goal) < 0
     mean = Goal(goal.level)
     lost = replace(often, missed=mean.allowed * (past.days + LENT))
-    assert lost.spare(mean) < 0
+    assert lost.spare(mean, TENSE) < 0
 
 
 @given(PASTS, rounds(), SURE, LEVEL)

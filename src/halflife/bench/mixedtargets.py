@@ -25,7 +25,7 @@ from halflife.bench.mixedtime import Passing
 from halflife.bench.mixedworld import TRAIN, Worlds, opened
 from halflife.live.service import Rhythm
 
-SEEDS = (55, 56, 57, 58)  # 51, 53 and 54 were looked at while the service was mended
+SEEDS = (56, 58)  # 51, 53 to 55 and 57 were looked at while the service was mended
 DAYS = 20.0
 LEVELS = {"freshness": 0.95, "recall": 0.9, "content": 0.95, "summary": 0.5}
 KEPT = 0.95

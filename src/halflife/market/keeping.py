@@ -89,13 +89,12 @@ class Past:
     watched: float = 0.0
     debt: float = 0.0
 
-    def spare(self, goal: Goal, days: float = 1.0) -> float:
+    def spare(self, goal: Goal, left: float = -inf) -> float:
         """Return the share of time that may still be missed, 0 or less if none.
 
         That is what is allowed, less what was missed lately; at first a part of the
-        allowance counts as missed. If that is used up, ``TENSE`` of the allowance is
-        left, unless a mean is to be kept; more of it in rounds of less than a day,
-        where each costs as much and saves less. Nor may more be missed in all, with
+        allowance counts as missed. If that is used up, so much of the allowance is
+        ``left``, unless a mean is to be kept. Nor may more be missed in all, with
         c = 2 days and what is made use of in a window, than ``AIM`` times what is
         allowed, and c.
         """
@@ -104,7 +103,7 @@ class Past:
         room = 1.0 + AIM * goal.allowed * WINDOW - self.debt
         share = AIM * goal.allowed - rate
         if goal.confidence is not None:
-            share = max(share, TENSE / max(days, SHORTEST) * goal.allowed)
+            share = max(share, left * goal.allowed)
         return min(share, room / WINDOW)
 
     def weights(self, expected: float, days: float = 1.0) -> Floats:
@@ -258,7 +257,7 @@ def wants(past: Past, now: Round, goal: Goal) -> bool:
     """
     if now.unseen <= _TIGHT:
         return False
-    spare = past.spare(goal, now.ahead)
+    spare = past.spare(goal, _left(now.ahead))
     ahead = risk(past, now, goal.level)
     if goal.confidence is None:
         return spare + goal.loss <= 0 or ahead.loss > min(spare, goal.loss) + goal.loss
@@ -304,6 +303,19 @@ class Whole:
         return later - fresh
 
 
+def _left(days: float) -> float:
+    """Return how much of the allowance is left in a round when more was missed.
+
+    The more the shorter it is: each costs as much and saves less.
+    """
+    return TENSE / max(days, SHORTEST)
+
+
+def _spare(past: Past, goal: Goal, step: float) -> float:
+    """Return what may be missed of a whole; at a look a day nothing can be chosen."""
+    return past.spare(goal, _left(step) if step < 1.0 else -inf)
+
+
 def longest(past: Past, goal: Goal, step: float) -> float:
     """Return the days after which a whole is looked at whatever is believed of it.
 
@@ -312,7 +324,8 @@ def longest(past: Past, goal: Goal, step: float) -> float:
     and no single failure may last longer than all that is allowed in a window.
     """
     pace = (past.failed + FAILED) / (past.watched + WATCHED)
-    return min(step + max(past.spare(goal), 0.0) / pace, WINDOW * goal.allowed)
+    spare = max(_spare(past, goal, step), 0.0)
+    return min(step + spare / pace, WINDOW * goal.allowed)
 
 
 def due(past: Past, whole: Whole, goal: Goal) -> bool:
@@ -322,7 +335,7 @@ def due(past: Past, whole: Whole, goal: Goal) -> bool:
     still be missed; for a mean, when the loss since the last look is above what is
     allowed, and what was spared before: with an even loss its mean is half of its end.
     """
-    spare = past.spare(goal)
+    spare = _spare(past, goal, whole.step)
     if goal.confidence is None:
         allowed = min(spare, goal.loss) + goal.loss
         return allowed <= 0 or whole.later > 2.0 * allowed
