@@ -144,7 +144,7 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     Forecasts(store).record([replace(cast, told=told, found=0.9, draw=0.5)])
     appraiser = Appraiser(config, store, told)
     goal = Goal(0.95, 0.95)
-    before = Memory(told=BEGAN + 11.9)
+    before = Memory(told=made)
     _, after = wholes.stand(appraiser, source, goal, before)
     assert after.past.failed == 1
     assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
