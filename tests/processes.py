@@ -20,7 +20,7 @@ def started(here: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 90.0) -> None:
     """Wait until something is true; fail if it does not become so."""
     end = time.monotonic() + seconds
     while not condition():
