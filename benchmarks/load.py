@@ -273,7 +273,7 @@ def verbs(folder: Path, port: int) -> dict[str, object]:
         filled = [word.format(item=key(1234, port)) for word in words]
         process, began = started(folder, name, *filled), time.time()
         rows[name] = _ended(process, began, FINE, folder)
-    rows["run"] = _run(folder)
+    rows["run"] = run(folder)
     return {
         "verbs": rows,
         "verbs_most_resident_mb": max(row["most_resident_mb"] for row in rows.values()),
@@ -306,7 +306,7 @@ def _ended(
     }
 
 
-def _run(folder: Path) -> dict[str, float]:
+def run(folder: Path) -> dict[str, float]:
     """Run the service until it has worked and judged how the sources are."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

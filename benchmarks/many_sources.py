@@ -125,7 +125,7 @@ def measure(folder: Path, items: int, sources: int, mode: str) -> dict[str, obje
             build(folder, items, sources, site.port)
         settle(folder, sources, mode, site.port)
         found |= load.aside(__file__, "--decide", folder / "halflife.toml")
-        found["run"] = load._run(folder)  # noqa: SLF001  (its own verb there)
+        found["run"] = load.run(folder)
     return found
 
 
