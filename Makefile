@@ -59,15 +59,15 @@ experiments: $(BENCH)/.ready
 experiments-objects: setup  ## forecasts and policies on every recorded set source in DATA=DIR
 	@test -d "$(DATA)" || { echo "give a folder of recorded set sources: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
-	$(BIN)/python -m halflife.bench.objects "$(DATA)" > out/objects.json
+	$(BIN)/python -m lab.objects "$(DATA)" > out/objects.json
 	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
 	@! test -f "$(DATA)/../sites/pages.parquet" || \
-	  $(BIN)/python -m halflife.bench.unseen "$(DATA)/../sites" > out/unseen.json
+	  $(BIN)/python -m lab.unseen "$(DATA)/../sites" > out/unseen.json
 
 experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
 	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
 	$(BIN)/python -m halflife.bench.league "$(DATA)" out
-	$(BIN)/python -m halflife.bench.correlation "$(DATA)" > out/correlation.json
+	$(BIN)/python -m lab.correlation "$(DATA)" > out/correlation.json
 
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
 	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
@@ -76,20 +76,20 @@ experiments-text: setup  ## how summaries of the text databases in DATA=DIR age,
 experiments-queries: setup  ## every way to ask query-only sources, on the object histories in DATA=DIR
 	@test -d "$(DATA)" || { echo "give a folder of object histories: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
-	$(BIN)/python -m halflife.bench.querygraph "$(DATA)" > out/querygraph.json
-	$(BIN)/python -m halflife.bench.formsize "$(DATA)" > out/formsize.json
-	$(BIN)/python -m halflife.bench.newrecords "$(DATA)" out > out/newrecords.json
-	$(BIN)/python -m halflife.bench.probes "$(DATA)" > out/probes.json
-	$(BIN)/python -m halflife.bench.citations out > out/citations.json
+	$(BIN)/python -m lab.querygraph "$(DATA)" > out/querygraph.json
+	$(BIN)/python -m lab.formsize "$(DATA)" > out/formsize.json
+	$(BIN)/python -m lab.newrecords "$(DATA)" out > out/newrecords.json
+	$(BIN)/python -m lab.probes "$(DATA)" > out/probes.json
+	$(BIN)/python -m lab.citations out > out/citations.json
 	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
-	$(BIN)/python -m halflife.bench.probeforms 40 > out/probeforms.json
+	$(BIN)/python -m lab.probeforms 40 > out/probeforms.json
 
 experiments-one: setup  ## one budget over sources of every kind, on DATA=DIR with objects/ and sites/
 	@test -d "$(DATA)/objects" -a -d "$(DATA)/sites" || { echo "give a folder with objects/ and sites/: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
-	$(BIN)/python -m halflife.bench.one "$(DATA)" out > out/one.json
-	$(BIN)/python -m halflife.bench.onetargets "$(DATA)" out > out/onetargets.json
-	$(BIN)/python -m halflife.bench.mixedlive "$(DATA)" out > out/mixedlive.json
+	$(BIN)/python -m lab.one "$(DATA)" out > out/one.json
+	$(BIN)/python -m lab.onetargets "$(DATA)" out > out/onetargets.json
+	$(BIN)/python -m lab.mixedlive "$(DATA)" out > out/mixedlive.json
 
 $(BENCH)/.ready: | tools/bootstrap
 	@tools/bootstrap $(UV)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from halflife.bench import auditing, auditing_sets, auditing_texts
 from halflife.lives import Collection, Lives
 from halflife.sources.relations import Relation
 from halflife.stores.forecasts import Issued
+from lab import auditing, auditing_sets, auditing_texts
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from halflife.bench import auditing_checks as bench
 from halflife.probing.memory import InMemory
 from halflife.searching import Document
+from lab import auditing_checks as bench
 from search_server import corpus
 from textdb_folder import WORDS, write
 from textdb_folder import documents as recorded

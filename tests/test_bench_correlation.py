@@ -4,9 +4,10 @@ import pytest
 from pyarrow import parquet
 
 import league_folder
-from halflife.bench import correlation, league
+from halflife.bench import league
 from halflife.sources import histories
 from halflife.sources.recorded import Recording
+from lab import correlation
 
 
 def test_half_of_the_changes_fall_on_the_busiest_days():

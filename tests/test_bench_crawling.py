@@ -2,8 +2,8 @@
 
 import pytest
 
-from halflife.bench import crawling
 from halflife.sources.links import read_links
+from lab import crawling
 
 
 @pytest.mark.parametrize("links", [1, 50, 1000])

@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 
-from halflife.bench.groups import compare, looked, main, online
-from halflife.bench.topics import random_graph
 from halflife.sources.recorded import Recording
+from lab.groups import compare, looked, main, online
+from lab.topics import random_graph
 
 
 def recording(n, days=120.0):

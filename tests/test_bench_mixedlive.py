@@ -7,11 +7,6 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from halflife.bench import mixedlive
-from halflife.bench.mixedkept import kept
-from halflife.bench.mixedparts import Desk, Library, Site, Stock, Table, rounded
-from halflife.bench.mixedtime import Hands, Hurried, Passing
-from halflife.bench.mixedworld import BEGAN, Wanted, opened, total
 from halflife.config import Config
 from halflife.demo.recorded import serving
 from halflife.forms import Attribute, Interface
@@ -21,6 +16,11 @@ from halflife.sources.recorded import Recording
 from halflife.sources.relations import Relation
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import Weekly
+from lab import mixedlive
+from lab.mixedkept import kept
+from lab.mixedparts import Desk, Library, Site, Stock, Table, rounded
+from lab.mixedtime import Hands, Hurried, Passing
+from lab.mixedworld import BEGAN, Wanted, opened, total
 
 DAYS = 8
 

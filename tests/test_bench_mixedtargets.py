@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from halflife.bench.mixedparts import Site
-from halflife.bench.mixedtargets import best_interval, in_turn
 from halflife.sources.recorded import Recording
+from lab.mixedparts import Site
+from lab.mixedtargets import best_interval, in_turn
 
 AT = np.arange(5.0, 25.0, 0.25)
 

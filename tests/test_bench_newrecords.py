@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from form_worlds import cars
-from halflife.bench.newrecords import picture, savings, summary
 from halflife.bench.newrecords_play import Game, infer, play, policy, replay, task
-from halflife.bench.querygraph import neighbours, table, timed
 from halflife.errors import UsageError
 from halflife.forms import Term
 from halflife.queries.incidence import Incidence
 from halflife.sources.relations import Relation
+from lab.newrecords import picture, savings, summary
+from lab.querygraph import neighbours, table, timed
 
 RECORDS = cars(300)
 NAMES = ("city:select", "title:keyword", "price")

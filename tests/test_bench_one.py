@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from halflife.bench import one, onetargets
-from halflife.bench.onecopy import USUAL, Changes, Copy, Drifting
-from halflife.bench.oneworld import DAYS, TRAIN, Part
+from lab import one, onetargets
+from lab.onecopy import USUAL, Changes, Copy, Drifting
+from lab.oneworld import DAYS, TRAIN, Part
 
 
 def pages(name, n, rate, weight=1.0, cost=1.0, seed=0):

@@ -2,7 +2,7 @@
 
 import json
 
-from halflife.bench import retention
+from lab import retention
 
 
 def test_a_cleared_file_stays_bounded_and_believes_the_same(capsys):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from halflife.bench.rhythms import Keeper, World, draw, hindsight, kept, shares
 from halflife.sources.relations import Relation
+from lab.rhythms import Keeper, World, draw, hindsight, kept, shares
 
 DAILY = np.full(60, 0.1)
 

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 from lxml import etree
 
-from halflife.bench.sampling import (
+from halflife.categories import Categories
+from halflife.grouping.topic import Links
+from halflife.sources.recorded import Recording
+from lab.sampling import (
     SIZES,
     TOPICS,
     Setting,
@@ -13,9 +16,6 @@ from halflife.bench.sampling import (
     run,
     worlds,
 )
-from halflife.categories import Categories
-from halflife.grouping.topic import Links
-from halflife.sources.recorded import Recording
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 
-from halflife.bench.topics import by_loop, likeness, main, random_graph, table
 from halflife.categories import Categories
 from halflife.grouping.topic import Surfer
+from lab.topics import by_loop, likeness, main, random_graph, table
 
 
 def test_the_plain_loop_ends_where_the_product_does():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from halflife.bench.unseen import _daily, collections, pooled, run
+from lab.unseen import _daily, collections, pooled, run
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

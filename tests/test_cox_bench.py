@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from halflife.bench import cox
+from lab import cox
 
 
 def test_the_bench_prints_a_fit_near_the_truth(capsys):

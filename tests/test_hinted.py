@@ -13,7 +13,6 @@ from halflife.belief import view_of
 from halflife.belief.hinted import Hinted, expected, stretched
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
-from halflife.bench import hints
 from halflife.bench.population import poisson_recording
 from halflife.budget import Budget
 from halflife.config import Config
@@ -29,6 +28,7 @@ from halflife.policies.index import Index, freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
 from halflife.replay import Replay
 from halflife.sources.recorded import reveal
+from lab import hints
 from store_cases import fold
 from store_looks import hint, present
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from form_desk import at_desk
 from form_desk import settings as web
 from form_worlds import CITIES, behind, cars
-from halflife.bench.probeforms import CLAIM, FAULTS, HONEST, Case, accused, probed
 from halflife.demo.forms import Hours, Office, serving
 from halflife.errors import Refused
 from halflife.forms import Form, Found, Interface, Query, Term
@@ -21,6 +20,7 @@ from halflife.queries.measuring import REQUESTS, measure
 from halflife.queries.notes import End, Notes
 from halflife.queries.tabled import Faults
 from halflife.queries.troubled import Troubled, Troubles
+from lab.probeforms import CLAIM, FAULTS, HONEST, Case, accused, probed
 
 SEEDS = [Term("city", city) for city in CITIES]
 ALL = {"everything": True, "newest": True, "lookup": True}

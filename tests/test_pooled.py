@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from halflife.belief.poisson import PoissonBelief
 from halflife.belief.pooled import PooledBelief
 from halflife.belief.rates import EstimatedRates, merged
-from halflife.bench import estimators as bench
 from halflife.bench.population import poisson_recording
 from halflife.budget import Budget
 from halflife.evidence import Evidence
@@ -20,6 +19,7 @@ from halflife.models.rates.tree import Tree, fit_groups, fit_tree, likelihoods
 from halflife.observation import Looks, Observation, Seen
 from halflife.policies import learned
 from halflife.replay import Replay
+from lab import estimators as bench
 from rates_cases import ESTIMATORS, fed, gaps
 
 STRATEGIES = [name for name in vars(learned) if name.startswith("index_")]

@@ -3,14 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.bench.probing import (
-    World,
-    averaged,
-    classified,
-    quality,
-    recorded,
-    sizes,
-)
 from halflife.errors import UsageError
 from halflife.probing.focused import focused_sample
 from halflife.probing.hierarchy import Hierarchy
@@ -20,6 +12,14 @@ from halflife.probing.rules import learn_probes
 from halflife.probing.size import estimate_size
 from halflife.probing.synthetic import Language
 from halflife.sources import textdb
+from lab.probing import (
+    World,
+    averaged,
+    classified,
+    quality,
+    recorded,
+    sizes,
+)
 from objects_folder import REAL
 
 pa = pytest.importorskip("pyarrow")

@@ -27,7 +27,6 @@ from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates
 from halflife.belief.room import Roomy
 from halflife.belief.scheduled import Pace, Scheduled, due_dates
-from halflife.bench import schedules as bench
 from halflife.bench.population import poisson_recording
 from halflife.budget import Budget
 from halflife.evidence import Evidence
@@ -43,6 +42,7 @@ from halflife.policies.explore import explore_commit_over
 from halflife.policies.index import Index
 from halflife.policies.weibull import weibull_of
 from halflife.replay import Replay
+from lab import schedules as bench
 
 
 def population(n, seed):

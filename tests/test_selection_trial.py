@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.bench.selection import main, run
 from halflife.errors import UsageError
 from halflife.searching import Document
 from halflife.selection.choice import select
@@ -15,6 +14,7 @@ from halflife.selection.sampled import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import Table
 from halflife.selection.trial import METHODS, Query, Trial, known_items, quality_at
+from lab.selection import main, run
 from selection_worlds import WEEKS, world
 
 LEXICON = {"bgloss": bgloss, "cori": Cori(), "lm": LanguageModel()}

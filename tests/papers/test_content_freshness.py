@@ -4,9 +4,9 @@ Extracted From the Web Using Keyword Search", SIGMOD 2010."""
 import numpy as np
 import pytest
 
-from halflife.bench import citations
 from halflife.queries.known.content import Ages, summed_ages
 from halflife.queries.known.order import ascending, snapshot
+from lab import citations
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from halflife.bench.sampling_example import (
+from halflife.metrics.intervals import mean_interval
+from lab.sampling_example import (
     CHANGES,
     by_site,
     by_topic,
     example,
     ratios,
 )
-from halflife.metrics.intervals import mean_interval
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from halflife.backtest import backtest
-from halflife.bench.objects import horizons, main
 from halflife.models.census import METRICS, Census
 from halflife.models.pooling import DEFAULT
 from halflife.models.setquality import forecast
 from halflife.sources.objects import load_parquet
+from lab.objects import horizons, main
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"
 SOURCES = [

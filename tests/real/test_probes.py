@@ -5,12 +5,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.bench.probeworlds import TOPICS, World, recorded
 from halflife.queries.known.asking import Told, refresh, send
 from halflife.queries.known.coverage import Known
 from halflife.queries.known.greedy import choose, greedy_probes, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
+from lab.probeworlds import TOPICS, World, recorded
 from objects_folder import REAL
 
 pytestmark = [

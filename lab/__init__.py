@@ -1,0 +1,1 @@
+"""Experiments and benchmarks: they use halflife and are not part of the wheel."""

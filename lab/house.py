@@ -1,0 +1,174 @@
+"""Measure how the package is built: the table in docs/architecture.md.
+
+    python lab/house.py [--json] [--root DIR]
+
+Every figure is read from the source text, so it is the same on every machine.
+"""
+
+import argparse
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+KINDS = frozenset({"pages", "site", "listing", "form", "search"})
+# The types that work on one kind of source comes back in.
+RESULTS = frozenset({"Outcome", "Looked", "Turned", "Summarized", "Checked"})
+GERUND = re.compile(r"[a-z]{2,}(?:ing|ed)")
+# Nouns of the field that only look like gerunds or participles.
+NOUNS = frozenset({"grouping", "probing", "pacing", "decoding", "sampling", "feed"})
+SQL = re.compile(
+    r"\b(?:SELECT\s.+\sFROM|INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM"
+    r"|UPDATE\s+\w+\s+SET|CREATE\s+(?:TABLE|INDEX|VIEW|TRIGGER)|PRAGMA\s)",
+    re.DOTALL,
+)
+
+
+class Module:
+    """One module of the package: its name, text and syntax tree."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.path = path.relative_to(root)
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of the file."""
+        return self.text.count("\n")
+
+    def is_inside(self, *packages: str) -> bool:
+        """Say whether the module lies in one of these packages."""
+        return self.path.parts[1] in packages
+
+
+def read_package(root: Path) -> list[Module]:
+    """Return every module below ``root/halflife``."""
+    return [Module(path, root) for path in sorted((root / "halflife").rglob("*.py"))]
+
+
+def kind_tests(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the places that ask of which kind a source or a result is.
+
+    >>> sum(1 for _ in kind_tests(ast.parse("s.kind == 'form' or s.has_pages")))
+    2
+    """
+    return (node for node in ast.walk(tree) if _asks_for_kind(node))
+
+
+def _asks_for_kind(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare():
+            return _compares_kind(node)
+        case ast.Call():
+            return _asks_for_result(node)
+        case ast.Attribute():
+            return node.attr == "has_pages"
+    return False
+
+
+def _compares_kind(node: ast.Compare) -> bool:
+    sides = (node.left, *node.comparators)
+    asked = any(isinstance(s, ast.Attribute) and s.attr == "kind" for s in sides)
+    asked = asked or any(isinstance(s, ast.Name) and s.id == "kind" for s in sides)
+    named = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant)} & KINDS
+    many = any(isinstance(s, ast.Name) and s.id == "SETS" for s in sides)
+    return asked and bool(named or many)
+
+
+def _asks_for_result(node: ast.Call) -> bool:
+    if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
+        return False
+    named = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+    named |= {n.attr for n in ast.walk(node.args[1]) if isinstance(n, ast.Attribute)}
+    return bool(named & RESULTS)
+
+
+def sql_strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the string constants that hold SQL, docstrings aside."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if SQL.search(text):
+                if id(node) not in prose:
+                    yield node
+
+
+def store_checks(tree: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls that ask whether a store is the one in SQLite."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance")):
+                if "SqliteStore" in ast.dump(node):
+                    yield node
+
+
+def public_classes(module: Module) -> list[str]:
+    """Return the names of the public classes that a module defines."""
+    found = (n for n in module.tree.body if isinstance(n, ast.ClassDef))
+    return [node.name for node in found if not node.name.startswith("_")]
+
+
+def public_names(root: Path) -> int:
+    """Return how many names ``import halflife`` offers."""
+    tree = ast.parse((root / "halflife" / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(id="__all__")], ast.List(names)):
+                return len(names)
+    return 0
+
+
+def measure(root: Path) -> dict[str, object]:
+    """Return the measurements of the package below ``root``."""
+    modules = read_package(root)
+    outside = [m for m in modules if not m.is_inside("kinds")]
+    asked = {str(m.path): sum(1 for _ in kind_tests(m.tree)) for m in outside}
+    asked = {path: count for path, count in asked.items() if count}
+    inner = [m for m in modules if not m.is_inside("stores")]
+    sql = {str(m.path): sum(1 for _ in sql_strings(m.tree)) for m in inner}
+    names = Counter(name for m in modules for name in public_classes(m))
+    stems = [m.path.stem for m in modules]
+    gerunds = [s for s in stems if GERUND.fullmatch(s) and s not in NOUNS]
+    return {
+        "kind_tests": sum(asked.values()),
+        "kind_test_files": len(asked),
+        "wheel_lines": sum(m.lines for m in modules),
+        "modules": len(modules),
+        "duplicate_class_names": sum(1 for n in names.values() if n > 1),
+        "gerund_modules": len(gerunds),
+        "sql_outside_stores": sum(sql.values()),
+        "store_checks_outside_stores": sum(
+            1 for m in inner for _ in store_checks(m.tree)
+        ),
+        "live_modules": sum(1 for m in modules if m.is_inside("live")),
+        "public_names": public_names(root),
+        "where": {
+            "kind_tests": asked,
+            "sql_outside_stores": {p: c for p, c in sql.items() if c},
+            "gerund_modules": sorted(gerunds),
+            "duplicate_class_names": {n: c for n, c in names.items() if c > 1},
+        },
+    }
+
+
+def main() -> None:
+    """Print the measurements, as a table or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    here = Path(__file__).resolve().parent.parent / "src"
+    parser.add_argument("--root", type=Path, default=here, help="the folder src")
+    given = parser.parse_args()
+    found = measure(given.root)
+    if given.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        if name != "where":
+            print(f"{name.replace('_', ' '):28} {value}")
+
+
+if __name__ == "__main__":
+    main()
