@@ -1,6 +1,7 @@
 """The only way to the network: every request goes through the gate."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -21,8 +22,8 @@ from halflife.host import HostBook, HostState
 from halflife.sources.addresses import (
     check_url,
     origin,
-    parse_reference,
     parse_url,
+    resolve,
 )
 from halflife.sources.dates import SECONDS
 from halflife.sources.pacing import Lane, after_answer, after_silence, closed_for
@@ -33,6 +34,7 @@ from halflife.sources.wire import Blameless, Call, HungUp, Offline, Reply, Wire
 _PERMANENT = frozenset({301, 308})
 _BUSY = 429
 _ADDRESSES = 64  # of a source of which it is remembered whether they have moved
+_RAW = re.compile(r"[\udc80-\udcff]")  # bytes of a header that are no UTF-8
 _RECEIPT = 1024  # bytes of the answer to what was sent that are read
 
 
@@ -322,12 +324,13 @@ class Gate:
 
 
 def _target(url: URL, location: str) -> URL:
-    """Return where a redirect leads, if we may go there."""
+    """Return where a redirect leads, if we may go there.
+
+    A header is bytes; those that are no UTF-8 are sent back as they came.
+    """
+    raw = _RAW.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", location)
     try:
-        reference = parse_reference(location)
-        # «http:/x» is read as a path by some and as a host by others.
-        target = reference if reference.scheme else url.join(reference)
-        return check_url(target)
+        return parse_url(resolve(str(url), raw))
     except UsageError:
         raise Refused(
             f"{url.raw_host}: it redirects to what must not be fetched"
