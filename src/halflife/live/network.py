@@ -54,21 +54,23 @@ def access(source: SourceConfig) -> Access:
     secrets = source.secrets()
     private = {n: s.reveal() for n, s in secrets.items() if n in source.from_env}
     public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
-    credentials = None
-    if private:
+    credentials, homes = None, set[str]()
+    if secrets:
         homes = {origin(parse_url(url)) for url in source.addresses}
+    if private:
         if len(homes) != 1:
             raise ConfigError(
                 f"source {source.name}: a secret header goes to one host only, and its "
                 f"pages lie on {len(homes)}; make a source for each host"
             )
-        credentials = Credentials(homes.pop(), private)
+        credentials = Credentials(next(iter(homes)), private)
     return Access(
         allow=networks(source.allow),
         credentials=credentials,
         headers=public,
         robots=source.robots,
         name=source.name,
+        home=frozenset(homes),
     )
 
 

@@ -19,7 +19,9 @@ _SESSION = re.compile(r"(?i)(?:phpsessid|jsessionid|aspsessionid[a-z]*|zenid|osc
 _MAYBE = re.compile(r"(?i)(?:s|sid|sess|session|session_?id)")
 _COLDFUSION = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9a-f-]{8,}")}
 _TOKEN = re.compile(r"[0-9A-Za-z.,!_-]{1,128}")
-_HEX = re.compile(r"(?i)(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,128}")
+_HEX = re.compile(
+    r"(?i)(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,128}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
+)
 _SOLID = re.compile(r"[0-9A-Za-z]{16,128}")
 _TURNS = 5  # characters to a step from one kind to another, at most
 _IN_PATH = re.compile(r"(?i);((?:jsessionid|phpsessid|sid)=[^/;?]*)")

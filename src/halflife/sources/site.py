@@ -59,13 +59,15 @@ class Follow:
             return [replace(look, links=self._links(look.key, answer))]
         where = fingerprint(landed.encode())
         bare = replace(look, digest=where, content=None, links=Outgoing(same=landed))
+        bare = replace(bare, etag="", modified=None)  # they are the other page's
         if landed not in self.scope:
             out = f"leads out of scope, to {shown(landed)}"
             return [replace(bare, note=out, links=Outgoing())]
         if 300 <= answer.status < 400:
             return [bare]
         links = self._links(landed, answer)
-        return [bare, replace(look, key=landed, note="", links=links)]
+        there = replace(look, key=landed, etag=answer.etag, modified=answer.modified)
+        return [bare, replace(there, note="", links=links)]
 
     def _links(self, key: str, answer: Answer) -> Outgoing:
         if not is_html(answer.content_type, answer.body):
