@@ -91,6 +91,10 @@ class Ownership:
         self._store = store
         self._source: dict[str, str] = {}
 
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item."""
+        return self._store.url_of(key)
+
     def __call__(self, key: str) -> str:
         """Return the name of an item's source."""
         if key not in self._source:
@@ -120,4 +124,10 @@ def pages(
     if follow:
         for source in crawling.sites(chosen):
             sites[source.name] = crawling.following(source, sites[source.name])
-    return Pages(gate, sites, source_of=owner, concurrency=config.fetch.concurrency)
+    return Pages(
+        gate,
+        sites,
+        source_of=owner,
+        url_of=owner.url_of if isinstance(owner, Ownership) else str,
+        concurrency=config.fetch.concurrency,
+    )

@@ -76,11 +76,13 @@ class Pages:
         sites: Mapping[str, SiteSettings],
         *,
         source_of: Callable[[str], str],
+        url_of: Callable[[str], str] = str,
         concurrency: int = 16,
     ) -> None:
         self._gate = gate
         self._sites = sites
         self._source_of = source_of
+        self._url_of = url_of
         self._concurrency = concurrency
         self._seen: dict[str, float] = {}  # of sites: when pages were last seen
 
@@ -106,7 +108,7 @@ class Pages:
         for fetch in requests:
             source = self._source_of(fetch.key)
             try:
-                url = parse_url(fetch.key)
+                url = parse_url(self._url_of(fetch.key))
             except UsageError as error:
                 failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
             else:

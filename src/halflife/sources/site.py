@@ -58,7 +58,8 @@ class Follow:
         if landed == spelled(look.key):
             return [replace(look, links=self._links(look.key, answer))]
         where = fingerprint(landed.encode())
-        bare = replace(look, digest=where, content=None, links=Outgoing(same=landed))
+        other = Outgoing(same=landed, urls={landed: answer.url})
+        bare = replace(look, digest=where, content=None, links=other)
         bare = replace(bare, etag="", modified=None)  # they are the other page's
         if landed not in self.scope:
             out = f"leads out of scope, to {shown(landed)}"
@@ -76,7 +77,7 @@ class Follow:
         to = tuple(link for link in found.to if link in self.scope and link != key)
         claimed = found.canonical
         same = claimed if claimed in self.scope and claimed != key else ""
-        return Outgoing(to, same)
+        return Outgoing(to, same, urls=found.urls)
 
 
 class Frontier:
@@ -187,13 +188,14 @@ class Frontier:
             hint = named.get(key) or Observation(key, page.at, Seen.HINT)
             if key in self._untold:
                 self._untold.discard(key)
-                yield replace(hint, item=self.item(key))
+                yield replace(hint, item=self.item(key, out.urls.get(key, "")))
             elif key in named:
                 yield replace(hint, item=None)
 
-    def item(self, key: str) -> Item:
-        """Return a page of the site as an item."""
-        return Item(key, self.source, weight=self._weight, group=host_of(key))
+    def item(self, key: str, url: str = "") -> Item:
+        """Return a page of the site as an item; ``url`` is what is sent for it."""
+        sent = url if url != key else ""
+        return Item(key, self.source, self._weight, group=host_of(key), url=sent)
 
 
 class Crawl:
