@@ -189,6 +189,9 @@ def _parsed(text: str) -> can_ada.URL:
 
 def _without_fragment(text: str, parsed: can_ada.URL) -> str:
     key = parsed.href.partition("#")[0]
+    if "^" in key:  # the standard escapes it in paths since 2024, the parser does not
+        path, mark, query = key.partition("?")
+        key = path.replace("^", "%5E") + mark + query
     if len(key) > _LONGEST:  # percent-encoding makes a URL longer
         raise UsageError(f"{shown(text)}: not a URL; it is too long")
     return key
