@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.config import Config
 from halflife.item import Item
 from halflife.observation import Looks, Observation, Outgoing, Seen
 from halflife.sources.addresses import canonical
@@ -15,6 +16,7 @@ from halflife.sources.links import spelled
 from halflife.stores import schema
 from halflife.stores.spellings import fold
 from halflife.stores.sqlite import SqliteStore
+from site_parts import html, running, sync
 
 HOME = "http://127.0.0.1:8765"
 DUMP = Path(__file__).with_name("state_v7.sql")  # written by halflife, schema 7
@@ -25,9 +27,12 @@ CRAWLED = ["/c/", "/c/page?z=1&b=2", "/c/a?sid=0123456789abcdef01&k=1"]
 
 @pytest.fixture
 def path(tmp_path):
-    where = tmp_path / "state.db"
+    return make(tmp_path / "state.db", DUMP.read_text())
+
+
+def make(where: Path, text: str) -> Path:
     with closing(sqlite3.connect(where)) as db:
-        db.executescript(DUMP.read_text())
+        db.executescript(text)
         db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         db.execute("PRAGMA user_version = 7")
         db.execute("PRAGMA journal_mode = WAL")
@@ -128,6 +133,32 @@ def test_links_lead_to_the_items_they_led_to(path):
         )
         assert len(links.keys) == 3
         store.finish(run, 201.0)
+
+
+def test_a_file_of_before_is_synced_on_without_phantoms(tmp_path):
+    pages = {path: html(path) for path in (*NAMED, *MAPPED)}
+    with running(pages) as site:
+        locs = (f"<url><loc>{site.url}{path}</loc></url>" for path in MAPPED)
+        body = f"<urlset>{''.join(locs)}</urlset>".replace("&lang", "&amp;lang")
+        site.pages["/sitemap.xml"] = body
+        text = DUMP.read_text().replace(HOME, site.url)
+        make(tmp_path / "halflife.db", text.replace("127.0.0.1:8765", site.url[7:]))
+        listed = ", ".join(f'"{site.url}{path}"' for path in NAMED[:-1])
+        toml = (
+            "[budget]\nrequests = 100\n[fetch]\ndelay = 0.0\n"
+            f'[[source]]\nname = "named"\npages = [{listed}]\nrobots = false\n'
+            f'maps = ["{site.url}{NAMED[-1]}"]\nallow = ["127.0.0.0/8"]\n'
+        )
+        (tmp_path / "halflife.toml").write_text(toml)
+        config = Config.parse(toml, tmp_path / "halflife.toml")
+        sync(config, 20_000.0, everything=True)
+        assert {*NAMED} <= {*site.asked}
+        site.asked.clear()
+        sync(config, 20_010.0, everything=True)
+        assert sorted(site.asked) == sorted([*NAMED, *MAPPED])
+        with SqliteStore.open(config.store_path, readonly=True) as store:
+            assert len(store.items(["named"])) == len(NAMED) + len(MAPPED)
+            assert store.verify() == []
 
 
 def test_a_file_without_old_keys_takes_no_notice_of_them(tmp_path):

@@ -22,6 +22,7 @@ _DISALLOW = frozenset(
 )
 _DELAYS = frozenset({"crawl-delay", "crawldelay", "crawl delay"})
 _RATES = frozenset({"request-rate", "request rate"})
+_PLAIN = re.compile(r"[A-Za-z0-9._~/?&=+-]*")  # most targets; nothing to do
 _OCTET = re.compile(rb"%([0-9A-Fa-f]{2})|([^A-Za-z0-9._~-])")
 _UNRESERVED = frozenset(b"-._~") | {n for n in range(0x80) if chr(n).isalnum()}
 _STRUCTURE = frozenset(b"/?&=+")  # an escape of these may mean another resource
@@ -190,6 +191,8 @@ def normal(target: str) -> str:
 
 
 def _normal(text: str, *, query: bool = False) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
     path, mark, asked = ("", "", text) if query else text.partition("?")
     plain = _UNRESERVED | _IN_QUERY
     return _escaped(path, _UNRESERVED) + mark + _escaped(asked, plain)
