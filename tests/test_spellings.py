@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from halflife.config import Config
 from halflife.item import Item
+from halflife.live import crawling
 from halflife.observation import Looks, Observation, Outgoing, Seen
+from halflife.request import Fetch
 from halflife.sources.addresses import canonical
-from halflife.sources.links import spelled
+from halflife.sources.links import Scope, spelled
+from halflife.sources.site import Limits
+from halflife.sources.text import fingerprint
 from halflife.stores import schema
 from halflife.stores.spellings import fold
 from halflife.stores.sqlite import SqliteStore
@@ -133,6 +137,31 @@ def test_links_lead_to_the_items_they_led_to(path):
         )
         assert len(links.keys) == 3
         store.finish(run, 201.0)
+
+
+def test_an_item_that_is_named_as_it_is_spelled_keeps_its_key(path):
+    named = HOME + "/shop?lang=en&p=2"
+    with SqliteStore.open(path) as store:
+        run = store.begin(["named"], 200.0, lease=1.0)
+        store.append(run, Looks.of(hints(["/shop?lang=en&p=2"], "named", 200.0)))
+        store.append(run, Looks.of(hints([MAPPED[0]], "named", 200.5)))
+        assert len(store.items(["named"])) == 9
+        assert store.url_of(named) == named
+        store.finish(run, 201.0)
+
+
+def test_the_links_of_a_site_are_read_again_in_the_present_spelling(path):
+    start = HOME + "/c/"
+    text = f'[[source]]\nname = "crawl"\nkind = "site"\nstart = "{start}"\n'
+    config = Config.parse(text, path)
+    rules = repr((Scope.of(start), Limits()))  # as they were written down before
+    with closing(sqlite3.connect(path)) as db, db:
+        old = fingerprint(rules.encode())[:16]
+        db.execute("UPDATE linked SET rules = ?", (old,))
+    with SqliteStore.open(path) as store:
+        found = crawling.frontier(store, config.source[0])
+        held = store.held([start])[0]
+        assert found.whole(Fetch(start, held)).held is None
 
 
 def test_a_file_of_before_is_synced_on_without_phantoms(tmp_path):

@@ -23,6 +23,8 @@ from halflife.sources.pages import Pages
 from halflife.sources.terms import Answer
 from halflife.sources.text import fingerprint, is_html, to_text
 
+SPELLING = "whatwg"  # of keys; links that were read in another are read again
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -113,7 +115,8 @@ class Frontier:
         self._foreign = foreign
         self._weight = weight
         self._shapes = Counter(shape(key) for key in self._depth)
-        self._rules = fingerprint(repr((follow.scope, limits)).encode())[:16]
+        rules = repr((SPELLING, follow.scope, limits))
+        self._rules = fingerprint(rules.encode())[:16]
 
     def __len__(self) -> int:
         return len(self._depth)

@@ -10,6 +10,7 @@ process that holds evidence on it. Until then the new key waits, is sent, and wh
 comes in under it is filed under the old one.
 """
 
+import json
 import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from halflife.evidence import Evidence
 from halflife.item import Item
-from halflife.observation import Looks, Observation
+from halflife.observation import Looks, Observation, Seen
 
 STATEMENTS = (
     """
@@ -50,6 +51,11 @@ _ALIKE = """
 SELECT id, key FROM old_key JOIN item ON id = item
 WHERE fold = ? AND now IS NULL AND key <> ?
     AND source = (SELECT id FROM source WHERE name = ?)
+"""
+# What is named as it is spelled needs no other key.
+_CONFIRM = """
+DELETE FROM old_key WHERE now IS NULL
+    AND item IN (SELECT id FROM item WHERE key IN (SELECT value FROM json_each(?)))
 """
 _SETTLED = """
 SELECT item, now FROM old_key JOIN item ON id = item
@@ -129,7 +135,9 @@ class OldKeys:
         """Return looks in which items go by the keys under which they are filed."""
         if self.gone(db):
             return looks
-        names = {key for look in looks.details for key in _keys(look)}
+        names = {key for look in looks.details for key in _named(look)}
+        db.execute(_CONFIRM, (json.dumps([*names]),))
+        names |= {*looks.keys}
         unknown = {key for key in names if key and evidence.row(key) is None}
         if not unknown:
             return looks
@@ -191,8 +199,10 @@ def settle(db: sqlite3.Connection) -> int:
     return len(free)
 
 
-def _keys(look: Observation) -> Iterator[str]:
-    yield look.key
+def _named(look: Observation) -> Iterator[str]:
+    """Return the keys that a remote answer names, so in the present spelling."""
+    if look.seen is Seen.HINT:
+        yield look.key
     if look.links is not None:
         yield from look.links.to
         yield look.links.same
