@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults peers test-peers check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -31,6 +31,12 @@ test: setup  ## run every test
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
+
+peers:  ## download other projects' test suites for `make test-peers`
+	@python3 tools/fetch_peers.py
+
+test-peers: setup peers  ## robots.txt and URLs against the suites of Google, of browsers and another parser
+	@$(BIN)/pytest -n 0 -rs tests/test_peers.py
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check
@@ -103,4 +109,4 @@ lock:  ## choose new versions for the locked environment
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(BENCH) .uv out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .uv .peers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -83,7 +83,10 @@ def _form(form: LexborNode, url: str) -> Described:
             texts.setdefault(name)
         elif kind == "hidden":
             unseen.append((name, value[:LONGEST]))
-    address = urljoin(url, form.attributes.get("action") or "")
+    try:
+        address = urljoin(url, form.attributes.get("action") or "")
+    except ValueError:
+        raise SourceError("the address that the form is sent to is no URL") from None
     address = address.partition("#")[0].partition("?")[0]
     address += f"?{urlencode(unseen)}" if unseen else ""
     found = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]

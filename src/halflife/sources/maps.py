@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from lxml import etree
-from yarl import URL
 
 from halflife.errors import UsageError
-from halflife.sources.addresses import canonical, host_of, parse_reference
+from halflife.sources.addresses import host_of, resolve
 from halflife.sources.dates import from_http, from_iso
 from halflife.sources.decoding import Undecodable, pieces, unpack
 
@@ -102,7 +101,7 @@ def read_map(
     if root not in _MAPS:
         return None
     kind, items = (root.decode(), _PAGES) if root in _SITEMAPS else ("feed", _NEWS)
-    return _chosen(kind, _entries(data, items), URL(url), {host_of(url), *hosts})
+    return _chosen(kind, _entries(data, items), url, {host_of(url), *hosts})
 
 
 def _unzipped(body: bytes) -> bytes:
@@ -112,13 +111,13 @@ def _unzipped(body: bytes) -> bytes:
 
 
 def _chosen(
-    kind: str, found: Iterable[tuple[str, float | None]], base: URL, hosts: set[str]
+    kind: str, found: Iterable[tuple[str, float | None]], base: str, hosts: set[str]
 ) -> MapEntries:
     entries: dict[str, MapEntry] = {}
     left_out = 0
     for link, modified in found:
         try:
-            key = canonical(link if "://" in link else _resolved(base, link))
+            key = resolve(base, link)
         except UsageError:
             left_out += 1
             continue
@@ -129,10 +128,6 @@ def _chosen(
         else:
             left_out += 1
     return MapEntries(kind, tuple(entries.values()), left_out)
-
-
-def _resolved(base: URL, link: str) -> str:
-    return str(base.join(parse_reference(link)))
 
 
 def _entries(data: bytes, items: frozenset[str]) -> Iterator[tuple[str, float | None]]:

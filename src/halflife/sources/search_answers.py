@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import jmespath
 from jmespath.exceptions import JMESPathError
 from lxml import etree
-from yarl import URL
 
 from halflife.errors import ConfigError, SourceError, UsageError
-from halflife.sources.addresses import canonical, parse_reference
+from halflife.sources.addresses import resolve
 from halflife.sources.maps import root_name
 from halflife.sources.markup import Elements, check_selector, split
 from halflife.sources.search_counts import total_of
@@ -102,7 +101,7 @@ class AnswerReader:
                 total, found = _feed(body)
             else:
                 total, found = self._json(body)
-            return Results(total, tuple(_usable(found, URL(url))))
+            return Results(total, tuple(_usable(found, url)))
         except RecursionError:
             raise SourceError("its answer is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
@@ -315,7 +314,7 @@ def _item(item: etree._Element) -> Hit:
     return Hit(link or found.get("guid") or found.get("id", ""), link, "", said(texts))
 
 
-def _usable(hits: Iterator[Hit], base: URL) -> Iterator[Hit]:
+def _usable(hits: Iterator[Hit], base: str) -> Iterator[Hit]:
     """Return hits with absolute links and usable keys, each once."""
     seen = set[str]()
     for hit in hits:
@@ -327,10 +326,10 @@ def _usable(hits: Iterator[Hit], base: URL) -> Iterator[Hit]:
             yield hit._replace(key=key, link=link)
 
 
-def _absolute(link: str, base: URL) -> str:
+def _absolute(link: str, base: str) -> str:
     if not link:
         return ""
     try:
-        return canonical(str(base.join(parse_reference(link.strip()))))
-    except (UsageError, ValueError):
+        return resolve(base, link)
+    except UsageError:
         return ""

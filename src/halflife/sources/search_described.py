@@ -59,7 +59,18 @@ def is_description(body: bytes) -> bool:
 def linked(page: str, url: str) -> str:
     """Return the address of the description that a web page names; empty if none."""
     found = Elements(page).address(f"link[rel~=search][type='{TYPE}']@href")
-    return urljoin(url, found) if found else ""
+    return _joined(url, found) if found else ""
+
+
+def _joined(url: str, template: str) -> str:
+    """Return a template as an absolute address; empty if it cannot become one.
+
+    Its places stand in braces, so it is not yet a URL that could be parsed.
+    """
+    try:
+        return urljoin(url, template)
+    except ValueError:
+        return ""
 
 
 def read_description(body: bytes, url: str) -> Described:
@@ -90,10 +101,10 @@ def _ways(root: etree._Element, url: str, name: str) -> Iterator[Described]:
             continue
         if "results" not in rels or method != "get":
             continue
-        template = _translated(element.get("template", ""))
-        if template is not None and "{query}" in template:
+        template = _joined(url, _translated(element.get("template", "")) or "")
+        if "{query}" in template:
             yield Described(
-                urljoin(url, template),
+                template,
                 kind,
                 _first(element.get("pageOffset", "1")),
                 _first(element.get("indexOffset", "1")),
