@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import unescape
 from itertools import pairwise
 from typing import Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -12,6 +11,7 @@ from yarl import URL
 
 from halflife.errors import UsageError
 from halflife.sources.addresses import canonical, host_of, parse_reference
+from halflife.sources.characters import unescape
 
 MOST = 1000  # links of one page
 LONGEST = 2000  # characters of an address
@@ -79,7 +79,7 @@ def read_links(page: str, url: str) -> Found:
     """
     base, based, home, open_to_all = _Base(URL(url)), False, "", True
     to: dict[str, None] = {}
-    for name, attributes in _tags(page):
+    for name, attributes in read_tags(page):
         if name == "meta":
             open_to_all = open_to_all and not _closed(attributes)
         elif name == "base" and not based and "href" in attributes:
@@ -92,7 +92,8 @@ def read_links(page: str, url: str) -> Found:
     return Found(tuple(to) if open_to_all else (), home)
 
 
-def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Return the tags of a page that can hold an address, and ``meta``, in order."""
     seen = 0
     for tag in _TAG.finditer(page):
         if tag[1] is None:
