@@ -348,7 +348,9 @@ class _Entries:
             self._parts.setdefault(self._part, value)
 
     def _entry(self, link: str) -> _Entry:
-        return _Entry(link.strip(), bases=tuple(base for _, base in self._bases))
+        # Escaped twice is a common mistake; no address holds «&amp;» on purpose.
+        link = link.strip().replace("&amp;", "&")
+        return _Entry(link, bases=tuple(base for _, base in self._bases))
 
     def _finish(self) -> None:
         self._item, self._part = 0, ""

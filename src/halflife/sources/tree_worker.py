@@ -11,6 +11,7 @@ Request:  the CPU time in milliseconds, the sizes of the two parts (three 4-byte
 Answer:   one 4-byte number, then JSON: ``{"found": ...}`` or ``{"error": ...}``.
 """
 
+import fcntl
 import json
 import os
 import resource
@@ -18,6 +19,7 @@ import select as polling
 import signal
 import socket
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -136,14 +138,29 @@ def serve(channel: socket.socket) -> None:
         milliseconds, named, sized = REQUEST.unpack(head)
         request, page = _exactly(channel, named), _exactly(channel, sized)
         signal.setitimer(signal.ITIMER_PROF, milliseconds / 1000)
+        _watch(channel, on=True)
         try:
             answer = json.dumps(perform(request, page)).encode()
         except MemoryError:
             return
+        _watch(channel, on=False)
         signal.setitimer(signal.ITIMER_PROF, 0)
         channel.sendall(ANSWER.pack(len(answer)) + answer)
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > LARGE:
             return
+
+
+def _watch(channel: socket.socket, *, on: bool) -> None:
+    """Let the system end us, whatever we do, when who asked us is gone.
+
+    While we read a page nothing else is sent to us, so that the only news the other
+    end can have is that it was closed: that raises SIGIO, which ends a process.
+    """
+    flags = fcntl.fcntl(channel, fcntl.F_GETFL)
+    asynchronous = flags | os.O_ASYNC if on else flags & ~os.O_ASYNC
+    fcntl.fcntl(channel, fcntl.F_SETFL, asynchronous)
+    if on and polling.select([channel], [], [], 0)[0]:
+        sys.exit()
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:
@@ -165,7 +182,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
     with socket.socket(fileno=os.dup(0)) as channel:
+        fcntl.fcntl(channel, fcntl.F_SETOWN, os.getpid())
         serve(channel)
 
 

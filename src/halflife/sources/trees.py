@@ -24,7 +24,7 @@ from halflife.sources.reader_thread import checkpoint, stoppable
 SMALL = 2048  # characters
 SECONDS = 1.5  # of CPU that any page may take
 PER_MEGABYTE = 1.0  # further seconds
-PATIENCE = 10.0  # seconds that a busy machine may delay an answer
+PATIENCE = 30.0  # seconds that a busy machine may delay an answer
 MOST_WORKERS = 2  # one page that takes long must not hold up the others
 _WAIT = 0.1  # seconds between two looks at whether we are still wanted
 _SCRIPT = Path(tree_worker.__file__)
