@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -37,6 +37,12 @@ RUNS := 20000
 JOBS := 1
 fuzz: $(FUZZ)/.ready  ## made-up bodies for every reader, RUNS=20000 each; last line is JSON
 	@$(FUZZ)/bin/python tools/fuzz.py --runs $(RUNS) --jobs $(JOBS)
+
+peers:  ## download other projects' test suites for `make test-peers`
+	@python3 tools/fetch_peers.py
+
+test-peers: setup peers  ## robots.txt and URLs against the suites of Google, of browsers and another parser
+	@$(BIN)/pytest -n 0 -rs tests/test_peers.py
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check
@@ -115,4 +121,4 @@ lock:  ## choose new versions for the locked environment
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv .peers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,11 +2,11 @@
 
 from fnmatch import fnmatchcase
 
+import can_ada
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yarl import URL
 
 from halflife.links import FAR, Links
 from halflife.sources.links import (
@@ -149,7 +149,7 @@ def test_the_short_way_leads_where_the_long_way_leads(link, path):
     base = "http://example.org:8080" + path
     found = read_links(f'<a href="{link}">', base).to
     try:
-        far = spelled(str(URL(base).join(URL(link)))) if link else ""
+        far = spelled((can_ada.parse(base) + link).href) if link else ""
     except ValueError:
         far = ""
     assert found in {(), (far,)}
@@ -171,14 +171,14 @@ def test_any_text_can_be_read(page):
     ("url", "key"),
     [
         ("HTTP://Example.org:80/a/../b#c", "http://example.org/b"),
-        ("http://example.org/?b=2&a=1", "http://example.org/?a=1&b=2"),
+        ("http://example.org/?b=2&a=1", "http://example.org/?b=2&a=1"),
         ("http://example.org/a?PHPSESSID=1&b=2", "http://example.org/a?b=2"),
         ("http://example.org/a;jsessionid=AB12?b=2", "http://example.org/a?b=2"),
         ("http://example.org/a?sid=0123456789abcdef01", "http://example.org/a"),
         ("http://example.org/a?sid=17", "http://example.org/a?sid=17"),
         ("http://example.org/a?s=word", "http://example.org/a?s=word"),
         ("http://example.org/a?utm_medium=x&gclid=y", "http://example.org/a"),
-        ("http://example.org/a?b=%C3%A9&c", "http://example.org/a?b=%C3%A9&c="),
+        ("http://example.org/a?b=%C3%A9&c", "http://example.org/a?b=%C3%A9&c"),
         ("gopher://example.org/", ""),
         ("http://example.org/" + "x" * LONGEST, ""),
     ],

@@ -39,7 +39,7 @@ def listed(text: str | bytes, **options) -> list[MapEntry] | None:
 def test_a_sitemap_lists_pages_with_their_dates():
     assert listed(SITEMAP) == [
         MapEntry("https://example.org/a", 19997.0),
-        MapEntry("https://example.org/b?x=2&y=1", 19997.0 + 10 / 24),
+        MapEntry("https://example.org/b?y=1&x=2", 19997.0 + 10 / 24),
         MapEntry("https://example.org/c", 19997.0),
         MapEntry("https://example.org/d", None),
     ]

@@ -13,6 +13,8 @@ class Item:
         weight: How much a fresh copy of it matters, relative to other items.
         cost: Requests that one look at it takes.
         group: The items it is likely to change with; for a page, its host.
+        url: What is sent for it, if that is not its key: a crawl leaves session ids
+            and the marks of campaigns out of keys.
 
     """
 
@@ -21,3 +23,4 @@ class Item:
     weight: float = 1.0
     cost: float = 1.0
     group: str = ""
+    url: str = ""

@@ -1,6 +1,6 @@
 """What we saw when we looked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Self
@@ -36,12 +36,14 @@ class Outgoing:
         to: The keys of the items it links to.
         same: The key of the item of which the page is only another address.
         under: The rules by which the links were chosen; others may choose others.
+        urls: Of keys that are not what is sent, what is; see ``Item.url``.
 
     """
 
     to: tuple[str, ...] = ()
     same: str = ""
     under: str = ""
+    urls: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

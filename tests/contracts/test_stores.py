@@ -13,7 +13,7 @@ from halflife.errors import AlreadyRunning, LeaseLost, UsageError
 from halflife.history import History
 from halflife.host import HostState
 from halflife.item import Item
-from halflife.observation import Content, Looks
+from halflife.observation import Content, Looks, Observation, Seen
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state
@@ -45,6 +45,19 @@ def put(store, run, *looks):
 
 
 # Items
+
+
+def test_what_is_sent_for_an_item_is_its_key_unless_it_was_found_with_more(store):
+    found = Item("page", "site", url="page?sid=1")
+    store.add([found, Item("e", "site")])
+    run = store.begin(["site"], 0.0, lease=1.0)
+    other = Item("other", "site", url="other?sid=2")
+    store.append(run, Looks.of([Observation("other", 0.5, Seen.HINT, item=other)]))
+    store.add([Item("page", "site", weight=2.0), Item("other", "site")])
+    sent = [store.url_of(key) for key in ("page", "other", "e", "unknown")]
+    assert sent == ["page?sid=1", "other?sid=2", "e", "unknown"]
+    kept = {item.key: item.url for item in store.items()}
+    assert (kept["page"], kept["other"], kept["e"]) == (*sent[:2], "")
 
 
 def test_new_items_are_counted_and_known_ones_get_the_new_weight(store):

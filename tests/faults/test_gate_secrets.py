@@ -6,13 +6,15 @@ import socket
 import ssl
 import subprocess
 import traceback
+from dataclasses import replace
 
 import pytest
 
-from faults.evil import FAULTS, Evil
+from faults.evil import FAULTS, Evil, response
 from halflife.errors import ConfigError, HalflifeError, Refused, UsageError
-from halflife.observation import Seen
+from halflife.observation import Observation, Seen
 from halflife.request import Fetch
+from halflife.sources.addresses import origin, parse_url
 from halflife.sources.pages import Pages, SiteSettings
 from halflife.sources.terms import Access, Credentials
 from web_parts import HOME, LOOPBACK, Book, Coins, make_gate
@@ -194,3 +196,114 @@ def test_a_handshake_that_never_ends_is_cut_off():
         port = deaf.getsockname()[1]
         with pytest.raises(HalflifeError, match="no full answer in time"):
             asyncio.run(scene(port))
+
+
+# Headers that are no declared secrets, and validators
+
+
+PLAIN = {"X-Auth-Token": CANARY, "X-Api-Version": "2", "Accept": "application/json"}
+
+
+def sent(evil: Evil, name: str) -> list[str]:
+    return [hit.headers.get(name, "") for hit in evil.hits]
+
+
+@pytest.mark.parametrize("other_address", ["127.0.0.1", "127.0.0.2"])
+def test_a_header_of_a_source_does_not_follow_to_another_origin(other_address):
+    async def scene():
+        async with Evil() as evil, Evil(other_address) as other, make_gate() as gate:
+            access = Access(LOOPBACK, headers=PLAIN, robots=False)
+            back = other.url(f"/to?url={evil.url('/page')}")
+            await gate.get(evil.url(f"/to?url={back}"), Coins(), access=access)
+            return [(sent(e, "x-auth-token"), sent(e, "accept")) for e in (evil, other)]
+
+    home, away = asyncio.run(scene())
+    assert home == ([CANARY, ""], ["application/json"] * 2)
+    assert away == ([""], ["application/json"])
+
+
+def test_a_header_of_a_source_stays_on_its_own_origin_when_it_redirects():
+    async def scene():
+        async with Evil() as evil, make_gate() as gate:
+            access = Access(LOOPBACK, headers=PLAIN, robots=False)
+            await gate.get(evil.url("/to?url=/page"), Coins(), access=access)
+            return sent(evil, "x-auth-token")
+
+    assert asyncio.run(scene()) == [CANARY, CANARY]
+
+
+def test_a_header_of_a_source_is_not_sent_to_hosts_that_its_answers_name():
+    async def scene():
+        async with Evil() as evil, Evil() as other, make_gate() as gate:
+            home = frozenset({origin(parse_url(evil.url("/")))})
+            access = Access(LOOPBACK, headers=PLAIN, robots=False, home=home)
+            await gate.get(other.url("/page"), Coins(), access=access)
+            return sent(other, "x-auth-token")
+
+    assert asyncio.run(scene()) == [""]
+
+
+HELD = Observation("", 0.0, Seen.PRESENT, "d" * 32, "r" * 32, '"v1"', 10.0)
+VALIDATORS = ("if-none-match", "if-modified-since")
+
+
+def not_modified(evil: Evil) -> None:
+    evil.pages["/same"] = b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
+
+
+def revisit(path: str, *, elsewhere: bool) -> tuple[Observation, list[list[str]]]:
+    """Look again at a page that redirects; return the look and what was sent there."""
+
+    async def scene():
+        async with Evil() as evil, Evil() as other, make_gate() as gate:
+            last = other if elsewhere else evil
+            not_modified(last)
+            sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
+            pages = Pages(gate, sites, source_of=lambda _: "s")
+            url = evil.url(f"/to?url={last.url(path)}")
+            fetch = Fetch(url, replace(HELD, key=url))
+            looks = [o async for b in pages.perform([fetch], 0.25, Coins()) for o in b]
+            return looks[0], [sent(last, name)[-1:] for name in VALIDATORS]
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_validators_do_not_follow_a_redirect(elsewhere):
+    look, headers = revisit("/page", elsewhere=elsewhere)
+    assert headers == [[""], [""]]
+    assert look.seen is Seen.PRESENT
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_not_modified_of_another_page_does_not_mean_unchanged(elsewhere):
+    look, _ = revisit("/same", elsewhere=elsewhere)
+    assert look.seen is Seen.FAILED
+    assert "304" in look.note
+
+
+def test_the_validators_of_another_page_are_not_kept():
+    async def scene():
+        async with Evil() as evil, make_gate() as gate:
+            evil.pages["/tagged"] = response("x", ETag='"theirs"')
+            sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
+            pages = Pages(gate, sites, source_of=lambda _: "s")
+            fetches = [Fetch(evil.url(p)) for p in ("/to?url=/tagged", "/tagged")]
+            looks = [o async for b in pages.perform(fetches, 0.0, Coins()) for o in b]
+            return {o.key.removeprefix(evil.url("")): o.etag for o in looks}
+
+    assert asyncio.run(scene()) == {"/to?url=/tagged": "", "/tagged": '"theirs"'}
+
+
+def test_not_modified_without_a_condition_is_a_failure():
+    async def scene():
+        async with Evil() as evil, make_gate() as gate:
+            not_modified(evil)
+            sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
+            pages = Pages(gate, sites, source_of=lambda _: "s")
+            url = evil.url("/same")
+            bare = Fetch(url, replace(HELD, key=url, etag="", modified=None))
+            return [o async for b in pages.perform([bare], 0.25, Coins()) for o in b]
+
+    (look,) = asyncio.run(scene())
+    assert look.seen is Seen.FAILED

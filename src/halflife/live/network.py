@@ -54,21 +54,23 @@ def access(source: SourceConfig) -> Access:
     secrets = source.secrets()
     private = {n: s.reveal() for n, s in secrets.items() if n in source.from_env}
     public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
-    credentials = None
-    if private:
+    credentials, homes = None, set[str]()
+    if secrets:
         homes = {origin(parse_url(url)) for url in source.addresses}
+    if private:
         if len(homes) != 1:
             raise ConfigError(
                 f"source {source.name}: a secret header goes to one host only, and its "
                 f"pages lie on {len(homes)}; make a source for each host"
             )
-        credentials = Credentials(homes.pop(), private)
+        credentials = Credentials(next(iter(homes)), private)
     return Access(
         allow=networks(source.allow),
         credentials=credentials,
         headers=public,
         robots=source.robots,
         name=source.name,
+        home=frozenset(homes),
     )
 
 
@@ -88,6 +90,10 @@ class Ownership:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._source: dict[str, str] = {}
+
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item."""
+        return self._store.url_of(key)
 
     def __call__(self, key: str) -> str:
         """Return the name of an item's source."""
@@ -118,4 +124,10 @@ def pages(
     if follow:
         for source in crawling.sites(chosen):
             sites[source.name] = crawling.following(source, sites[source.name])
-    return Pages(gate, sites, source_of=owner, concurrency=config.fetch.concurrency)
+    return Pages(
+        gate,
+        sites,
+        source_of=owner,
+        url_of=owner.url_of if isinstance(owner, Ownership) else str,
+        concurrency=config.fetch.concurrency,
+    )

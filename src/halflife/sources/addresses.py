@@ -13,7 +13,7 @@ from ipaddress import (
 )
 from typing import TypeAlias
 
-from w3lib.url import canonicalize_url
+import can_ada
 from yarl import URL
 
 from halflife.errors import ConfigError, UsageError
@@ -43,10 +43,15 @@ _CARRIERS = frozenset(  # prefixes with an IPv4 address in the last 32 bits
     for prefix in ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::")
 )
 _LONGEST = 4096  # characters of a URL
+_BLANK = " \t\n\r\f\v"
+# A URL that the standard leaves as it is. The last label of its host begins with a
+# letter, so it is no IPv4 address in another spelling; no label is Punycode.
 _PLAIN = re.compile(
-    r"(?=.{1,250}\Z)https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+"
+    r"(?=.{1,250}\Z)https?://(?:(?!xn--)[a-z0-9-]{1,63}\.)+(?!xn--)[a-z][a-z0-9-]{0,62}"
     r"(?:/(?!\.)[A-Za-z0-9._~-]*)+"
 )
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_AUTHORITY = re.compile(r"(?i)https?://([^/?#]*)")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _FORBIDDEN = re.compile(r"[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SECRET = re.compile(
@@ -113,23 +118,111 @@ def guarded(allow: tuple[Network, ...]) -> Callable[[AddressInfo], socket.socket
     return make
 
 
+def canonical(url: str) -> str:
+    """Return a URL as a browser writes it, without its fragment: an item's key.
+
+    The WHATWG URL standard decides: host in lower case and Punycode, no default port,
+    no dot segments, and percent-encoding only where a request could not be sent
+    without it. The query keeps its order and its separators, so two URLs have the
+    same key only if a browser sends the same request for both.
+
+    Raise ``UsageError`` for a URL that may not be fetched. Whatever two parsers might
+    read differently is refused, although a browser guesses: backslashes, control
+    characters, ``http:/x``, a percent sign in a host.
+
+    >>> canonical("HTTP://Example.org:80/a/../b?y=2&x=1;wsdl#top")
+    'http://example.org/b?y=2&x=1;wsdl'
+    """
+    if _PLAIN.fullmatch(url):  # most URLs of a sitemap; nothing to do
+        return url
+    text = url.strip(_BLANK)
+    given = _AUTHORITY.match(_checked(text))
+    if given is None:
+        raise UsageError(f"{shown(text)}: only http and https can be fetched")
+    if "@" in given[1]:
+        raise UsageError(
+            f"{shown(given[1].rpartition('@')[2])}: no user or password in a URL; "
+            "set them as the source's credentials"
+        )
+    if not given[1] or "%" in given[1]:
+        raise UsageError(f"{shown(text)}: no host that could be asked")
+    parsed = _parsed(text)
+    host = parsed.hostname
+    if not (_HOST.fullmatch(host) or host.startswith("[")):
+        raise UsageError(f"{shown(text)}: no host that could be asked")
+    return _without_fragment(text, parsed)
+
+
+def resolve(base: str, reference: str) -> str:
+    """Return the key of what a link on the page ``base`` leads to.
+
+    Raise ``UsageError`` if it may not be fetched, whatever the link holds.
+
+    >>> resolve("http://example.org/a/b?c", "../d?wsdl")
+    'http://example.org/d?wsdl'
+    """
+    text = reference.strip(_BLANK)
+    if _SCHEME.match(text):  # so that «http:x» is no relative link
+        return canonical(text)
+    if text.startswith("//"):
+        return canonical(base.partition(":")[0] + ":" + text)
+    _checked(text)
+    try:
+        joined = _parsed(canonical(base)) + text
+    except ValueError:
+        raise UsageError(f"{shown(text)}: not a URL") from None
+    return _without_fragment(text, joined)
+
+
+def _checked(text: str) -> str:
+    if _FORBIDDEN.search(text) or len(text) > _LONGEST:
+        raise UsageError(f"{shown(text)}: not a URL; it is too long or holds odd bytes")
+    return text
+
+
+def _parsed(text: str) -> can_ada.URL:
+    try:
+        return can_ada.parse(text)
+    except ValueError:
+        raise UsageError(f"{shown(text)}: not a URL") from None
+
+
+def _without_fragment(text: str, parsed: can_ada.URL) -> str:
+    key = parsed.href.partition("#")[0]
+    if "^" in key:  # the standard escapes it in paths since 2024, the parser does not
+        path, mark, query = key.partition("?")
+        key = path.replace("^", "%5E") + mark + query
+    if len(key) > _LONGEST:  # percent-encoding makes a URL longer
+        raise UsageError(f"{shown(text)}: not a URL; it is too long")
+    return key
+
+
 def parse_url(text: str) -> URL:
     """Read a URL that may be fetched; raise ``UsageError`` for any other.
 
-    There is one parser for the check and for the connection, and whatever two
-    parsers might read differently is refused: backslashes, control characters,
-    a user and password, odd host names.
+    Its text is its key, and what is checked is what is sent: the object has no
+    encoding left to do.
     """
-    return check_url(parse_reference(text))
+    key = canonical(text)
+    try:
+        url = URL(key, encoded=True)
+        if key.find("?") == len(key) - 1:  # an empty query is sent, too
+            url = url.with_path(f"{url.raw_path}?", encoded=True)
+        if str(url) != key:  # nothing may be lost on the way to the connection
+            raise ValueError(key)  # noqa: TRY301  (as if it could not be read)
+    except (ValueError, IndexError):
+        raise UsageError(f"{shown(text)}: not a URL") from None
+    return check_url(url)
 
 
 def parse_reference(text: str) -> URL:
-    """Read a URL that may be relative, as in a redirect."""
-    if _FORBIDDEN.search(text) or len(text) > _LONGEST or "//[v" in text.lower():
-        raise UsageError(f"{shown(text)}: not a URL; it is too long or holds odd bytes")
+    """Read a URL that may be relative; raise ``UsageError`` for what is none.
+
+    To find out where a link leads, use ``resolve``.
+    """
     try:
-        return URL(text)
-    except ValueError:
+        return URL(_checked(text))
+    except (ValueError, IndexError):
         raise UsageError(f"{shown(text)}: not a URL") from None
 
 
@@ -155,30 +248,16 @@ def _is_v6(host: str) -> bool:
         return False
 
 
-def canonical(url: str) -> str:
-    """Return the one spelling under which a page is known.
-
-    Host in lower case, no default port, no dot segments, no fragment, query
-    sorted, percent-encoding normal.
-
-    >>> canonical("HTTP://Example.org:80/a/../b?y=2&x=1#top")
-    'http://example.org/b?x=1&y=2'
-    """
-    if _PLAIN.fullmatch(url):  # most URLs of a sitemap; nothing to do
-        return url
-    parsed = parse_url(url.strip())
-    if not parsed.raw_path:
-        parsed = parsed.with_path("/")
-    return str(URL(canonicalize_url(str(parsed))))
-
-
 def host_of(url: str) -> str:
     """Return the host of a URL, with its port unless it is the usual one.
 
     >>> host_of("https://example.org/a"), host_of("http://localhost:8000/")
     ('example.org', 'localhost:8000')
     """
-    return URL(url).host_port_subcomponent or ""
+    try:
+        return URL(url).host_port_subcomponent or ""
+    except (ValueError, IndexError):
+        raise UsageError(f"{shown(url)}: not a URL") from None
 
 
 def origin(url: URL) -> str:

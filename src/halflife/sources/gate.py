@@ -1,6 +1,7 @@
 """The only way to the network: every request goes through the gate."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -21,8 +22,8 @@ from halflife.host import HostBook, HostState
 from halflife.sources.addresses import (
     check_url,
     origin,
-    parse_reference,
     parse_url,
+    resolve,
 )
 from halflife.sources.dates import SECONDS
 from halflife.sources.pacing import Lane, after_answer, after_silence, closed_for
@@ -30,9 +31,14 @@ from halflife.sources.robots import LARGEST, RETRY, Rules, after_robots, rules
 from halflife.sources.terms import PUBLIC, Access, Answer, GateSettings
 from halflife.sources.wire import Blameless, Call, HungUp, Offline, Reply, Wire
 
+_NEGOTIATION = frozenset({"accept", "accept-language"})
+_VALIDATORS = frozenset({
+    "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+})  # fmt: skip
 _PERMANENT = frozenset({301, 308})
 _BUSY = 429
 _ADDRESSES = 64  # of a source of which it is remembered whether they have moved
+_RAW = re.compile(r"[\udc80-\udcff]")  # bytes of a header that are no UTF-8
 _RECEIPT = 1024  # bytes of the answer to what was sent that are read
 
 
@@ -50,26 +56,43 @@ class _Host:
 
 @dataclass(slots=True)
 class _Trip:
-    """What one call of ``get`` carries along from hop to hop."""
+    """What one call of ``get`` carries along from hop to hop.
+
+    A header goes no further than it must: validators to the URL that was asked for,
+    which is the one they came from; what may be a secret to the source's own origins,
+    and no more once a redirect has left them.
+    """
 
     purse: Purse
     access: Access
     headers: Mapping[str, str]
     left: float  # seconds, not counting those spent waiting for our turn
+    asked: URL
     enough: int | None = None
     body: bytes | None = None
-    strayed: bool = False
+    strayed: bool = False  # from the origin of the credentials
+    astray: bool = False  # from the origins of the source
     failures: int = 0  # of the host, when it was last asked
     moved_to: str = ""
 
     def call(self, url: URL, begun: Callable[[], None]) -> Call:
-        """Return how a hop is asked; secrets are dropped once we leave home."""
+        """Return how a hop is asked."""
         headers, secret = self.headers, self.access.credentials
-        self.strayed = self.strayed or secret is None or secret.origin != origin(url)
+        if headers or secret:
+            here, home = origin(url), self.access.home
+            self.astray = self.astray or here not in (home or {origin(self.asked)})
+            self.strayed = self.strayed or secret is None or secret.origin != here
+            headers = {n: v for n, v in headers.items() if self._goes(n.lower(), url)}
         if secret and not self.strayed:
             headers = {**headers, **secret.headers}
         allow, enough = self.access.allow, self.enough
         return Call(headers, allow, self.left, begun, enough, self.body)
+
+    def _goes(self, name: str, url: URL) -> bool:
+        """Say whether a header is sent to a URL."""
+        if name in _VALIDATORS:
+            return url == self.asked
+        return name in _NEGOTIATION or not self.astray
 
 
 class Gate:
@@ -118,13 +141,16 @@ class Gate:
     ) -> Answer:
         """Fetch a URL, following redirects; every request is paid for first.
 
+        Of the headers, those that may be secret stay on the source's own origins, and
+        validators are sent to this very URL alone.
+
         Raise ``Refused`` when we must not ask, ``Unreachable`` when no full
         answer came, ``BudgetSpent`` when the purse is empty, ``UsageError`` when
         this is no URL to fetch.
         """
         hop = check_url(url) if isinstance(url, URL) else parse_url(url)
         sent = {**access.headers, **headers} if headers else access.headers
-        trip = _Trip(purse, access, sent, self.settings.deadline)
+        trip = _Trip(purse, access, sent, self.settings.deadline, hop)
         try:
             answer = await self._follow(trip, hop)
         except (SourceError, BudgetSpent):
@@ -159,9 +185,9 @@ class Gate:
         Raise as ``get`` does.
         """
         sent = {**access.headers, **(headers or {})}
-        left = self.settings.deadline
-        trip = _Trip(purse, access, sent, left, enough=_RECEIPT, body=body)
-        return (await self._ask(trip, parse_url(url))).answer
+        left, where = self.settings.deadline, parse_url(url)
+        trip = _Trip(purse, access, sent, left, where, enough=_RECEIPT, body=body)
+        return (await self._ask(trip, where)).answer
 
     def pause(self, url: URL) -> float:
         """Return the seconds until the host may be asked, as far as we know now.
@@ -314,20 +340,21 @@ class Gate:
 
     async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
         plain = Access(allow=trip.access.allow, robots=False, name=trip.access.name)
-        errand = _Trip(trip.purse, plain, {}, self.settings.deadline, LARGEST)
         where = url.origin() / "robots.txt"
+        errand = _Trip(trip.purse, plain, {}, self.settings.deadline, where, LARGEST)
         answer = await self._follow(errand, where)
         self._note(errand, where, answer.status)
         return answer.status, answer.body
 
 
 def _target(url: URL, location: str) -> URL:
-    """Return where a redirect leads, if we may go there."""
+    """Return where a redirect leads, if we may go there.
+
+    A header is bytes; those that are no UTF-8 are sent back as they came.
+    """
+    raw = _RAW.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", location)
     try:
-        reference = parse_reference(location)
-        # «http:/x» is read as a path by some and as a host by others.
-        target = reference if reference.scheme else url.join(reference)
-        return check_url(target)
+        return parse_url(resolve(str(url), raw))
     except UsageError:
         raise Refused(
             f"{url.raw_host}: it redirects to what must not be fetched"

@@ -1,17 +1,16 @@
 """Links of a web page: finding them, one spelling for each, and which to follow."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
-
-from yarl import URL
+from urllib.parse import parse_qsl, urlsplit
 
 from halflife.errors import UsageError
-from halflife.sources.addresses import canonical, host_of, parse_reference
+from halflife.sources.addresses import canonical, host_of, resolve
 from halflife.sources.characters import unescape
+from halflife.sources.session_ids import without_session
 
 MOST = 1000  # links of one page
 LONGEST = 2000  # characters of an address
@@ -41,14 +40,6 @@ _ENDINGS = re.compile(
     r"|mkv|mov|mp[34]|mpe?g|og[agv]|otf|png|rar|svg|tar|tiff?|tgz|ttf|wav|web[mp]"
     r"|wmv|woff2?|xz|zip)(?:\Z|\?)"
 )
-# What a site adds to tell visitors or campaigns apart: it names no other page.
-_SESSION = re.compile(
-    r"(?i)(?:phpsessid|jsessionid|aspsessionid\w*|sessionid|session_id|cfid|cftoken"
-    r"|utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|yclid|_ga)"
-)
-_MAYBE_SESSION = re.compile(r"(?i)s|sid|sess|session|zenid|oscsid")
-_TOKEN = re.compile(r"[0-9A-Za-z,_-]{16,}")
-_IN_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sid)=[^/;]*")
 _PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9._~-]*+)++")
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -58,13 +49,15 @@ class Found:
     """What a page says of where it leads.
 
     Attributes:
-        to: Addresses it links to, each once, in one spelling, in their order.
-        canonical: The address under which it wants to be known; empty if none.
+        to: The keys of the pages it links to, each once, in their order.
+        canonical: The key under which it wants to be known; empty if none.
+        urls: Of keys that lack a part of the URL, the URL as it was found first.
 
     """
 
     to: tuple[str, ...] = ()
     canonical: str = ""
+    urls: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_links(page: str, url: str) -> Found:
@@ -75,10 +68,10 @@ def read_links(page: str, url: str) -> Found:
     page, be not followed (``nofollow``). No more than ``MOST`` links are read.
 
     >>> read_links('<base href="/b/"><a href="c#top">x</a>', "http://example.org/")
-    Found(to=('http://example.org/b/c',), canonical='')
+    Found(to=('http://example.org/b/c',), canonical='', urls={})
     """
-    base, based, home, open_to_all = _Base(URL(url)), False, "", True
-    to: dict[str, None] = {}
+    base, based, home, open_to_all = _Base(url), False, "", True
+    to: dict[str, str] = {}
     for name, attributes in read_tags(page):
         if name == "meta":
             open_to_all = open_to_all and not _closed(attributes)
@@ -86,10 +79,13 @@ def read_links(page: str, url: str) -> Found:
             based = True
             base = _Base(_joined(base.url, attributes["href"]) or base.url)
         elif _leads(name, attributes) and len(to) < MOST:
-            to |= dict.fromkeys(_spelled(base, attributes[_PAGES[name]]))
+            for key, found in _spelled(base, attributes[_PAGES[name]]):
+                to.setdefault(key, found)
         elif name == "link" and "canonical" in _rel(attributes) and not home:
-            home = next(_spelled(base, attributes.get("href", "")), "")
-    return Found(tuple(to) if open_to_all else (), home)
+            home = next(_spelled(base, attributes.get("href", "")), ("", ""))[0]
+    if not open_to_all:
+        return Found((), home)
+    return Found(tuple(to), home, {k: u for k, u in to.items() if u != k})
 
 
 def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -126,13 +122,12 @@ def _leads(name: str, attributes: dict[str, str]) -> bool:
     return "nofollow" not in rel and (name != "link" or bool(rel & _TURNS))
 
 
-def _joined(base: URL, link: str) -> URL | None:
+def _joined(base: str, link: str) -> str:
+    """Return where a link leads; empty if that cannot be fetched."""
     try:
-        target = parse_reference(_BLANKS.sub("", link.strip()))
-        # «http:/x» is read as a path by some and as a host by others.
-        return target if target.scheme else base.join(target)
-    except (UsageError, ValueError):
-        return None
+        return resolve(base, _BLANKS.sub("", link.strip()))
+    except UsageError:
+        return ""
 
 
 class _Base:
@@ -140,18 +135,20 @@ class _Base:
 
     __slots__ = ("folder", "prefix", "url")
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        home = spelled(str(url.with_path("/"))) if url.host else ""
-        self.prefix = home.removesuffix("/")
-        self.folder = url.raw_path.rpartition("/")[0] + "/"
+        parts = urlsplit(_joined(url, url))
+        self.prefix = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+        self.folder = parts.path.rpartition("/")[0] + "/"
 
     def plain(self, link: str) -> str:
         """Return where a link leads if that is plain from its letters, as it mostly is.
 
         The full way takes ten times as long.
         """
-        path = link.partition("#")[0].removeprefix(self.prefix)
+        path = link.partition("#")[0]
+        if path.startswith(self.prefix + "/"):
+            path = path[len(self.prefix) :]
         if path and path[0] not in "/.":
             path = self.folder + path
         if not self.prefix or path.startswith("//") or not _PATH.fullmatch(path):
@@ -159,49 +156,29 @@ class _Base:
         return self.prefix + path
 
 
-def _spelled(base: _Base, link: str) -> Iterator[str]:
-    """Return the one spelling of a link's target, if it is the address of a page."""
+def _spelled(base: _Base, link: str) -> Iterator[tuple[str, str]]:
+    """Return the key of a link's target and its URL, if it is the address of a page."""
     if len(link) > LONGEST:
         return
-    key = base.plain(link)
-    if not key:
-        target = _joined(base.url, link)
-        if target is not None and target.scheme in {"http", "https"}:
-            key = spelled(str(target))
-    if key and len(key) <= LONGEST and not _ENDINGS.search(key):
-        yield key
+    url = base.plain(link)
+    key = url or without_session(url := _joined(base.url, link))
+    if key and len(url) <= LONGEST and not _ENDINGS.search(key):
+        yield key, url
 
 
 def spelled(url: str) -> str:
-    """Return the one spelling of an address; empty if it cannot be fetched.
+    """Return the key under which a crawl knows a URL; empty if it cannot be fetched.
 
-    The fragment, session ids and the marks of campaigns are dropped.
+    It lacks the fragment, session ids and the marks of campaigns, and nothing else.
 
-    >>> spelled("http://example.org/a;jsessionid=1?utm_source=x&b=2#c")
-    'http://example.org/a?b=2'
+    >>> spelled("http://example.org/a?utm_source=x&b=2&a=1#c")
+    'http://example.org/a?b=2&a=1'
     """
     try:
-        key = canonical(url)
-        if ";" in key or "?" in key:
-            key = canonical(_without_session(key))
-    except (UsageError, ValueError):
+        key = without_session(canonical(url))
+    except UsageError:
         return ""
     return key if len(key) <= LONGEST else ""
-
-
-def _without_session(url: str) -> str:
-    scheme, host, path, query, _ = urlsplit(url)
-    given = parse_qsl(query, keep_blank_values=True)
-    kept = [pair for pair in given if not _is_session(*pair)]
-    if len(kept) < len(given):
-        query = urlencode(kept)
-    return urlunsplit((scheme, host, _IN_PATH.sub("", path), query, ""))
-
-
-def _is_session(name: str, value: str) -> bool:
-    if _SESSION.fullmatch(name):
-        return True
-    return bool(_MAYBE_SESSION.fullmatch(name) and _TOKEN.fullmatch(value))
 
 
 def is_endless(url: str) -> bool:

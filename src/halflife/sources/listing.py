@@ -9,7 +9,7 @@ from yarl import URL
 from halflife.budget import Purse
 from halflife.errors import BudgetSpent, SourceError, Unreachable, UsageError
 from halflife.register import Attributes, Listing
-from halflife.sources.addresses import check_url, host_of, parse_reference, parse_url
+from halflife.sources.addresses import host_of, parse_url, resolve
 from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
 from halflife.sources.reader_thread import in_thread
@@ -149,7 +149,7 @@ async def _page(
 def _next(url: URL, link: str) -> URL:
     """Return the next page; it must lie on the same host."""
     try:
-        target = check_url(url.join(parse_reference(link)))
+        target = parse_url(resolve(str(url), link))
     except UsageError:
         raise SourceError(f"{url.raw_host}: its next page has no address") from None
     if host_of(str(target)) != host_of(str(url)):

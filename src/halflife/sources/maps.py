@@ -10,11 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from yarl import URL
-
 from halflife.errors import UsageError
 from halflife.sources import decoding, xml_stream
-from halflife.sources.addresses import canonical, host_of, parse_reference
+from halflife.sources.addresses import host_of, resolve
 from halflife.sources.dates import from_iso, from_mail
 from halflife.sources.decoding import Undecodable
 from halflife.sources.json_document import load_json
@@ -133,7 +131,7 @@ def read_map(
     kind = (
         "urlset" if root == "text" else root if root.encode() in _SITEMAPS else "feed"
     )
-    return _chosen(MapEntries(kind, (), trouble=trouble), found, URL(url), known)
+    return _chosen(MapEntries(kind, (), trouble=trouble), found, url, known)
 
 
 def _unzipped(body: bytes) -> Callable[[], Iterator[bytes]]:
@@ -185,7 +183,7 @@ def _item(item: object) -> tuple[str, str]:
 
 
 def _chosen(
-    made: MapEntries, found: Iterable[_Entry], base: URL, hosts: set[str]
+    made: MapEntries, found: Iterable[_Entry], base: str, hosts: set[str]
 ) -> MapEntries:
     entries: dict[str, MapEntry] = {}
     left_out, end = 0, time.thread_time() + xml_stream.SECONDS
@@ -197,7 +195,7 @@ def _chosen(
                 return replace(made, entries=tuple(entries.values()), trouble=trouble)
         try:
             key = _address(entry, base)
-        except (UsageError, ValueError):
+        except UsageError:
             left_out += 1
             continue
         if key in entries:
@@ -211,15 +209,13 @@ def _chosen(
     return replace(made, entries=tuple(entries.values()), left_out=left_out)
 
 
-def _address(entry: _Entry, base: URL) -> str:
+def _address(entry: _Entry, base: str) -> str:
     """Return the address of an entry; ``UsageError`` if it has none for certain."""
     if "\ufffd" in entry.link:  # what stood there is not known
         raise UsageError("not a URL")
-    if "://" in entry.link:
-        return canonical(entry.link)
-    for outer in entry.bases:
-        base = base.join(parse_reference(outer))
-    return canonical(str(base.join(parse_reference(entry.link))))
+    for outer in () if "://" in entry.link else entry.bases:
+        base = resolve(base, outer)
+    return resolve(base, entry.link)
 
 
 class _Entries:

@@ -76,11 +76,13 @@ class Pages:
         sites: Mapping[str, SiteSettings],
         *,
         source_of: Callable[[str], str],
+        url_of: Callable[[str], str] = str,
         concurrency: int = 16,
     ) -> None:
         self._gate = gate
         self._sites = sites
         self._source_of = source_of
+        self._url_of = url_of
         self._concurrency = concurrency
         self._seen: dict[str, float] = {}  # of sites: when pages were last seen
 
@@ -106,7 +108,7 @@ class Pages:
         for fetch in requests:
             source = self._source_of(fetch.key)
             try:
-                url = parse_url(fetch.key)
+                url = parse_url(self._url_of(fetch.key))
             except UsageError as error:
                 failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
             else:
@@ -168,16 +170,27 @@ class _Errand:
         return found
 
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
+        asked = conditions(visit.fetch, self._now)
         try:
             answer = await self._gate.get(
-                visit.url,
-                self._purse,
-                access=access,
-                headers=conditions(visit.fetch, self._now),
+                visit.url, self._purse, access=access, headers=asked
             )
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+        if answer.status == 304 and not (asked and is_direct(visit.url, answer)):
+            why = "it answered 304, which nothing that was sent asked for"
+            note = f"{URL(answer.url).raw_host}: {why}"
+            return [_failed(visit.fetch.key, self._gate.clock(), note)]
         return await _seen(visit, answer, self._gate.clock())
+
+
+def is_direct(url: URL, answer: Answer) -> bool:
+    """Say whether an answer came from the URL that was asked for.
+
+    Only then are its validators that URL's, and only then does "not modified" speak
+    of what we hold.
+    """
+    return answer.url == str(url)
 
 
 def conditions(fetch: Fetch, now: float) -> dict[str, str]:
@@ -206,14 +219,14 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     if answer.status in {404, 410}:
         return [Observation(key, at, Seen.ABSENT)]
     if answer.status == 304 and held is not None and held.seen is Seen.PRESENT:
-        return [_same(held, answer, at)]
+        return [_same(visit, held, answer, at)]
     if visit.site.follow and 300 <= answer.status < 400:
         return _looks(visit, answer, at, fingerprint(answer.url.encode()))
     if answer.status not in {200, 203}:
         return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
     raw = fingerprint(answer.body)
     if held is not None and held.raw == raw:
-        return [_same(held, answer, at)]
+        return [_same(visit, held, answer, at)]
     return await _new(visit, answer, at, raw)
 
 
@@ -232,16 +245,20 @@ def _looks(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observati
     return visit.site.follow(page, answer) if visit.site.follow else [page]
 
 
-def _same(held: Observation, answer: Answer, at: float) -> Observation:
+def _same(visit: _Visit, held: Observation, answer: Answer, at: float) -> Observation:
     """Return a look that showed what we hold."""
+    etag, modified = "", None
+    if is_direct(visit.url, answer):
+        etag = answer.etag or held.etag
+        modified = held.modified if answer.modified is None else answer.modified
     return Observation(
         key=held.key,
         at=at,
         seen=Seen.PRESENT,
         digest=held.digest,
         raw=held.raw,
-        etag=answer.etag or held.etag,
-        modified=held.modified if answer.modified is None else answer.modified,
+        etag=etag,
+        modified=modified,
         note=_moved(answer),
     )
 
@@ -256,14 +273,15 @@ def _page(
     else:
         matters = fingerprint(listed.encode())
     content = Content(media_type(answer.content_type), answer.body)
+    direct = is_direct(visit.url, answer)
     return Observation(
         key=visit.fetch.key,
         at=at,
         seen=Seen.PRESENT,
         digest=matters,
         raw=raw,
-        etag=answer.etag,
-        modified=answer.modified,
+        etag=answer.etag if direct else "",
+        modified=answer.modified if direct else None,
         note=_moved(answer),
         content=content if visit.site.keep else None,
     )

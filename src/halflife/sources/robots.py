@@ -1,19 +1,15 @@
 """What a host's robots.txt allows: RFC 9309."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from protego import Protego
 from yarl import URL
 
 from halflife.errors import Refused, SourceError, Unreachable
 from halflife.host import HostState
 from halflife.sources.pacing import LONGEST_CRAWL_DELAY
+from halflife.sources.robots_rules import Group, read_group
 
 AGENT = "halflife"
-_NAMING = re.compile(r"(?i)\s*user[\s-]*agent[\s:]+(.*)")
-_TOKEN = re.compile(r"\*|[a-z_-]+")
 LARGEST = 500 * 1024  # bytes that are parsed (section 2.5)
 FRESH = 1.0  # days that a copy is used without asking again (section 2.4)
 STALE = 30.0  # days that it is used while the host gives no new one (2.3.1.4)
@@ -29,6 +25,7 @@ class Rules:
         lasts: Days for which the answer holds.
         delay: Seconds between requests that the host asks for.
         closed: Why no page may be asked for; nothing if pages may.
+        group: The rules that are meant for us.
 
     """
 
@@ -36,7 +33,7 @@ class Rules:
     lasts: float
     delay: float = 0.0
     closed: SourceError | None = None
-    _parsed: Protego | None = None
+    group: Group = field(default_factory=Group)
 
     def hold(self, now: float) -> bool:
         """Say whether the rules need not be asked for again."""
@@ -46,7 +43,7 @@ class Rules:
         """Raise ``Refused`` or ``Unreachable`` if the URL must not be fetched."""
         if self.closed:
             raise type(self.closed)(*self.closed.args)
-        if self._parsed and not self._parsed.can_fetch(str(url), AGENT):
+        if not self.group.allows(url.raw_path_qs):
             raise Refused(f"{url.raw_host}: its robots.txt forbids this page")
 
 
@@ -61,36 +58,13 @@ def rules(state: HostState) -> Rules:
         return Rules(state.robots_at, RETRY, closed=why)
     if state.robots_status >= 300 or not state.robots.strip():
         return Rules(state.robots_at, FRESH)
-    parsed = Protego.parse("\n".join(_ours(state.robots)))
-    return Rules(state.robots_at, FRESH, _delay(parsed), _parsed=parsed)
+    group = read_group(state.robots, AGENT)
+    delay = min(group.delay, LONGEST_CRAWL_DELAY)
+    return Rules(state.robots_at, FRESH, delay, group=group)
 
 
 def _answered(status: int) -> bool:
     return 200 <= status < 500 and status != 429
-
-
-def _ours(text: str) -> Iterator[str]:
-    """Return the lines with every agent but us and everyone under one name.
-
-    The parser keeps each rule for each agent of its group; a hostile file can
-    make that a hundred million. We are meant by our product token alone.
-    """
-    for line in text.splitlines():
-        named = _NAMING.match(line)
-        if not named:
-            yield line
-            continue
-        token = _TOKEN.match(named[1].lower())
-        agent = token[0] if token else ""
-        yield f"User-agent: {agent if agent in {AGENT, '*'} else 'others'}"
-
-
-def _delay(parsed: Protego) -> float:
-    delay = float(parsed.crawl_delay(AGENT) or 0.0)
-    rate = parsed.request_rate(AGENT)
-    if rate:
-        delay = max(delay, rate.seconds / rate.requests)
-    return min(delay, LONGEST_CRAWL_DELAY)
 
 
 def after_robots(state: HostState, status: int, body: bytes, now: float) -> HostState:

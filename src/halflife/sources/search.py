@@ -76,7 +76,8 @@ class SearchSettings:
     def address(self, query: str, skip: int) -> tuple[URL, int]:
         """Return the address of the page with the result after the first ``skip``.
 
-        And how many results stand before it on that page.
+        And how many results stand before it on that page. Raise ``SourceError`` if
+        the template makes no URL.
         """
         page, before = divmod(skip, self.per_page)
         if "{offset}" in self.url:
@@ -90,7 +91,10 @@ class SearchSettings:
             "{count}": str(self.per_page),
         }
         url = re.sub(r"\{\w+\}", lambda place: places[place[0]], self.url)
-        return parse_url(url), before
+        try:
+            return parse_url(url), before
+        except UsageError as error:
+            raise SourceError(f"this cannot be asked for: {error}") from None
 
 
 class _Counted:

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from yarl import URL
 
 from halflife.errors import ConfigError, SourceError, UsageError
 from halflife.sources import xml_stream
-from halflife.sources.addresses import canonical, parse_reference
+from halflife.sources.addresses import resolve
 from halflife.sources.json_document import load_json
 from halflife.sources.markup import Query, check_selector, first, only, select
 from halflife.sources.search_counts import total_of
@@ -102,7 +101,7 @@ class AnswerReader:
                 total, found = _feed(body)
             else:
                 total, found = self._json(body)
-            return Results(total, tuple(_usable(found, URL(url))))
+            return Results(total, tuple(_usable(found, url)))
         except RecursionError:
             raise SourceError("its answer is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
@@ -324,7 +323,7 @@ def _item(found: dict[str, str]) -> Hit:
     return Hit(link or found.get("guid") or found.get("id", ""), link, "", said(texts))
 
 
-def _usable(hits: Iterator[Hit], base: URL) -> Iterator[Hit]:
+def _usable(hits: Iterator[Hit], base: str) -> Iterator[Hit]:
     """Return hits with absolute links and usable keys, each once."""
     seen = set[str]()
     for hit in hits:
@@ -336,10 +335,10 @@ def _usable(hits: Iterator[Hit], base: URL) -> Iterator[Hit]:
             yield hit._replace(key=key, link=link)
 
 
-def _absolute(link: str, base: URL) -> str:
+def _absolute(link: str, base: str) -> str:
     if not link:
         return ""
     try:
-        return canonical(str(base.join(parse_reference(link.strip()))))
-    except (UsageError, ValueError):
+        return resolve(base, link)
+    except UsageError:
         return ""

@@ -23,6 +23,8 @@ from halflife.sources.pages import Pages
 from halflife.sources.terms import Answer
 from halflife.sources.text import fingerprint, is_html, to_text
 
+SPELLING = "whatwg"  # of keys; links that were read in another are read again
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -58,14 +60,17 @@ class Follow:
         if landed == spelled(look.key):
             return [replace(look, links=self._links(look.key, answer))]
         where = fingerprint(landed.encode())
-        bare = replace(look, digest=where, content=None, links=Outgoing(same=landed))
+        other = Outgoing(same=landed, urls={landed: answer.url})
+        bare = replace(look, digest=where, content=None, links=other)
+        bare = replace(bare, etag="", modified=None)  # they are the other page's
         if landed not in self.scope:
             out = f"leads out of scope, to {shown(landed)}"
             return [replace(bare, note=out, links=Outgoing())]
         if 300 <= answer.status < 400:
             return [bare]
         links = self._links(landed, answer)
-        return [bare, replace(look, key=landed, note="", links=links)]
+        there = replace(look, key=landed, etag=answer.etag, modified=answer.modified)
+        return [bare, replace(there, note="", links=links)]
 
     def _links(self, key: str, answer: Answer) -> Outgoing:
         if not is_html(answer.content_type, answer.body):
@@ -74,7 +79,7 @@ class Follow:
         to = tuple(link for link in found.to if link in self.scope and link != key)
         claimed = found.canonical
         same = claimed if claimed in self.scope and claimed != key else ""
-        return Outgoing(to, same)
+        return Outgoing(to, same, urls=found.urls)
 
 
 class Frontier:
@@ -110,7 +115,8 @@ class Frontier:
         self._foreign = foreign
         self._weight = weight
         self._shapes = Counter(shape(key) for key in self._depth)
-        self._rules = fingerprint(repr((follow.scope, limits)).encode())[:16]
+        rules = repr((SPELLING, follow.scope, limits))
+        self._rules = fingerprint(rules.encode())[:16]
 
     def __len__(self) -> int:
         return len(self._depth)
@@ -185,13 +191,14 @@ class Frontier:
             hint = named.get(key) or Observation(key, page.at, Seen.HINT)
             if key in self._untold:
                 self._untold.discard(key)
-                yield replace(hint, item=self.item(key))
+                yield replace(hint, item=self.item(key, out.urls.get(key, "")))
             elif key in named:
                 yield replace(hint, item=None)
 
-    def item(self, key: str) -> Item:
-        """Return a page of the site as an item."""
-        return Item(key, self.source, weight=self._weight, group=host_of(key))
+    def item(self, key: str, url: str = "") -> Item:
+        """Return a page of the site as an item; ``url`` is what is sent for it."""
+        sent = url if url != key else ""
+        return Item(key, self.source, self._weight, group=host_of(key), url=sent)
 
 
 class Crawl:

@@ -72,9 +72,13 @@ class Access:
     Attributes:
         allow: Address blocks it may lie in although they are not public.
         credentials: Secret headers and where they may go.
-        headers: Further headers, sent wherever a redirect leads.
+        headers: Further headers. Those that say what answer is wanted (``Accept``,
+            ``Accept-Language``) go wherever a redirect leads; any other may be a
+            secret, so it goes to ``home`` alone.
         robots: Whether its robots.txt is obeyed.
         within: Says where redirects may lead; anywhere if it is None.
+        home: Origins (scheme, host and port) of the source; that of the URL asked
+            for if there are none.
         name: Under which the gate remembers what has moved; not at all if empty.
 
     """
@@ -85,6 +89,7 @@ class Access:
     robots: bool = True
     within: Callable[[str], bool] | None = None
     name: str = ""
+    home: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)

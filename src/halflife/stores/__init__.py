@@ -62,6 +62,10 @@ class Store(Protocol):
         """Return the name of the source that an item belongs to, if it is known."""
         ...
 
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item: its key, unless it was found with more."""
+        ...
+
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
         ...

@@ -89,6 +89,11 @@ class MemoryStore:
         item = self._items.get(key)
         return None if item is None else item.source
 
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item: its key, unless it was found with more."""
+        item = self._items.get(key)
+        return item.url if item and item.url else key
+
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
         evidence = self._shelf.get(sources)

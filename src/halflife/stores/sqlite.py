@@ -29,6 +29,7 @@ from halflife.stores.ahead import Ahead
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.shelf import Shelf, about, introduced, named
+from halflife.stores.spellings import OldKeys, url_of
 
 
 class SqliteStore:
@@ -46,6 +47,7 @@ class SqliteStore:
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self._joined = False
+        self._old = OldKeys()
         self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
 
@@ -97,6 +99,7 @@ class SqliteStore:
         """Make items known; return how many were new. Known ones get the new weight."""
         given = list(items)
         with self._keeping_up(), self._writing() as db:
+            given = self._old.named(db, given, used=any(self._shelf))
             new = [i for i in given if tables.item_id(db, i.key) is None]
             tables.add_items(db, given)
             self._shelf.add(new)
@@ -118,6 +121,11 @@ class SqliteStore:
         """Return the name of the source that an item belongs to, if it is known."""
         with files.translated(self.path):  # one query sees one moment by itself
             return tables.source_of(self._db, key)
+
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item: its key, unless it was found with more."""
+        with files.translated(self.path):  # one query sees one moment by itself
+            return url_of(self._db, key)
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
@@ -183,6 +191,7 @@ class SqliteStore:
         with self._keeping_up():
             with self._writing_as(run) as db:
                 evidence = self._evidence(db, run.sources)
+                looks = self._old.filed(db, looks, evidence)
                 self._introduce(db, run, looks, evidence)
                 fresh, fold = self._write(db, run, looks, evidence)
             evidence.take(fold)

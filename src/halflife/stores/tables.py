@@ -9,6 +9,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,6 +20,7 @@ from halflife.evidence import Evidence
 from halflife.history import History
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation, Seen
+from halflife.stores import spellings
 from halflife.stores.leases import source_id
 
 Row: TypeAlias = tuple[Any, ...]
@@ -99,6 +101,7 @@ def add_items(
             for i in given
         ),
     )
+    spellings.save_urls(db, given)
 
 
 def item_id(db: sqlite3.Connection, key: str) -> int | None:
@@ -116,7 +119,10 @@ def source_of(db: sqlite3.Connection, key: str) -> str | None:
 
 def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
     """Return the items of sources, in the order in which they became known."""
-    return [Item(*row[1:]) for rows in chunks(db, ITEMS, sources) for row in rows]
+    sent = spellings.urls(db)
+    rows = (row for rows in chunks(db, ITEMS, sources) for row in rows)
+    made = ((row[0], Item(*row[1:])) for row in rows)
+    return [replace(i, url=sent[n]) if n in sent else i for n, i in made]
 
 
 def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:

@@ -1,0 +1,217 @@
+"""What is sent for an item whose key is another, and keys of an older spelling.
+
+Up to version 7 of the state file the query of a key was sorted and encoded anew, and
+what was sent was the key. An item of such a file keeps its history: when a link, a map
+or the settings name it in the present spelling, that becomes its key. Nothing is sent
+twice for it.
+
+The name of an item changes only while nobody uses it: not under a lease, and not in a
+process that holds evidence on it. Until then the new key waits, is sent, and whatever
+comes in under it is filed under the old one.
+"""
+
+import json
+import sqlite3
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from halflife.evidence import Evidence
+from halflife.item import Item
+from halflife.observation import Looks, Observation, Seen
+
+STATEMENTS = (
+    """
+CREATE TABLE item_url (  -- what is sent for an item, where that is not its key
+    item INTEGER PRIMARY KEY REFERENCES item ON DELETE CASCADE,
+    url TEXT NOT NULL
+) STRICT""",
+    """
+CREATE TABLE old_key (  -- an item whose key may be of an older spelling
+    item INTEGER PRIMARY KEY REFERENCES item ON DELETE CASCADE,
+    fold INTEGER NOT NULL,  -- what both spellings have in common
+    now TEXT  -- its key in the present spelling, as soon as that is known
+) STRICT""",
+    "CREATE INDEX old_key_fold ON old_key (fold)",
+    "CREATE UNIQUE INDEX old_key_now ON old_key (now) WHERE now IS NOT NULL",
+)
+# Plain keys are spelled as they always were.
+_ODD = "SELECT id, key FROM item WHERE key GLOB 'http*[^A-Za-z0-9:/._~-]*'"
+_ADD_URL = """
+INSERT INTO item_url SELECT id, ?2 FROM item WHERE key = ?1 ON CONFLICT DO NOTHING
+"""
+_URL = """
+SELECT coalesce(now, url) FROM item
+LEFT JOIN item_url ON item_url.item = id LEFT JOIN old_key ON old_key.item = id
+WHERE key = ?
+"""
+_WAITING = "SELECT key FROM old_key JOIN item ON id = item WHERE now = ?"
+_ALIKE = """
+SELECT id, key FROM old_key JOIN item ON id = item
+WHERE fold = ? AND now IS NULL AND key <> ?
+    AND source = (SELECT id FROM source WHERE name = ?)
+"""
+# What is named as it is spelled needs no other key.
+_CONFIRM = """
+DELETE FROM old_key WHERE now IS NULL
+    AND item IN (SELECT id FROM item WHERE key IN (SELECT value FROM json_each(?)))
+"""
+_SETTLED = """
+SELECT item, now FROM old_key JOIN item ON id = item
+WHERE now IS NOT NULL AND source NOT IN (SELECT source FROM lease)
+"""
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables; note which of the keys may be of an older spelling."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+    rows = ((item, fold(key)) for item, key in db.execute(_ODD).fetchall())
+    db.executemany("INSERT INTO old_key VALUES (?, ?, NULL)", rows)
+
+
+def fold(url: str) -> int:
+    """Return what two spellings of a URL have in common, as a number of 64 bits.
+
+    >>> fold("http://a.example/%7Eb?d&c=%20") == fold("http://a.example/~b?c=+&d=")
+    True
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    pairs = sorted(parse_qsl(parts.query, keep_blank_values=True))
+    text = repr((parts.netloc, unquote(parts.path), pairs))
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def save_urls(db: sqlite3.Connection, items: Iterable[Item]) -> None:
+    """Write down what is sent for new items, where it is not their key."""
+    given = ((i.key, i.url) for i in items if i.url and i.url != i.key)
+    db.executemany(_ADD_URL, given)
+
+
+def url_of(db: sqlite3.Connection, key: str) -> str:
+    """Return what is sent for an item."""
+    row = db.execute(_URL, (key,)).fetchone()
+    return str(row[0]) if row and row[0] else key
+
+
+def urls(db: sqlite3.Connection) -> dict[int, str]:
+    """Return what is sent for items, by number, where it is not their key."""
+    return dict(db.execute("SELECT item, url FROM item_url").fetchall())
+
+
+class OldKeys:
+    """Files what comes in under the keys that a state file has for it."""
+
+    def __init__(self) -> None:
+        self._gone = False  # once there are none, there never will be
+
+    def gone(self, db: sqlite3.Connection) -> bool:
+        """Say whether all keys are of the present spelling."""
+        found = self._gone or db.execute("SELECT 1 FROM old_key LIMIT 1").fetchone()
+        self._gone = self._gone or found is None
+        return self._gone
+
+    def named(
+        self, db: sqlite3.Connection, items: list[Item], *, used: bool
+    ) -> list[Item]:
+        """Return items with the keys under which they are filed.
+
+        If no evidence is ``used``, those that nobody leases get their present keys.
+        """
+        if self.gone(db):
+            return items
+        old = match(db, items)
+        if not used:
+            settle(db)
+            old = {key: held for key, held in old.items() if waiting(db, key)}
+        return [replace(item, key=old.get(item.key, item.key)) for item in items]
+
+    def filed(self, db: sqlite3.Connection, looks: Looks, evidence: Evidence) -> Looks:
+        """Return looks in which items go by the keys under which they are filed."""
+        if self.gone(db):
+            return looks
+        names = {key for look in looks.details for key in _named(look)}
+        db.execute(_CONFIRM, (json.dumps([*names]),))
+        names |= {*looks.keys}
+        unknown = {key for key in names if key and evidence.row(key) is None}
+        if not unknown:
+            return looks
+        new = (o.item for o in looks.details if o.item is not None and o.key in unknown)
+        old = match(db, new, names)
+        old |= {key: held for key in unknown - old.keys() if (held := waiting(db, key))}
+        return Looks.of(_renamed(o, old) for o in looks.details) if old else looks
+
+
+def match(
+    db: sqlite3.Connection, items: Iterable[Item], named: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the keys under which items are filed, where these are old ones.
+
+    An old key that is itself ``named`` by somebody is the present key of an item.
+    """
+    given = {item.key: item for item in items}
+    named = {*given, *named}
+    found = {}
+    for key, item in given.items():
+        old = waiting(db, key) or _older(db, item, named)
+        if old:
+            found[key] = old
+    return found
+
+
+def waiting(db: sqlite3.Connection, key: str) -> str:
+    """Return the old key of an item that waits to get this one; empty if none does."""
+    row = db.execute(_WAITING, (key,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _older(db: sqlite3.Connection, item: Item, named: Container[str]) -> str:
+    """Let an item of an older spelling wait for its present key; return the old one.
+
+    Return nothing if there is none, or if it is not certain which.
+    """
+    if db.execute("SELECT 1 FROM item WHERE key = ?", (item.key,)).fetchone():
+        return ""
+    rows = db.execute(_ALIKE, (fold(item.key), item.key, item.source)).fetchall()
+    alike = [(number, key) for number, key in rows if key not in named]
+    if len(alike) != 1:
+        return ""
+    number, old = alike[0]
+    db.execute("UPDATE old_key SET now = ? WHERE item = ?", (item.key, number))
+    return str(old)
+
+
+def settle(db: sqlite3.Connection) -> int:
+    """Give items their present keys, where no run uses them; return how many."""
+    due = db.execute(_SETTLED).fetchall()
+    free = [
+        (now, item)
+        for item, now in due
+        if not db.execute("SELECT 1 FROM item WHERE key = ?", (now,)).fetchone()
+    ]
+    db.executemany("UPDATE item SET key = ? WHERE id = ?", free)
+    db.executemany("DELETE FROM old_key WHERE item = ?", ((item,) for item, _ in due))
+    return len(free)
+
+
+def _named(look: Observation) -> Iterator[str]:
+    """Return the keys that a remote answer names, so in the present spelling."""
+    if look.seen is Seen.HINT:
+        yield look.key
+    if look.links is not None:
+        yield from look.links.to
+        yield look.links.same
+
+
+def _renamed(look: Observation, old: Mapping[str, str]) -> Observation:
+    links = look.links
+    if links is not None:
+        to = tuple(old.get(key, key) for key in links.to)
+        links = replace(links, to=to, same=old.get(links.same, links.same))
+    item = None if look.key in old else look.item
+    return replace(look, key=old.get(look.key, look.key), item=item, links=links)
