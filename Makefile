@@ -2,13 +2,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
+FUZZ := .fuzz
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults peers test-peers check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -31,6 +32,11 @@ test: setup  ## run every test
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
+
+RUNS := 20000
+JOBS := 1
+fuzz: $(FUZZ)/.ready  ## made-up bodies for every reader, RUNS=20000 each; last line is JSON
+	@$(FUZZ)/bin/python tools/fuzz.py --runs $(RUNS) --jobs $(JOBS)
 
 peers:  ## download other projects' test suites for `make test-peers`
 	@python3 tools/fetch_peers.py
@@ -103,10 +109,16 @@ $(BENCH)/.ready: | tools/bootstrap
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python --group bench
 	@touch $@
 
+$(FUZZ)/.ready: pyproject.toml | tools/bootstrap
+	@tools/bootstrap $(UV)
+	@$(UV) venv --quiet --clear --python python3 $(FUZZ)
+	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract]'
+	@touch $@
+
 lock:  ## choose new versions for the locked environment
 	@tools/bootstrap $(UV)
 	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(BENCH) .uv .peers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv .peers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -186,12 +186,9 @@ def test_html_without_fields_keeps_the_text():
     assert page.records["/b"] == {"text": "Second"}
 
 
-@pytest.mark.parametrize(
-    "page",
-    ["<div>" * 200_000, "<a" + " x=1" * 100_000 + ">", "<a " + "x" * 100_000],
-)
-def test_html_that_would_hold_up_the_parser_is_refused(page):
-    with pytest.raises(SourceError, match=r"deep|characters"):
+def test_html_that_would_hold_up_the_parser_is_refused():
+    page = "<div>" * 200_000
+    with pytest.raises(SourceError, match=r"it takes more than \d"):
         read(page, "a", format="html", records="li")
 
 

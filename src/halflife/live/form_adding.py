@@ -13,6 +13,7 @@ from halflife.live.visiting import Visitor
 from halflife.sources.addresses import parse_url, shown
 from halflife.sources.form_described import Described, described
 from halflife.sources.gate import Gate
+from halflife.sources.reader_thread import in_thread
 from halflife.sources.text import is_html, to_text
 from halflife.stores import Store
 
@@ -59,7 +60,7 @@ async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
         raise SourceError(f"{shown(wanted.url)}: it is no web page with a form")
     text = to_text(reply.content_type, reply.body)
     try:
-        return await asyncio.to_thread(described, text, reply.url)
+        return await in_thread(described, text, reply.url)
     except SourceError as error:
         raise SourceError(f"{shown(wanted.url)}: {error}") from None
 

@@ -1,6 +1,5 @@
 """What a form answered: records, and how many there are in all."""
 
-import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +8,8 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from halflife.errors import ConfigError, SourceError
-from halflife.sources.markup import Elements, check_selector, split
+from halflife.sources.json_document import load_json
+from halflife.sources.markup import check_selector, first, only, select
 from halflife.sources.records import Page, Reader
 from halflife.sources.search_counts import total_of
 from halflife.sources.text import is_html, to_text
@@ -66,13 +66,13 @@ class FormReader:
 
     def _total(self, body: bytes, content_type: str) -> int | None:
         if self._is_html(body, content_type):
-            css, attribute = split(self.total)
-            for find in Elements(to_text(content_type, body)).records(css):
-                return total_of(find(f"@{attribute}" if attribute else ""))
-            return None
+            text = to_text(content_type, body)
+            return total_of(only(select(text, [first(self.total)])[0]))
         try:
-            document = json.loads(body.decode("utf-8-sig"))
+            document = load_json(body.decode("utf-8-sig"))
             return total_of(self._path.search(document))
+        except RecursionError:
+            raise SourceError("it is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
             why = " ".join(str(error).split())[:200]
             raise SourceError(f"its number of hits cannot be read: {why}") from None

@@ -3,17 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode, urljoin
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-from halflife.errors import SourceError
+from halflife.errors import SourceError, UsageError
 from halflife.forms import Attribute
+from halflife.sources import trees
+from halflife.sources.addresses import parse_url
 from halflife.sources.form_addresses import LONGEST, Place
-from halflife.sources.markup import Elements
 
-MOST_VALUES = 1000  # options of one choice
-MOST_FIELDS = 100
 _TEXTS = frozenset({"", "text", "search"})
 _CHOICES = frozenset({"radio", "checkbox"})
 _NUMBERS = frozenset({"number", "range"})
@@ -21,7 +19,7 @@ _ENDS = {
     **dict.fromkeys(("min", "from", "low", "gte", "ge", "after"), "low"),
     **dict.fromkeys(("max", "to", "high", "lte", "le", "before", "until"), "high"),
 }
-_PAGING = frozenset({"page", "p", "start", "offset"})
+_PAGING = frozenset({"page", "start", "offset"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +45,34 @@ def described(html: str, url: str) -> Described:
     numbers whose names differ by ``min`` and ``max`` (``from`` and ``to``) for a
     range. Raise ``SourceError`` if no form can be asked by its address alone.
     """
-    Elements(html)  # refuses what would take a parser too long
-    tree = LexborHTMLParser(html)
-    forms = [form for form in tree.css("form") if _gets(form)]
-    read = [_form(form, url) for form in forms]
-    usable = [form for form in read if form.attributes]
+    forms: list[dict[str, Any]] = trees.ask("forms", html)
+    asked = [form for form in forms if form["method"].strip().lower() == "get"]
+    read = [_form(form, url) for form in asked]
+    usable = [form for form in read if form is not None and form.attributes]
     if not usable:
-        posted = "it is sent by POST" if tree.css("form") and not forms else "none"
+        posted = "it is sent by POST" if forms and not asked else "none"
+        posted = "its action is no address" if None in read else posted
         raise SourceError(f"it has no form that an address can ask ({posted})")
     return max(usable, key=lambda form: len(form.attributes))
 
 
-def _gets(form: LexborNode) -> bool:
-    return (form.attributes.get("method") or "get").lower() == "get"
-
-
-def _form(form: LexborNode, url: str) -> Described:
+def _form(form: dict[str, Any], url: str) -> Described | None:
+    """Return what a form asks for; None if what it is sent to is no address."""
+    address = _address(form["action"], url)
+    if not address:
+        return None
     unseen: list[tuple[str, str]] = []
     texts: dict[str, None] = {}
     numbers: dict[str, None] = {}
     choices: dict[str, list[str]] = {}
-    for node in form.css("input, select")[:MOST_FIELDS]:
-        name = (node.attributes.get("name") or "").strip()
-        if not 0 < len(name) <= LONGEST or name.lower() in _PAGING:
+    for field_ in form["fields"]:
+        name, kind = field_["name"].strip(), field_["type"].strip().lower()
+        value = field_["value"]
+        if not 0 < len(name) <= LONGEST or _turns(name, kind, field_["tag"]):
             continue
-        kind = (node.attributes.get("type") or "").lower()
-        value = node.attributes.get("value") or ""
-        if node.tag == "select":
-            choices.setdefault(name, []).extend(_options(node))
+        if field_["tag"] == "select":
+            options = [text for text in field_["options"] if 0 < len(text) <= LONGEST]
+            choices.setdefault(name, []).extend(options)
         elif kind in _CHOICES and value:
             choices.setdefault(name, []).append(value)
         elif kind in _NUMBERS or (kind in _TEXTS and _ended(name)):
@@ -83,12 +81,7 @@ def _form(form: LexborNode, url: str) -> Described:
             texts.setdefault(name)
         elif kind == "hidden":
             unseen.append((name, value[:LONGEST]))
-    try:
-        address = urljoin(url, form.attributes.get("action") or "")
-    except ValueError:
-        raise SourceError("the address that the form is sent to is no URL") from None
-    address = address.partition("#")[0].partition("?")[0]
-    address += f"?{urlencode(unseen)}" if unseen else ""
+    address += f"?{urlencode(unseen, errors='replace')}" if unseen else ""
     found = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]
     return Described(
         address,
@@ -97,12 +90,25 @@ def _form(form: LexborNode, url: str) -> Described:
     )
 
 
-def _options(node: LexborNode) -> Iterator[str]:
-    for option in node.css("option")[:MOST_VALUES]:
-        value = option.attributes.get("value")
-        value = option.text(strip=True) if value is None else value
-        if 0 < len(value) <= LONGEST:
-            yield value
+def _turns(name: str, kind: str, tag: str) -> bool:
+    """Say whether a field turns the pages of results.
+
+    A text field that is called ``p`` or ``P`` takes the words to search for, as in
+    Xapian Omega.
+    """
+    if name.lower() == "p":
+        return tag == "input" and kind not in _TEXTS
+    return name.lower() in _PAGING
+
+
+def _address(action: str, url: str) -> str:
+    """Return where a form is sent, without a query; empty if that is no address."""
+    try:
+        address = urljoin(url, action.strip()).partition("#")[0].partition("?")[0]
+        parse_url(address)
+    except (UsageError, ValueError):
+        return ""
+    return address
 
 
 def _selects(choices: Mapping[str, list[str]]) -> Iterator[tuple[Attribute, Place]]:

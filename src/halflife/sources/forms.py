@@ -14,6 +14,7 @@ from halflife.forms import Found, Interface, Query
 from halflife.sources.form_addresses import Addresses
 from halflife.sources.form_answers import FormReader
 from halflife.sources.gate import Gate
+from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import UNREADABLE, Page
 from halflife.sources.terms import Access, Answer
 
@@ -178,7 +179,7 @@ async def _read(
     read: Callable[[bytes, str, str], tuple[Page, int | None]], reply: Answer, url: URL
 ) -> tuple[Page, int | None]:
     try:
-        return await asyncio.to_thread(read, reply.body, reply.content_type, url.name)
+        return await in_thread(read, reply.body, reply.content_type, url.name)
     except SourceError as error:
         raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import unescape
 from itertools import pairwise
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
 from halflife.errors import UsageError
 from halflife.sources.addresses import canonical, host_of, resolve
+from halflife.sources.characters import unescape
 from halflife.sources.session_ids import without_session
 
 MOST = 1000  # links of one page
@@ -72,7 +72,7 @@ def read_links(page: str, url: str) -> Found:
     """
     base, based, home, open_to_all = _Base(url), False, "", True
     to: dict[str, str] = {}
-    for name, attributes in _tags(page):
+    for name, attributes in read_tags(page):
         if name == "meta":
             open_to_all = open_to_all and not _closed(attributes)
         elif name == "base" and not based and "href" in attributes:
@@ -88,7 +88,8 @@ def read_links(page: str, url: str) -> Found:
     return Found(tuple(to), home, {k: u for k, u in to.items() if u != k})
 
 
-def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Return the tags of a page that can hold an address, and ``meta``, in order."""
     seen = 0
     for tag in _TAG.finditer(page):
         if tag[1] is None:

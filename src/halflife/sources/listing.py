@@ -1,6 +1,5 @@
 """Listings over the web: all their pages, as one look at a set source."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from halflife.register import Attributes, Listing
 from halflife.sources.addresses import host_of, parse_url, resolve
 from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
+from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import MOST, UNREADABLE, Page, Reader
 from halflife.sources.terms import Access
 
@@ -141,7 +141,7 @@ async def _page(
         raise Unreachable(f"{url.raw_host}: it answered {answer.status}")
     reader, body = settings.reader, answer.body
     try:
-        return await asyncio.to_thread(reader.read, body, answer.content_type, url.name)
+        return await in_thread(reader.read, body, answer.content_type, url.name)
     except SourceError as error:
         raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 

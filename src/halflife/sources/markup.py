@@ -1,26 +1,35 @@
 """Elements of a web page, found by CSS selectors."""
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from halflife.errors import ConfigError, SourceError
+from halflife.errors import ConfigError
+from halflife.sources import trees
 
-DEEPEST = 1000  # elements inside each other
-LONGEST = 1 << 16  # characters of a tag
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)")
-_HUGE = re.compile(rf"<[a-zA-Z][^<>]{{{LONGEST}}}")
-# Elements that need no end tag, or have none.
-_OPEN_ENDED = frozenset(
-    {
-        "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head",
-        "hr", "html", "img", "input", "li", "link", "meta", "optgroup", "option", "p",
-        "param", "path", "rect", "rp", "rt", "source", "tbody", "td", "tfoot", "th",
-        "thead", "tr", "track", "use", "wbr",
-    }
-)  # fmt: skip
+Row: TypeAlias = Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is wanted of a page.
+
+    Attributes:
+        selector: The elements.
+        wanted: What is wanted of each: ``a.x@href`` is an attribute of the first such
+            element in it, ``@id`` one of its own, ``h2`` a text, nothing its own text.
+        most: Elements at most.
+        longest: Characters of a value at most; what is longer is cut.
+
+    """
+
+    selector: str
+    wanted: tuple[str, ...]
+    most: int
+    longest: int
 
 
 def split(selector: str) -> tuple[str, str]:
@@ -45,48 +54,34 @@ def check_selector(selector: str) -> None:
             raise ConfigError(f"{selector!r} is no CSS selector") from None
 
 
-class Elements:
-    """A page whose elements can be asked for."""
+def select(page: str, queries: Iterable[Query]) -> list[list[Row]]:
+    """Return, for each query, a row of what is wanted for each element it finds.
 
-    def __init__(self, text: str) -> None:
-        _check_shape(text)
-        self._tree = LexborHTMLParser(text)
+    Raise ``SourceError`` if the page takes more time or memory than any should.
 
-    def records(self, selector: str) -> Iterator[Callable[[str], str | None]]:
-        """Return, for each element, what finds things in it."""
-        for node in self._tree.css(split(selector)[0]):
-            yield partial(_find, node)
-
-    def address(self, selector: str) -> str:
-        """Return the address that the first such element leads to, if any."""
-        css, attribute = split(selector)
-        node = self._tree.css_first(css) if css else None
-        found = node.attributes.get(attribute or "href") if node is not None else None
-        return (found or "").strip()
-
-
-def _find(node: LexborNode, wanted: str) -> str | None:
-    css, attribute = split(wanted)
-    # Only what lies inside: a search may return the element itself.
-    found = node.css_first(css) if css else node
-    if found is None:
-        return None
-    if attribute:
-        return found.attributes.get(attribute)
-    return " ".join(found.text(separator=" ").split())
-
-
-def _check_shape(text: str) -> None:
-    """Raise for a page that would take a parser longer than it is worth.
-
-    Building a tree takes a time that grows with the square of its depth, or of
-    the attributes of a tag.
+    >>> select("<p id=a>x <b>y</b>", [Query("p", ("@id", "b", ""), 10, 100)])
+    [[['a', 'y', 'x y']]]
     """
-    if _HUGE.search(text):
-        raise SourceError(f"it has a tag of more than {LONGEST} characters")
-    depth = 0
-    for tag in _TAG.finditer(text):
-        if tag[2].lower() not in _OPEN_ENDED:
-            depth = max(depth + (-1 if tag[1] else 1), 0)
-            if depth > DEEPEST:
-                raise SourceError(f"its elements lie more than {DEEPEST} deep")
+    found: list[list[Row]] = trees.ask(
+        "select",
+        page,
+        [
+            (split(q.selector)[0], [split(w) for w in q.wanted], q.most, q.longest)
+            for q in queries
+        ],
+    )
+    return found
+
+
+def first(selector: str, *, default: str = "", longest: int = 4096) -> Query:
+    """Return a query for a value of the first such element.
+
+    ``default`` is the attribute that is meant if the selector names none.
+    """
+    attribute = split(selector)[1] or default
+    return Query(selector, (f"@{attribute}" if attribute else "",), 1, longest)
+
+
+def only(rows: Sequence[Row]) -> str | None:
+    """Return what the query of ``first`` found."""
+    return rows[0][0] if rows else None

@@ -1,6 +1,5 @@
 """Web pages as a source."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from halflife.sources.dates import to_http
 from halflife.sources.gate import Gate
 from halflife.sources.links import spelled
 from halflife.sources.maps import MapEntry, may_be_map, read_map
+from halflife.sources.reader_thread import in_thread
 from halflife.sources.rounds import Round
 from halflife.sources.terms import Access, Answer
 from halflife.sources.text import check_mode, digest, fingerprint, media_type
@@ -233,9 +233,9 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
 async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
     """Return what a body shows that we do not hold; slow work leaves the loop."""
     if may_be_map(answer.body):
-        return await asyncio.to_thread(_read, visit, answer, at, raw)
+        return await in_thread(_read, visit, answer, at, raw)
     if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return await asyncio.to_thread(_looks, visit, answer, at, raw)
+        return await in_thread(_looks, visit, answer, at, raw)
     return _looks(visit, answer, at, raw)
 
 
@@ -293,6 +293,8 @@ def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observatio
     if found is None:
         return _looks(visit, answer, at, raw)
     page = _page(visit, answer, at, raw, found.text())
+    if found.trouble:
+        page = replace(page, note=f"not all of this map can be read: {found.trouble}")
     scope = visit.site.scope
     hints = [
         _hint(entry, visit, at)

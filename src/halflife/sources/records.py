@@ -20,7 +20,8 @@ from jmespath.exceptions import JMESPathError
 
 from halflife.errors import ConfigError, SourceError
 from halflife.register import Attributes, Scalar
-from halflife.sources.markup import Elements, check_selector
+from halflife.sources.json_document import load_json
+from halflife.sources.markup import Query, check_selector, first, only, select
 from halflife.sources.text import to_text
 
 FORMATS = ("json", "jsonl", "csv", "html")
@@ -166,7 +167,7 @@ class Reader:
         return self._json(text, page)
 
     def _json(self, text: str, page: Page) -> Iterator[Found]:
-        document = _loads(text)
+        document = load_json(text)
         if self.next:
             page.next = str(self._compiled(self.next).search(document) or "")
         expression = self.records
@@ -205,26 +206,32 @@ class Reader:
     def _csv(self, text: str, page: Page) -> Iterator[Found]:
         head = text.partition("\n")[0]
         separator = max(_SEPARATORS, key=head.count)
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-        names = rows.fieldnames or ()
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        names = next(rows, [])
         for name in (self._key, *self.fields.values()):
             if name not in names:
                 raise SourceError(f"it has no column {name!r}")
-        for row in rows:
+        for cells in rows:
             where = f"line {rows.line_num}"
-            if None in row or None in row.values():
+            if not cells:
+                continue
+            if len(cells) != len(names):
                 page.refuse(where, "it has more or fewer cells than columns")
             else:
+                row: dict[str, Scalar] = dict(zip(names, cells, strict=True))
                 yield where, row, row.get
 
     def _html(self, text: str, page: Page) -> Iterator[Found]:
         if not (self.records and self._key):
             raise SourceError("it is HTML; say where its records and their keys are")
-        elements = Elements(text)
-        if self.next:
-            page.next = elements.address(self.next)
-        for i, find in enumerate(elements.records(self.records), 1):
-            yield f"record {i}", {"text": find("")}, find
+        wanted = tuple({self._key, *(self.fields.values() or ("",))})
+        queries = [Query(self.records, wanted, MOST + 1, LARGEST + 1)]
+        queries += [first(self.next, default="href")] if self.next else []
+        rows, *after = select(text, queries)
+        page.next = (only(after[0]) or "").strip() if after else ""
+        for i, row in enumerate(rows, 1):
+            values = dict(zip(wanted, row, strict=True))
+            yield f"record {i}", {"text": values.get("")}, values.get
 
     def _take(
         self, page: Page, where: str, given: Attributes | None, find: Find
@@ -268,17 +275,12 @@ def _format(content_type: str, name: str, body: bytes) -> str:
     return "json" if start[:1] in {b"[", b"{", b""} else "csv"
 
 
-def _loads(text: str) -> Any:  # noqa: ANN401  (JSON is anything)
-    """Read JSON; NaN and infinities are nothing, of double names the last counts."""
-    return json.loads(text, parse_constant=lambda _: None)
-
-
 def _lines(text: str, page: Page) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            yield f"line {number}", _loads(line)
+            yield f"line {number}", load_json(line)
         except ValueError as error:
             page.refuse(f"line {number}", f"not JSON: {_one_line(error)}")
 

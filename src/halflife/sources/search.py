@@ -15,6 +15,7 @@ from halflife.errors import BudgetSpent, Refused, SourceError, Unreachable, Usag
 from halflife.searching import Answer, Document
 from halflife.sources.addresses import parse_url
 from halflife.sources.gate import Gate
+from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import UNREADABLE
 from halflife.sources.search_answers import AnswerReader, Hit, Results
 from halflife.sources.terms import Access
@@ -172,9 +173,7 @@ class Engine:
         reply = await self._get(url)
         read = self.settings.reader.read
         try:
-            page = await asyncio.to_thread(
-                read, reply.body, reply.content_type, reply.url
-            )
+            page = await in_thread(read, reply.body, reply.content_type, reply.url)
         except SourceError as error:
             raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
         if not skip:
@@ -213,7 +212,7 @@ class Engine:
         except (BudgetSpent, SourceError, UsageError):
             self.unread += 1
             return ()
-        words = words_of(await asyncio.to_thread(_text, reply))
+        words = words_of(await in_thread(_text, reply))
         self.unread += not words
         self._read[link] = words
         return words

@@ -1,6 +1,5 @@
 """What a search engine answered: how many documents match, and the first of them."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,20 +7,21 @@ from typing import Any, NamedTuple
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from lxml import etree
 
 from halflife.errors import ConfigError, SourceError, UsageError
+from halflife.sources import xml_stream
 from halflife.sources.addresses import resolve
-from halflife.sources.maps import root_name
-from halflife.sources.markup import Elements, check_selector, split
+from halflife.sources.json_document import load_json
+from halflife.sources.markup import Query, check_selector, first, only, select
 from halflife.sources.search_counts import total_of
 from halflife.sources.text import is_html, to_text, visible
+from halflife.sources.xml_stream import root_name
 
 MOST = 1000  # hits of one answer
 LONGEST = 1 << 20  # characters read of one document
 LONGEST_KEY = 500
 DEEPEST = 20  # objects inside each other in which text is looked for
-_FEEDS = frozenset({b"rss", b"feed", b"RDF"})
+_FEEDS = frozenset({b"rss", b"feed", b"rdf"})
 _OWN = "id || _id || key || objectID || url"  # what names a record, mostly
 
 
@@ -122,7 +122,7 @@ class AnswerReader:
         return self._cache[expression]
 
     def _json(self, body: bytes) -> tuple[int | None, Iterator[Hit]]:
-        document = json.loads(body.decode("utf-8-sig"), parse_constant=lambda _: None)
+        document = load_json(body.decode("utf-8-sig"))
         shape = self._shape(document)
         hits = self._find(shape.hits, document)
         if not isinstance(hits, list):
@@ -172,24 +172,19 @@ class AnswerReader:
     def _html(self, text: str) -> tuple[int | None, Iterator[Hit]]:
         if not self.hits:
             raise SourceError("its answer is HTML; say where the hits and links are")
-        page = Elements(text)
-        total = None
-        if self.total:
-            css, attribute = split(self.total)
-            told = [
-                find(f"@{attribute}" if attribute else "") for find in page.records(css)
-            ]
-            total = total_of(told[0]) if told else None
+        wanted = tuple({self.link, self.key, self.text, self.snippet, ""})
+        queries = [Query(self.hits, wanted, MOST, LONGEST)]
+        queries += [first(self.total)] if self.total else []
+        rows, *told = select(text, queries)
+        total = total_of(only(told[0])) if told else None
+        return total, (self._row(dict(zip(wanted, r, strict=True))) for r in rows)
 
-        def hits() -> Iterator[Hit]:
-            for find in page.records(self.hits):
-                link = (find(self.link) or "").strip() if self.link else ""
-                key = (find(self.key) or "").strip() if self.key else link
-                whole = find(self.text) if self.text else ""
-                some = find(self.snippet) if self.snippet else find("")
-                yield Hit(key, link, (whole or "")[:LONGEST], (some or "")[:LONGEST])
-
-        return total, hits()
+    def _row(self, found: Mapping[str, str | None]) -> Hit:
+        """Return a hit of a page; what is not asked for is not taken from it."""
+        link = (found[self.link] or "").strip() if self.link else ""
+        key = (found[self.key] or "").strip() if self.key else link
+        whole = (found[self.text] or "") if self.text else ""
+        return Hit(key, link, whole, found[self.snippet] or "")
 
 
 _SHAPES: Mapping[str, AnswerReader] = {
@@ -261,53 +256,67 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 def _kind(body: bytes, content_type: str) -> str:
     """Return what an answer is: ``feed``, ``html``, or empty for JSON."""
-    if root_name(body) in _FEEDS:
+    if root_name(body).lower() in _FEEDS:
         return "feed"
     start = body[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return "html" if is_html(content_type, body) or start == b"<" else ""
 
 
-def xml(body: bytes) -> etree._Element:
-    """Read XML that defines no entities and asks for nothing; else ``SourceError``."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
-    try:
-        if not root_name(body):
-            raise SourceError("it is no XML that can be read, or it has a DOCTYPE")
-        return etree.fromstring(body, parser)
-    except etree.XMLSyntaxError as error:
-        why = " ".join(str(error).split())[:200]
-        raise SourceError(f"it is not XML: {why}") from None
-
-
-def local(element: etree._Element) -> str:
-    """Return the name of an element without its namespace; empty for a comment."""
-    tag: object = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
 def _feed(body: bytes) -> tuple[int | None, Iterator[Hit]]:
-    root = xml(body)
-    total, items = None, []
-    for element in root.iter():
-        name = local(element)
-        if name == "totalResults":
-            total = total_of((element.text or "").strip())
-        elif name in {"item", "entry"}:
-            items.append(element)
-    return total, (_item(item) for item in items[:MOST])
+    if not root_name(body):
+        raise SourceError("it is no XML that can be read, or defines a DOCTYPE")
+    read, trouble = xml_stream.parse(xml_stream.whole(body), _Hits)
+    if trouble:
+        raise SourceError(f"it is not XML: {trouble}")
+    return total_of("".join(read.total).strip()), (_item(item) for item in read.items)
 
 
-def _item(item: etree._Element) -> Hit:
-    found: dict[str, str] = {}
-    for part in item:
-        value = " ".join("".join(map(str, part.itertext())).split())
-        name = local(part)
-        if name == "link" and part.get("rel", "alternate") == "alternate":
-            value = value or part.get("href", "")
-        if value:
-            found.setdefault(name, value)
+class _Hits:
+    """Collects the items of a feed; see ``xml_stream.Handler``."""
+
+    def __init__(self) -> None:
+        self.items: list[dict[str, str]] = []
+        self.total: list[str] = []
+        self._depth = self._item = 0  # the depth of the item we are in
+        self._found: dict[str, str] = {}
+        self._part: list[str] = []
+        self._room = 0  # characters that may still be read of an item
+        self._telling = False
+
+    def start(self, name: str, attributes: list[str]) -> None:
+        self._depth += 1
+        local = name.rpartition(":")[2]
+        self._telling = local == "totalResults" and not self.total
+        if not self._item:
+            if local in {"item", "entry"} and len(self.items) < MOST:
+                self._item, self._found, self._room = self._depth, {}, LONGEST
+        elif self._depth == self._item + 1:
+            self._part = []
+            if local == "link":
+                given = dict(zip(attributes[::2], attributes[1::2], strict=True))
+                if given.get("rel", "alternate") == "alternate" and given.get("href"):
+                    self._found.setdefault("link", given["href"])
+
+    def text(self, data: str) -> None:
+        if self._telling:
+            self.total.append(data[:100])
+        elif self._item and self._depth > self._item and self._room > 0:
+            self._part.append(data[: self._room])
+            self._room -= len(data)
+
+    def end(self, name: str) -> None:
+        self._telling = False
+        if self._depth == self._item:
+            self._item = 0
+            self.items.append(self._found)
+        elif self._item and self._depth == self._item + 1:
+            value = " ".join("".join(self._part).split())
+            if value:
+                self._found.setdefault(name.rpartition(":")[2], value)
+        self._depth -= 1
+
+
+def _item(found: dict[str, str]) -> Hit:
     parts = ("title", "description", "summary", "content")
     texts = [found[name] for name in parts if name in found]
     link = found.get("link", "")

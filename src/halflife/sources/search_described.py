@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-from lxml import etree
-
-from halflife.errors import SourceError
-from halflife.sources.maps import root_name
-from halflife.sources.markup import Elements
-from halflife.sources.search_answers import local, xml
+from halflife.errors import SourceError, UsageError
+from halflife.sources import xml_stream
+from halflife.sources.addresses import parse_url
+from halflife.sources.links import read_tags
+from halflife.sources.xml_stream import root_name
 
 ROOT = b"OpenSearchDescription"
+MOST = 100  # addresses of one description
+LONGEST = 1000  # characters of its name
 TYPE = "application/opensearchdescription+xml"
 # Best first: what can be read without being told where things are.
 _TYPES = (
@@ -58,19 +59,11 @@ def is_description(body: bytes) -> bool:
 
 def linked(page: str, url: str) -> str:
     """Return the address of the description that a web page names; empty if none."""
-    found = Elements(page).address(f"link[rel~=search][type='{TYPE}']@href")
-    return _joined(url, found) if found else ""
-
-
-def _joined(url: str, template: str) -> str:
-    """Return a template as an absolute address; empty if it cannot become one.
-
-    Its places stand in braces, so it is not yet a URL that could be parsed.
-    """
-    try:
-        return urljoin(url, template)
-    except ValueError:
-        return ""
+    for name, given in read_tags(page):
+        rels, kind = given.get("rel", "").lower().split(), given.get("type", "")
+        if name == "link" and "search" in rels and kind.strip().lower() == TYPE:
+            return _joined(url, given.get("href", "").strip())
+    return ""
 
 
 def read_description(body: bytes, url: str) -> Described:
@@ -80,10 +73,14 @@ def read_description(body: bytes, url: str) -> Described:
     left out; of the others JSON comes before feeds, and these before HTML. Parameters
     that may be left out and are not ours are. Raise ``SourceError`` if none is left.
     """
-    root = xml(body)
-    names = [e.text or "" for e in root.iter() if local(e) == "ShortName"]
-    name = " ".join(names[0].split()) if names else ""
-    found = sorted(_ways(root, url, name), key=lambda way: _TYPES.index(way.type))
+    if not is_description(body):
+        raise SourceError("it is no OpenSearch description, or defines a DOCTYPE")
+    read, trouble = xml_stream.parse(xml_stream.whole(body), _Description)
+    if trouble:
+        raise SourceError(f"it is not XML: {trouble}")
+    name = " ".join("".join(read.name).split())
+    ways = (way for given in read.urls for way in _ways(given, url, name))
+    found = sorted(ways, key=lambda way: _TYPES.index(way.type))
     if not found:
         raise SourceError(
             "its description names no address that can be searched with GET for JSON, "
@@ -92,24 +89,57 @@ def read_description(body: bytes, url: str) -> Described:
     return found[0]
 
 
-def _ways(root: etree._Element, url: str, name: str) -> Iterator[Described]:
-    for element in root.iter():
-        kind = element.get("type", "").partition(";")[0].strip().lower()
-        rels = element.get("rel", "results").split()
-        method = element.get("method", "get").lower()
-        if local(element) != "Url" or kind not in _TYPES:
-            continue
-        if "results" not in rels or method != "get":
-            continue
-        template = _joined(url, _translated(element.get("template", "")) or "")
-        if "{query}" in template:
-            yield Described(
-                template,
-                kind,
-                _first(element.get("pageOffset", "1")),
-                _first(element.get("indexOffset", "1")),
-                name,
-            )
+class _Description:
+    """Collects what a description says; see ``xml_stream.Handler``."""
+
+    def __init__(self) -> None:
+        self.name: list[str] = []
+        self.urls: list[dict[str, str]] = []
+        self._naming = False
+
+    def start(self, name: str, attributes: list[str]) -> None:
+        local = name.rpartition(":")[2]
+        self._naming = local == "ShortName" and not self.name
+        if local == "Url" and len(self.urls) < MOST:
+            given = zip(attributes[::2], attributes[1::2], strict=True)
+            self.urls.append(dict(given))
+
+    def text(self, data: str) -> None:
+        if self._naming:
+            self.name.append(data[:LONGEST])
+
+    def end(self, _: str) -> None:
+        self._naming = False
+
+
+def _ways(given: dict[str, str], url: str, name: str) -> Iterator[Described]:
+    """Return the way to search that a ``Url`` element gives, if we can use it."""
+    kind = given.get("type", "").partition(";")[0].strip().lower()
+    rels = given.get("rel", "results").split()
+    method = given.get("method", "get").lower()
+    if kind not in _TYPES or "results" not in rels or method != "get":
+        return
+    template = _translated(given.get("template", ""))
+    address = _joined(url, template) if template and "{query}" in template else ""
+    if address:
+        yield Described(
+            address,
+            kind,
+            _first(given.get("pageOffset", "1")),
+            _first(given.get("indexOffset", "1")),
+            name,
+        )
+
+
+def _joined(url: str, link: str) -> str:
+    """Return an absolute address; empty if it is none that can be fetched."""
+    try:
+        address = urljoin(url, link) if link else ""
+        if address:
+            parse_url(_PLACE.sub("x", address))
+    except (UsageError, ValueError):
+        return ""
+    return address
 
 
 def _translated(template: str) -> str | None:

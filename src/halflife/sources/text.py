@@ -1,13 +1,12 @@
 """What of a page matters, and its fingerprint."""
 
 import re
-from collections.abc import Callable
 from hashlib import blake2b
-from html import unescape
-
-from w3lib.encoding import html_to_unicode
+from importlib.util import find_spec
 
 from halflife.errors import ConfigError
+from halflife.sources import trees
+from halflife.sources.characters import decode, encoding_of, unescape
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,127}/[a-z0-9!#$&^_.+-]{1,127}")
@@ -61,8 +60,7 @@ def to_text(content_type: str, body: bytes) -> str:
 
     What cannot be decoded becomes U+FFFD; nothing is raised.
     """
-    text: str = html_to_unicode(content_type, body)[1]
-    return text
+    return decode(body, encoding_of(content_type, body))
 
 
 def visible(page: str) -> str:
@@ -78,35 +76,20 @@ def visible(page: str) -> str:
     return " ".join(unescape(_MARKUP.sub(" ", page)).split())
 
 
-def _of_visible(page: str) -> str:
-    return unescape(_MARKUP.sub("", page))
-
-
-def _of_main(page: str) -> str:
-    return str(_extractor()(page, include_comments=False, fast=True) or "")
-
-
-def _extractor() -> Callable[..., object]:
-    try:
-        from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
-    except ImportError as error:
-        why = " ".join(str(error).split())
-        raise ConfigError(
-            f"text = 'main' needs an extra: install halflife[extract] ({why})"
-        ) from None
-    found: Callable[..., object] = extract
-    return found
-
-
-_MODES: dict[str, Callable[[str], str]] = {"visible": _of_visible, "main": _of_main}
+_MODES = frozenset({"visible", "main", "raw"})
+_EXTRAS = ("trafilatura", "lxml_html_clean")  # what finds the main content
 
 
 def check_mode(mode: str) -> None:
     """Raise ``ConfigError`` unless this way to find what matters can be used."""
-    if mode not in {*_MODES, "raw"}:
+    if mode not in _MODES:
         raise ConfigError(f"text must be visible, main or raw, got {mode!r}")
-    if mode == "main":
-        _extractor()
+    lacking = [name for name in _EXTRAS if mode == "main" and not find_spec(name)]
+    if lacking:
+        raise ConfigError(
+            "text = 'main' needs an extra: install halflife[extract] "
+            f"({lacking[0]} is missing)"
+        )
 
 
 def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
@@ -114,9 +97,14 @@ def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
 
     ``mode`` says what matters: the ``visible`` text, the ``main`` content, or the
     ``raw`` bytes, whose fingerprint is given. White space never matters, and what
-    is not a web page is all bytes.
+    is not a web page is all bytes. Raise ``SourceError`` if the main content takes
+    more time or memory than any page should.
     """
     if mode == "raw" or not is_html(content_type, body):
         return raw
-    text = _MODES[mode](to_text(content_type, body))
+    page = to_text(content_type, body)
+    if mode == "main":
+        text = str(trees.ask("main_text", page, small=0) if page else "")
+    else:
+        text = unescape(_MARKUP.sub("", page))
     return fingerprint(text.encode("utf-8", "replace").translate(None, _SPACE))

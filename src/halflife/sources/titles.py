@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from html import unescape
+
+from halflife.sources.characters import unescape
 
 MOST = 40  # terms of one page
 _START = 1 << 17  # characters of a page in which they are looked for
 _HEADING = re.compile(
-    r"<(title|h[1-3])\b[^>]{0,500}>(.{0,400}?)</\1", re.IGNORECASE | re.DOTALL
+    r"<(title|h[1-3])\b[^<>]{0,500}+>(.{0,400}?)</\1", re.IGNORECASE | re.DOTALL
 )
 _TAG = re.compile(r"<[^>]*+>?")
 _WORD = re.compile(r"[^\W\d_][\w'-]{2,39}")

@@ -1,0 +1,192 @@
+"""Parsers that build trees, and the process in which they may fail.
+
+A page of one megabyte can make such a parser run for half a minute or take six
+gigabytes, and no check of the page beforehand is safe. So it runs in a process of its
+own with limits of memory and CPU time that the system enforces. This file is that
+process: it is started as a script, imports nothing of halflife, reads requests from
+its standard input and writes answers back, as plain data.
+
+Request:  the CPU time in milliseconds, the sizes of the two parts (three 4-byte
+          numbers), then JSON ``[name, arguments]``, then the page in UTF-8.
+Answer:   one 4-byte number, then JSON: ``{"found": ...}`` or ``{"error": ...}``.
+"""
+
+import fcntl
+import json
+import os
+import resource
+import select as polling
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+REQUEST = struct.Struct("!III")
+ANSWER = struct.Struct("!I")
+MEMORY = 1 << 30  # bytes of address space: a plain page of 16 MB takes 500 MB of it
+LARGE = 200 << 20  # bytes; a process that once held so much is replaced
+IDLE = 60.0  # seconds after which a process that nobody needs ends
+MOST_TEXT = 32 << 20  # characters of an answer
+MOST_VALUES = 1000  # options of one choice
+MOST_FIELDS = 100  # of one form
+
+Row: TypeAlias = list[str | None]
+Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
+
+
+def select(page: str, queries: list[Query]) -> list[list[Row]]:
+    """Return, for each query, a row for each element that it finds.
+
+    A query has a CSS selector, what is wanted of each element (a selector within it
+    or nothing for itself, and an attribute or nothing for its text), and how many
+    elements and how many characters of each are wanted at most.
+    """
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415  (one op needs it)
+
+    tree = LexborHTMLParser(page)
+    size, found = 0, []
+    for css, wanted, most, longest in queries:
+        rows: list[Row] = []
+        for node in tree.css(css)[:most] if css else ():
+            row = [
+                _value(node, inner, attribute, longest) for inner, attribute in wanted
+            ]
+            size += sum(len(value or "") for value in row)
+            if size > MOST_TEXT:
+                raise MemoryError
+            rows.append(row)
+        found.append(rows)
+    return found
+
+
+def _value(node: Any, css: str, attribute: str, longest: int) -> str | None:  # noqa: ANN401
+    # Only what lies inside: a search may return the element itself.
+    found = node.css_first(css) if css else node
+    if found is None:
+        return None
+    if attribute:
+        value: str | None = found.attributes.get(attribute)
+        return value and value[:longest]
+    return " ".join(found.text(separator=" ").split())[:longest]
+
+
+def forms(page: str) -> list[dict[str, Any]]:
+    """Return the forms of a page: their method, action and fields."""
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    found = []
+    for form in LexborHTMLParser(page).css("form")[:MOST_FIELDS]:
+        given = form.attributes
+        fields = [_field(node) for node in form.css("input, select")[:MOST_FIELDS]]
+        method, action = given.get("method") or "get", given.get("action") or ""
+        found.append({"method": method, "action": action, "fields": fields})
+    return found
+
+
+def _field(node: Any) -> dict[str, Any]:  # noqa: ANN401  (selectolax has no types)
+    given = node.attributes
+    options = []
+    for option in node.css("option")[:MOST_VALUES] if node.tag == "select" else ():
+        value = option.attributes.get("value")
+        options.append(option.text(strip=True) if value is None else value)
+    return {
+        "tag": node.tag,
+        "name": given.get("name") or "",
+        "type": given.get("type") or "",
+        "value": given.get("value") or "",
+        "options": options,
+    }
+
+
+def main_text(page: str) -> str:
+    """Return the main content of a page."""
+    from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
+
+    return str(extract(page, include_comments=False, fast=True) or "")
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "select": select,
+    "forms": forms,
+    "main_text": main_text,
+}
+
+
+def perform(request: bytes, page: bytes) -> dict[str, Any]:
+    """Return the answer to a request."""
+    name, arguments = json.loads(request)
+    text = page.decode("utf-8", "replace")
+    try:
+        return {"found": OPERATIONS[name](text, *arguments)}
+    except MemoryError:
+        return {"error": "it takes too much memory to be read"}
+    except RecursionError:
+        return {"error": "it is nested too deeply to be read"}
+    except Exception as error:  # noqa: BLE001  (whatever a page did to a parser)
+        why = type(error).__name__  # of selectolax: when it gets no more memory
+        return {"error": f"its reader failed, perhaps for lack of memory ({why})"}
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer requests until nobody sends any."""
+    while polling.select([channel], [], [], IDLE)[0]:
+        head = _exactly(channel, REQUEST.size)
+        if len(head) < REQUEST.size:
+            return
+        milliseconds, named, sized = REQUEST.unpack(head)
+        request, page = _exactly(channel, named), _exactly(channel, sized)
+        signal.setitimer(signal.ITIMER_PROF, milliseconds / 1000)
+        _watch(channel, on=True)
+        try:
+            answer = json.dumps(perform(request, page)).encode()
+        except MemoryError:
+            return
+        _watch(channel, on=False)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        channel.sendall(ANSWER.pack(len(answer)) + answer)
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > LARGE:
+            return
+
+
+def _watch(channel: socket.socket, *, on: bool) -> None:
+    """Let the system end us, whatever we do, when who asked us is gone.
+
+    While we read a page nothing else is sent to us, so that the only news the other
+    end can have is that it was closed: that raises SIGIO, which ends a process.
+    """
+    flags = fcntl.fcntl(channel, fcntl.F_GETFL)
+    asynchronous = flags | os.O_ASYNC if on else flags & ~os.O_ASYNC
+    fcntl.fcntl(channel, fcntl.F_SETFL, asynchronous)
+    if on and polling.select([channel], [], [], 0)[0]:
+        sys.exit()
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes:
+    """Return so many bytes; fewer if there are no more."""
+    parts = []
+    while size:
+        part = channel.recv(min(size, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def main() -> None:
+    """Serve the socket that is our standard input, within limits."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    with socket.socket(fileno=os.dup(0)) as channel:
+        fcntl.fcntl(channel, fcntl.F_SETOWN, os.getpid())
+        serve(channel)
+
+
+if __name__ == "__main__":
+    main()

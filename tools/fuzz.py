@@ -1,0 +1,323 @@
+"""Throw made-up bodies at every reader, guided by coverage, and say what happened.
+
+Each reader runs in a process of its own under atheris (libFuzzer). It fails if anything
+is raised but the reader's own documented error, if a call takes more than two seconds
+of CPU, or if memory grows by more than 100 MB. A body that failed is kept in
+``out/fuzz`` and can be tried again with ``--try FILE --reader NAME``.
+
+The last line is a summary in JSON; the exit code is 1 if any reader failed.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(
+    include=["halflife.sources"], enable_loader_override=False
+):
+    from halflife.errors import SourceError
+    from halflife.sources import (
+        dates,
+        decoding,
+        form_answers,
+        form_described,
+        links,
+        maps,
+        records,
+        search_answers,
+        search_counts,
+        search_described,
+        text,
+        titles,
+    )
+
+SLOWEST = 2.0  # seconds of CPU for one call
+GROWTH = 100.0  # megabytes
+LONGEST = 4096  # bytes of a body
+OUT = Path("out/fuzz")
+URL = "http://example.org/a/b"
+TYPES = [
+    "",
+    "text/html",
+    "text/html; charset=",
+    "application/json",
+    "text/xml",
+    "text/csv",
+]
+LABELS = [
+    "utf-8", "utf-16", "hex", "idna", "zip", "rot13", "gbk", "shift_jis", "latin1",
+    "iso-2022-jp", "punycode", "undefined", "unicode_escape", "windows-1255",
+]  # fmt: skip
+
+
+class Input:
+    """A body with a few choices in front of it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._choices, self.body = data[:3].ljust(3, b"\0"), data[3:]
+
+    def pick(self, place: int, options: list[str]) -> str:
+        """Return one of the options."""
+        return options[self._choices[place] % len(options)]
+
+    @property
+    def type(self) -> str:
+        """A content type, now and then with an encoding."""
+        chosen = self.pick(0, TYPES)
+        return chosen + self.pick(1, LABELS) if chosen.endswith("=") else chosen
+
+
+def read_text(given: Input) -> None:
+    """Decode, fingerprint, take the visible text and the title."""
+    page = text.to_text(given.type, given.body)
+    text.digest("visible", given.type or "text/html", given.body, "")
+    text.visible(page)
+    titles.terms(page)
+
+
+def read_links(given: Input) -> None:
+    """Find the links of a page."""
+    links.read_links(text.to_text(given.type, given.body), URL)
+
+
+def read_maps(given: Input) -> None:
+    """Read a sitemap or feed, whether it looks like one or not."""
+    maps.may_be_map(given.body)
+    maps.read_map(given.body, URL)
+    for start in (b"<urlset>", b"<rss><channel>", b"<feed>"):
+        maps.read_map(start + given.body, URL)
+
+
+def read_listing(given: Input) -> None:
+    """Read records in any format."""
+    kind = given.pick(2, ["json", "jsonl", "csv", ""])
+    records.Reader(key="id", format=kind, next="next").read(given.body, given.type)
+
+
+def read_html_listing(given: Input) -> None:
+    """Read records by CSS selectors."""
+    reader = records.Reader(
+        "a@href", "html", "li, tr, p", {"t": "b", "u": ""}, "a@href"
+    )
+    reader.read(given.body, given.type)
+
+
+def read_search(given: Input) -> None:
+    """Read an answer of a search engine."""
+    engine = given.pick(2, ["", "feed", "elasticsearch", "solr", "meilisearch"])
+    search_answers.AnswerReader(engine).read(given.body, given.type, URL)
+
+
+def read_html_search(given: Input) -> None:
+    """Read an answer of a search engine by CSS selectors."""
+    reader = search_answers.AnswerReader("html", "li", link="a@href", total="b")
+    reader.read(given.body, given.type, URL)
+
+
+def read_description(given: Input) -> None:
+    """Read an OpenSearch description, and a page that names one."""
+    search_described.linked(text.to_text(given.type, given.body), URL)
+    body = b"<OpenSearchDescription>" + given.body
+    search_described.read_description(body + b"</OpenSearchDescription>", URL)
+
+
+def read_form_page(given: Input) -> None:
+    """Read what a form asks for."""
+    form_described.described(text.to_text(given.type, given.body), URL)
+
+
+def read_form_answer(given: Input) -> None:
+    """Read an answer of a form, and a single record."""
+    kind = given.pick(2, ["json", "html"])
+    html = kind == "html"
+    reader = form_answers.FormReader(
+        records.Reader("a@href" if html else "id", kind, "li" if html else ""),
+        total="b" if html else "total",
+    )
+    try:
+        reader.read(given.body, given.type, "x")
+    except SourceError:
+        reader.read_one(given.body, given.type, "x")
+
+
+def read_coding(given: Input) -> None:
+    """Undo a content coding."""
+    name = given.pick(2, ["gzip", "deflate", "br", "zstd"])
+    decoding.unpack(name, given.body, 1 << 20)
+
+
+def read_words(given: Input) -> None:
+    """Read dates and numbers of hits."""
+    said = given.body.decode("utf-8", "replace")
+    dates.from_iso(said)
+    dates.from_http(said)
+    dates.from_mail(said)
+    search_counts.total_of(said)
+
+
+def read_main(given: Input) -> None:
+    """Find the main content of a page."""
+    text.digest("main", "text/html", given.body, "")
+
+
+READERS: dict[str, Callable[[Input], None]] = {
+    "text": read_text,
+    "links": read_links,
+    "maps": read_maps,
+    "listing": read_listing,
+    "html-listing": read_html_listing,
+    "search": read_search,
+    "html-search": read_html_search,
+    "description": read_description,
+    "form-page": read_form_page,
+    "form-answer": read_form_answer,
+    "coding": read_coding,
+    "words": read_words,
+    "main": read_main,
+}
+DOCUMENTED = (SourceError, decoding.Undecodable)
+HERE = Path(__file__).parent
+WORDS = (HERE / "fuzz_words.txt").read_text().splitlines()
+BODIES = (HERE / "fuzz_bodies.txt").read_text().splitlines()
+
+
+@dataclass
+class Report:
+    """What became of one reader."""
+
+    reader: str
+    runs: int = 0
+    read: int = 0
+    refused: int = 0
+    slowest_s: float = 0.0
+    grown_mb: float = 0.0
+    seconds: float = 0.0
+    failure: str = ""
+
+
+class Target:
+    """Calls a reader, and fails where it must."""
+
+    def __init__(self, name: str, runs: int, told: Path) -> None:
+        self.report = Report(name)
+        self._reader, self._runs, self._told = READERS[name], runs, told
+        self._began = time.monotonic()
+        self._base = 0.0
+
+    def __call__(self, data: bytes) -> None:
+        """Run once."""
+        report, before = self.report, time.process_time()
+        try:
+            self._reader(Input(data))
+            report.read += 1
+        except DOCUMENTED:
+            report.refused += 1
+        except Exception:  # noqa: BLE001  (whatever it is, it must not escape)
+            self._fail(data, traceback.format_exc(limit=-4))
+        took = time.process_time() - before
+        report.runs += 1
+        report.slowest_s = max(report.slowest_s, took)
+        if took > SLOWEST:
+            self._fail(data, f"took {took:.1f} s")
+        if report.runs % 256 == 0 or report.runs >= self._runs:
+            self._weigh(data)
+
+    def _weigh(self, data: bytes) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self._base = self._base or used  # with the fuzzer's own tables
+        self.report.grown_mb = max(self.report.grown_mb, used - self._base)
+        if self.report.grown_mb > GROWTH:
+            self._fail(data, f"grew by {self.report.grown_mb:.0f} MB")
+        self._write()
+
+    def _fail(self, data: bytes, why: str) -> None:
+        OUT.mkdir(parents=True, exist_ok=True)
+        (OUT / f"{self.report.reader}.body").write_bytes(data)
+        self.report.failure = why
+        self._write()
+        os._exit(1)
+
+    def _write(self) -> None:
+        self.report.seconds = round(time.monotonic() - self._began, 1)
+        self._told.write_text(json.dumps(asdict(self.report)))
+
+
+def fuzz(name: str, runs: int, seed: int, told: Path) -> None:
+    """Fuzz one reader in this process, which ends with that."""
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, words = Path(folder) / "corpus", Path(folder) / "words"
+        corpus.mkdir()
+        for i, line in enumerate(BODIES):
+            body = line.replace("\\n", "\n").encode()
+            (corpus / str(i)).write_bytes(bytes([1, 0, i]) + body)
+        quoted = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in WORDS)
+        words.write_text("".join(f'"{word}"\n' for word in quoted))
+        options = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST}"]
+        options += ["-len_control=10"]
+        options += [f"-dict={words}", "-timeout=120", "-rss_limit_mb=0", "-verbosity=0"]
+        target = Target(name, runs, told)
+        atheris.Setup([sys.argv[0], *options, str(corpus)], target)
+        atheris.Fuzz()
+
+
+def run(name: str, runs: int, seed: int) -> Report:
+    """Fuzz one reader in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "told"
+        script = [sys.executable, __file__, "--one", name, "--told", str(told)]
+        script += ["--runs", str(runs), "--seed", str(seed)]
+        done = subprocess.run(script, capture_output=True, check=False)  # noqa: S603
+        report = (
+            Report(**json.loads(told.read_text())) if told.exists() else Report(name)
+        )
+        if report.runs < runs and not report.failure:
+            report.failure = f"ended early: {done.stderr.decode()[-500:]}"
+        return report
+
+
+def main() -> int:
+    """Fuzz the readers that are asked for."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--runs", type=int, default=20_000)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--jobs", type=int, default=1, help="readers at a time")
+    arguments.add_argument("--readers", default=",".join(READERS))
+    arguments.add_argument("--one", choices=READERS, help=argparse.SUPPRESS)
+    arguments.add_argument("--told", type=Path, help=argparse.SUPPRESS)
+    arguments.add_argument("--try", dest="tried", type=Path, metavar="FILE")
+    arguments.add_argument("--reader", choices=READERS, default="text")
+    given = arguments.parse_args()
+    if given.one:
+        fuzz(given.one, given.runs, given.seed, given.told)
+        return 0
+    if given.tried:
+        READERS[given.reader](Input(given.tried.read_bytes()))
+        return 0
+    reports = []
+    with ThreadPoolExecutor(given.jobs) as pool:
+        names = given.readers.split(",")
+        for report in pool.map(lambda name: run(name, given.runs, given.seed), names):
+            reports.append(report)
+            print(json.dumps(asdict(report)), flush=True)
+    failed = [report.reader for report in reports if report.failure]
+    summary = {"runs": sum(report.runs for report in reports), "failed": failed}
+    summary["slowest_s"] = max(report.slowest_s for report in reports)
+    summary["grown_mb"] = max(report.grown_mb for report in reports)
+    print(json.dumps(summary))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
