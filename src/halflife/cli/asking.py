@@ -29,12 +29,10 @@ def status(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Say how good the copy is believed to be, and what the budget has left."""
-    from dataclasses import asdict
-
     from halflife.cli import sets, show, texts
     from halflife.cli.answers import budget_left
     from halflife.config import Config
-    from halflife.live import crawling, wiring
+    from halflife.live import crawling, faults, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -51,19 +49,22 @@ def status(
         if pages or not (names or searched):
             rows, fresh = _of_all_pages(settings, store, pages)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
+        broken = faults.found(store, chosen)
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
-        "sites": [asdict(crawl) for crawl in crawls],
+        "sites": [crawl.row() for crawl in crawls],
         "sets": listed,
         "searches": searched,
         "waiting": waiting,
+        "mishandled": [fault._asdict() for fault in broken],
         "results": rows,
     }
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
         show.emit({**head, **said, **found})
         return
-    _tell(found, fresh, left, [crawl.words() for crawl in crawls])
+    told = [*(crawl.words() for crawl in crawls), *(one.words() for one in broken)]
+    _tell(found, fresh, left, told)
 
 
 def _of_all_pages(

@@ -1,7 +1,7 @@
 """Sites in the running system: what was found, what may be, and what it costs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,6 +70,10 @@ class Progress:
     frontier: int
     duplicates: int
     note: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what programs are told."""
+        return asdict(self)
 
     def words(self) -> str:
         """Return it in a line."""

@@ -18,6 +18,7 @@ from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
 from halflife.policies.shortlist import MANY, Shortlist
+from halflife.sources.containment import is_mishandled
 from halflife.sources.gate import Gate
 from halflife.stores import Run, Store
 
@@ -33,6 +34,7 @@ class Tally:
     changed: int = 0
     failed: int = 0
     trouble: str = ""
+    mishandled: str = ""  # the last answer that our own code failed at
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class Outcome:
             tally.changed += more.changed
             tally.failed += more.failed
             tally.trouble = more.trouble or tally.trouble
+            tally.mishandled = more.mishandled or tally.mishandled
 
     def total(self, column: str) -> int:
         """Return the sum of a column over all sources."""
@@ -153,6 +156,8 @@ class Keeper:
             if look.seen is Seen.FAILED:
                 tally.failed += 1
                 tally.trouble = look.note
+                if is_mishandled(look.note):
+                    tally.mishandled = look.note
             else:
                 row = self._evidence.row(look.key)
                 tally.looks += 1

@@ -1,6 +1,5 @@
 """Web pages as a source."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -10,11 +9,12 @@ from math import inf
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import SourceError, UsageError
+from halflife.errors import SourceError
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.request import Fetch, Request
 from halflife.sources.addresses import host_of, parse_url, shown
+from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.dates import to_http
 from halflife.sources.gate import Gate
 from halflife.sources.links import spelled
@@ -106,8 +106,9 @@ class Pages:
         for fetch in requests:
             source = self._source_of(fetch.key)
             try:
-                url = parse_url(fetch.key)
-            except UsageError as error:
+                with contained(fetch.key):
+                    url = parse_url(fetch.key)
+            except SourceError as error:
                 failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
             else:
                 visits.append(_Visit(fetch, url, source, self._sites[source]))
@@ -168,16 +169,18 @@ class _Errand:
         return found
 
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
+        """Return what one page shows; whatever goes wrong is a failure of that page."""
         try:
-            answer = await self._gate.get(
-                visit.url,
-                self._purse,
-                access=access,
-                headers=conditions(visit.fetch, self._now),
-            )
+            with contained(visit.fetch.key):
+                answer = await self._gate.get(
+                    visit.url,
+                    self._purse,
+                    access=access,
+                    headers=conditions(visit.fetch, self._now),
+                )
+                return await _seen(visit, answer, self._gate.clock())
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
-        return await _seen(visit, answer, self._gate.clock())
 
 
 def conditions(fetch: Fetch, now: float) -> dict[str, str]:
@@ -219,10 +222,11 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
 
 async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
     """Return what a body shows that we do not hold; slow work leaves the loop."""
+    key = visit.fetch.key
     if may_be_map(answer.body):
-        return await asyncio.to_thread(_read, visit, answer, at, raw)
+        return await read_in_thread(key, _read, visit, answer, at, raw)
     if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return await asyncio.to_thread(_looks, visit, answer, at, raw)
+        return await read_in_thread(key, _looks, visit, answer, at, raw)
     return _looks(visit, answer, at, raw)
 
 
