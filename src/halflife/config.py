@@ -32,6 +32,8 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 _OF_PAGES = {"pages", "maps", "text", "keep"}
+MAP_PAGES = 50_000  # pages that maps make known: one full sitemap, by its protocol
+_OF_MAPS = {"most", "discovery"}  # of a crawl, and of pages that maps name
 _PLACE = re.compile(r"\{([^{}]*)\}")  # in the address of a search
 _PLACES = {"query", "page", "offset", "count"}
 
@@ -184,7 +186,7 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
         form = {*FormConfig.model_fields}
         foreign = {
-            "pages": listing | site | search | form,
+            "pages": listing | (site - _OF_MAPS) | search | form,
             "site": listing | search | form,
             "listing": site | search | form | _OF_PAGES,
             "search": listing | site | form | _OF_PAGES,
@@ -213,6 +215,13 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         placed = (self.search_url, self.form_url, self.lookup_url)
         asked = (_PLACE.sub("1", url) for url in placed if url)
         return (*given, *self.pages, *self.maps, *self.urls, *first, *asked)
+
+    @property
+    def most_pages(self) -> int:
+        """Pages of the source that may become known."""
+        if self.kind == "site" or "most" in self.model_fields_set:
+            return self.most
+        return MAP_PAGES
 
     @property
     def has_pages(self) -> bool:

@@ -11,7 +11,7 @@ from halflife import parts
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.errors import StoreError
-from halflife.live import crawling, memory, network, wiring
+from halflife.live import crawling, discovery, memory, network, wiring
 from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
@@ -85,6 +85,8 @@ class Keeper:
         self.wallet = Wallet(store, config.budget)
         self.run = run
         self.loop = loop
+        self._config = config
+        self._kept = config.named(run.sources)
         self._delay = config.fetch.delay
         self._owner = network.Ownership(store)
         self._evidence = store.evidence(run.sources)
@@ -109,8 +111,14 @@ class Keeper:
 
     def allowance(self, *, everything: bool = False) -> int:
         """Return the requests that a turn may spend now; the income is then used."""
-        now = self.clock()
-        requests = self.wallet.offer(now, self._evidence, everything=everything)
+        now, known = self.clock(), self._evidence
+        if everything:
+            first = len(known) + np.unique(known.group).size
+        else:
+            first = discovery.first_requests(
+                self._config, self.wallet.store, self._kept, known, now
+            )
+        requests = self.wallet.offer(now, first)
         self.wallet.take_income(now)
         return requests
 
@@ -196,9 +204,10 @@ async def keeping(
     try:
         async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
-            pages = network.pages(gate, config, chosen, owner, follow=True)
+            pages = network.pages(gate, config, chosen, owner, store=store)
             source = crawling.crawl(pages, store, chosen, owner)
-            policy = crawling.policy(strategy.policy, chosen, owner)
+            parts_left = discovery.Parts(config, store, chosen, clock)
+            policy = crawling.policy(strategy.policy, chosen, owner, parts_left)
             believed = crawling.belief(belief, chosen)
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None

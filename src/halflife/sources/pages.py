@@ -18,6 +18,7 @@ from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.dates import to_http
 from halflife.sources.gate import Gate
 from halflife.sources.links import spelled
+from halflife.sources.map_limits import MapLimits
 from halflife.sources.maps import MapEntry, may_be_map, read_map
 from halflife.sources.rounds import Round
 from halflife.sources.terms import Access, Answer
@@ -40,6 +41,7 @@ class SiteSettings:
         scope: URL prefixes; pages that a map names are taken only below them.
         weight: How much the pages that a map names matter.
         follow: Adds to a look where the page leads, if that is wanted.
+        limits: Which of the pages that maps name may become known; all if None.
 
     """
 
@@ -49,6 +51,7 @@ class SiteSettings:
     scope: tuple[str, ...] = ()
     weight: float = 1.0
     follow: Callable[[Observation, Answer], list[Observation]] | None = None
+    limits: MapLimits | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -224,7 +227,11 @@ async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Obser
     """Return what a body shows that we do not hold; slow work leaves the loop."""
     key = visit.fetch.key
     if may_be_map(answer.body):
-        return await read_in_thread(key, _read, visit, answer, at, raw)
+        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw)
+        limits = visit.site.limits
+        if not kind or limits is None:
+            return looks
+        return [looks[0], *limits.admit(key, kind, looks[1:])]
     if visit.site.text == "main" or len(answer.body) > _LARGE:
         return await read_in_thread(key, _looks, visit, answer, at, raw)
     return _looks(visit, answer, at, raw)
@@ -273,11 +280,16 @@ def _page(
     )
 
 
-def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
-    """Return a look at a map, with hints of the pages it names."""
+def _read(
+    visit: _Visit, answer: Answer, at: float, raw: str
+) -> tuple[str, list[Observation]]:
+    """Return the kind of a map and a look at it, with hints of the pages it names.
+
+    What is no map has no kind, and is looked at as a page.
+    """
     found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if found is None:
-        return _looks(visit, answer, at, raw)
+        return "", _looks(visit, answer, at, raw)
     page = _page(visit, answer, at, raw, found.text())
     scope = visit.site.scope
     hints = [
@@ -285,7 +297,7 @@ def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observatio
         for entry in found.entries
         if not scope or entry.key.startswith(scope)
     ]
-    return [page, *hints]
+    return found.kind, [page, *hints]
 
 
 def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:
