@@ -290,8 +290,8 @@ class Config(Table):
         """Check settings given as text; ``path`` is where they stand."""
         try:
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        except (ValueError, RecursionError) as error:  # also a number without end
+            raise ConfigError(f"{path}: not valid TOML: {_brief(error)}") from None
         if "path" in table:
             raise ConfigError(f"{path}: path: unknown key; {_known((), 'path')}")
         try:
@@ -316,8 +316,17 @@ class Config(Table):
         return tuple(known[n] for n in names) if names else self.source
 
 
+def _brief(error: Exception) -> str:
+    """Return what is wrong with a file, short and in one line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return " ".join(str(error).partition(";")[0].split())[:200]
+
+
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():  # to read from a pipe might never end
+            raise ConfigError(f"{path}: not a file; name one with --config")
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(
