@@ -27,7 +27,7 @@ def refuse(db: sqlite3.Connection, path: Path) -> None:
         version, found = schema.version(db), _objects(db)
     finally:
         db.execute("ROLLBACK")
-    known = _known(version)
+    known = _known(tuple(schema.STEPS[:version]))
     odd = [name for name, sql in found.items() if _is_odd(name, sql, known)]
     if odd:
         said = ", ".join(f"the {kind} {name} on {on}" for kind, name, on in odd[:NAMED])
@@ -64,9 +64,9 @@ def _plain(sql: str) -> str:
 
 
 @cache
-def _known(version: int) -> dict[Name, str]:
-    """Return what a file of a version holds."""
+def _known(steps: tuple[schema.Step, ...]) -> dict[Name, str]:
+    """Return what a file holds that was made by these steps."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        for step in schema.STEPS[:version]:
+        for step in steps:
             step(db)
         return _objects(db)
