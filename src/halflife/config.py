@@ -32,6 +32,8 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 _OF_PAGES = {"pages", "maps", "text", "keep"}
+MAP_PAGES = 50_000  # pages that maps make known: one full sitemap, by its protocol
+_OF_MAPS = {"most", "discovery"}  # of a crawl, and of pages that maps name
 _PLACE = re.compile(r"\{([^{}]*)\}")  # in the address of a search
 _PLACES = {"query", "page", "offset", "count"}
 
@@ -184,7 +186,7 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
         form = {*FormConfig.model_fields}
         foreign = {
-            "pages": listing | site | search | form,
+            "pages": listing | (site - _OF_MAPS) | search | form,
             "site": listing | search | form,
             "listing": site | search | form | _OF_PAGES,
             "search": listing | site | form | _OF_PAGES,
@@ -213,6 +215,13 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         placed = (self.search_url, self.form_url, self.lookup_url)
         asked = (_PLACE.sub("1", url) for url in placed if url)
         return (*given, *self.pages, *self.maps, *self.urls, *first, *asked)
+
+    @property
+    def most_pages(self) -> int:
+        """Pages of the source that may become known."""
+        if self.kind == "site" or "most" in self.model_fields_set:
+            return self.most
+        return MAP_PAGES
 
     @property
     def has_pages(self) -> bool:
@@ -281,8 +290,8 @@ class Config(Table):
         """Check settings given as text; ``path`` is where they stand."""
         try:
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        except (ValueError, RecursionError) as error:  # also a number without end
+            raise ConfigError(f"{path}: not valid TOML: {_brief(error)}") from None
         if "path" in table:
             raise ConfigError(f"{path}: path: unknown key; {_known((), 'path')}")
         try:
@@ -307,8 +316,17 @@ class Config(Table):
         return tuple(known[n] for n in names) if names else self.source
 
 
+def _brief(error: Exception) -> str:
+    """Return what is wrong with a file, short and in one line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return " ".join(str(error).partition(";")[0].split())[:200]
+
+
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():  # to read from a pipe might never end
+            raise ConfigError(f"{path}: not a file; name one with --config")
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(

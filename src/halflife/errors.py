@@ -14,6 +14,7 @@ HalflifeError
     SourceError       a remote source did not answer as it should
         Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
         Unreachable   it did not answer, or not in full; worth trying later
+        Mishandled    our code failed at the answer: a bug, contained to one item
 """
 
 
@@ -71,3 +72,7 @@ class Refused(SourceError):
 
 class Unreachable(SourceError):
     """The source did not answer, or not in full; a later try may succeed."""
+
+
+class Mishandled(SourceError):
+    """Our code failed at an answer; a bug to report, and no harm to other items."""

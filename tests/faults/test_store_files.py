@@ -320,10 +320,10 @@ def failing_step(db):
 
 @pytest.fixture
 def old(path):
-    """Return the path of a file in a schema from before the first."""
+    """Return the path of a file in the first of our schemas."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         first_steps(db)
-        db.execute("PRAGMA user_version = 0")
+        db.execute("PRAGMA user_version = 1")
     return path
 
 
@@ -334,23 +334,24 @@ def tables(path):
 
 
 def test_an_old_file_is_backed_up_and_brought_up_to_date(old, monkeypatch):
-    monkeypatch.setattr(schema, "STEPS", (rename_step,))
+    monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step))
     SqliteStore.open(old).close()
-    assert tables(old) == (["new"], 1)
-    assert tables(f"{old}.backup-v0") == (["old"], 0)
-    assert stat.S_IMODE(Path(f"{old}.backup-v0").stat().st_mode) == 0o600
+    assert tables(old) == (["new"], 2)
+    assert tables(f"{old}.backup-v1") == (["old"], 1)
+    assert stat.S_IMODE(Path(f"{old}.backup-v1").stat().st_mode) == 0o600
 
 
 def test_a_failing_step_leaves_the_file_at_the_step_before(old, monkeypatch):
-    monkeypatch.setattr(schema, "STEPS", (rename_step, failing_step))
+    monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step, failing_step))
     for _ in range(2):
         with pytest.raises(StoreError):
             SqliteStore.open(old)
-        assert tables(old) == (["new"], 1)
-    assert tables(f"{old}.backup-v0") == (["old"], 0)
-    monkeypatch.setattr(schema, "STEPS", (rename_step, lambda db: None))
+        assert tables(old) == (["new"], 2)
+    assert tables(f"{old}.backup-v1") == (["old"], 1)
+    last = lambda db: None  # noqa: E731
+    monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step, last))
     SqliteStore.open(old).close()
-    assert tables(old) == (["new"], 2)
+    assert tables(old) == (["new"], 3)
 
 
 def test_nobody_sees_a_new_file_half_made(path):
@@ -368,10 +369,10 @@ def test_nobody_sees_a_new_file_half_made(path):
 
 
 def test_reading_does_not_upgrade(old, monkeypatch):
-    monkeypatch.setattr(schema, "STEPS", (rename_step,))
+    monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step))
     with pytest.raises(StoreError, match="older halflife"):
         SqliteStore.open(old, readonly=True)
-    assert tables(old) == (["old"], 0)
+    assert tables(old) == (["old"], 1)
 
 
 def test_a_real_file_goes_through_a_made_up_upgrade(written, monkeypatch):

@@ -2,7 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 import typer
 import typer.main
@@ -55,13 +56,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
+    debug = len(words) < len(given)
     try:
-        return _run(words)
+        with _traces() if debug else nullcontext():
+            return _run(words)
     except (HalflifeError, OSError) as error:
-        if len(words) < len(given):
+        if debug:
             traceback.print_exc()
         show.note(f"halflife: {_one_line(error)}")
         return exits.code_of(error) if isinstance(error, HalflifeError) else 1
+    except Exception as error:  # noqa: BLE001  (the last edge: say how to report it)
+        if debug:
+            traceback.print_exc()
+        show.note(f"halflife: {_unexpected(error)}")
+        return exits.FAILURE
+
+
+@contextmanager
+def _traces() -> Iterator[None]:
+    """Print the tracebacks of errors that were contained to one item."""
+    import logging
+
+    handler, logger = logging.StreamHandler(), logging.getLogger("halflife")
+    handler.addFilter(lambda record: record.exc_info is not None)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _unexpected(error: Exception) -> str:
+    from halflife.sources.containment import describe
+
+    return (
+        f"an error of the program: {describe(error)}; "
+        "run it again with --debug, and report what that prints"
+    )
 
 
 def _run(words: list[str]) -> int:

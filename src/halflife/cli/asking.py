@@ -29,12 +29,10 @@ def status(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Say how good the copy is believed to be, and what the budget has left."""
-    from dataclasses import asdict
-
     from halflife.cli import sets, show, texts
     from halflife.cli.answers import budget_left
     from halflife.config import Config
-    from halflife.live import crawling, wiring
+    from halflife.live import crawling, discovery, faults, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -51,19 +49,23 @@ def status(
         if pages or not (names or searched):
             rows, fresh = _of_all_pages(settings, store, pages)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
+        broken = faults.found(store, chosen)
+        told = [crawl.words() for crawl in crawls] + discovery.full(store, pages)
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
-        "sites": [asdict(crawl) for crawl in crawls],
+        "sites": [crawl.row() for crawl in crawls],
         "sets": listed,
         "searches": searched,
         "waiting": waiting,
+        "mishandled": [fault._asdict() for fault in broken],
         "results": rows,
     }
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
         show.emit({**head, **said, **found})
         return
-    _tell(found, fresh, left, [crawl.words() for crawl in crawls])
+    told += [one.words() for one in broken]
+    _tell(found, fresh, left, told)
 
 
 def _of_all_pages(
@@ -125,7 +127,7 @@ def show_plan(
     """Show the looks that a sync would spend its next requests on."""
     from halflife.cli import show
     from halflife.cli.answers import plan_rows, query_rows
-    from halflife.live import crawling, wiring
+    from halflife.live import crawling, discovery, wiring
     from halflife.live.spending import Wallet
 
     forms = [source for source in chosen if source.kind == "form"]
@@ -137,7 +139,9 @@ def show_plan(
         if pages or not forms:
             seen = wiring.outlook(config, store, pages or chosen)
             now = seen.now
-            budget = Wallet(store, config.budget).offer(now, seen.evidence)
+            known = pages or chosen
+            first = discovery.first_requests(config, store, known, seen.evidence, now)
+            budget = Wallet(store, config.budget).offer(now, first)
             found_by = crawling.found_by(store, chosen)
             rows = plan_rows(seen, budget if most is None else most, found_by)
         queries = query_rows(store, forms, now, budget if most is None else most)

@@ -1,5 +1,6 @@
 """The verb that fetches once: sync."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -106,7 +107,7 @@ async def _look(
 ) -> "tuple[list[Looked | Turned], Stop]":
     """Look at set sources, one after the other, as far as the budget goes."""
     from halflife.cli.in_turn import in_turn
-    from halflife.live import wiring
+    from halflife.live import faults, wiring
     from halflife.live.forming import Former
     from halflife.live.signals import Stop
 
@@ -118,6 +119,7 @@ async def _look(
         async def looked(source: "SourceConfig", left: int | None) -> "Looked | Turned":
             nonlocal spent
             found = await _at(config, former, source, left)
+            faults.note(store, source.name, found.trouble)
             spent += found.requests
             return found
 
@@ -133,14 +135,21 @@ async def _look(
 async def _at(
     config: "Config", former: "Former", source: "SourceConfig", most: int | None
 ) -> "Looked | Turned":
-    """Look at a set source, or ask a form."""
+    """Look at a set source, or ask a form; an error of ours is its trouble alone."""
+    from halflife.errors import SourceError
     from halflife.live import audit_forms, audits, listings
+    from halflife.sources.containment import contained
 
-    if source.kind == "form":
-        checks = audit_forms.usual(former, source, most, config.audit.share)
-        return (await audit_forms.turn(former, source, most, checks))[0]
-    looked = await listings.sync(config, former.store, source, most=most)
-    audits.score(former.store, source, looked)
+    looked = listings.Looked(source.name, 0)
+    try:
+        with contained(source.addresses[0]):
+            if source.kind == "form":
+                checks = audit_forms.usual(former, source, most, config.audit.share)
+                return (await audit_forms.turn(former, source, most, checks))[0]
+            looked = await listings.sync(config, former.store, source, most=most)
+            audits.score(former.store, source, looked)
+    except SourceError as error:
+        return replace(looked, trouble=looked.trouble or str(error))
     return looked
 
 
@@ -173,6 +182,9 @@ def _end(
     for name in silent:
         trouble = show.plain(outcome.sources[name].trouble) if outcome else ""
         show.note(f"halflife: source {name} did not answer: {trouble}")
+    for name, tally in outcome.sources.items() if outcome is not None else ():
+        if tally.mishandled and name not in silent:
+            show.note(f"halflife: source {name}: {show.plain(tally.mishandled)}")
     failed = [one for one in looked if one.trouble]
     for one in failed:
         trouble = show.plain(one.trouble)

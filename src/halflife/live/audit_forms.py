@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import SourceConfig
-from halflife.errors import AlreadyRunning, BudgetSpent
+from halflife.errors import AlreadyRunning, BudgetSpent, SourceError
 from halflife.live import forming, listings, rhythms, upkeeping
 from halflife.live.auditing import AHEAD, NOW, due_at, issue, issued_at, outcome, part
 from halflife.live.foreseen import SURE, form_quality
@@ -28,6 +28,7 @@ from halflife.queries.kept import Kept
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.register import NEVER, Attributes, Listing, Register
+from halflife.sources.containment import contained
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.stores.forecasts import Forecasts, Issued
@@ -141,10 +142,14 @@ async def audit(
         _take(former, asked, ledgers[0], run)
         _score(former.store, asked, draws, rng)
 
+    most = requests + OVER
     try:
-        await former.asking(source, how, work, most=requests + OVER, write=write)
+        with contained(source.addresses[0]):
+            await former.asking(source, how, work, most=most, write=write)
     except (AlreadyRunning, BudgetSpent):  # then another time
         return 0
+    except SourceError:  # logged; the copy is kept whether or not it can be checked
+        return former.spent
     return former.spent
 
 

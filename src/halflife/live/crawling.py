@@ -1,7 +1,7 @@
 """Sites in the running system: what was found, what may be, and what it costs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from halflife.config import SourceConfig
 from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.links import FAR, Links
+from halflife.live import discovery
 from halflife.observation import Looks, Seen
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
@@ -34,15 +35,22 @@ def sites(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
 
 
 def policy(
-    inner: Policy, sources: Iterable[SourceConfig], source_of: Callable[[str], str]
+    inner: Policy,
+    sources: Iterable[SourceConfig],
+    source_of: Callable[[str], str],
+    left: Callable[[], Mapping[str, int]] = dict,
 ) -> Policy:
-    """Return a policy that gives pages found on sites their share of the budget."""
-    share = {source.name: source.discovery for source in sites(sources)}
-    if not share:
-        return inner
+    """Return a policy that gives pages found by links or maps their share.
+
+    ``left`` returns what is left of each source's part of the window.
+    """
+    kept = [source for source in sources if source.has_pages]
+    share = {source.name: source.discovery for source in kept}
+    found_by = discovery.found_by(kept, source_of)
     if isinstance(inner, InRounds):  # each round is shared, not what is left of one
-        return replace(inner, policy=Discovering(inner.policy, share, source_of))
-    return Discovering(inner, share, source_of)
+        shared = Discovering(inner.policy, share, found_by, left)
+        return replace(inner, policy=shared)
+    return Discovering(inner, share, found_by, left)
 
 
 def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
@@ -70,6 +78,10 @@ class Progress:
     frontier: int
     duplicates: int
     note: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what programs are told."""
+        return asdict(self)
 
     def words(self) -> str:
         """Return it in a line."""
@@ -212,8 +224,11 @@ def _led_astray(outcome: "Outcome") -> bool:
     return outcome.requests > 0 and seen == 0
 
 
-def owners(store: Store, sources: Iterable[SourceConfig]) -> Mapping[str, str]:
-    """Return the site that each of the sites' pages belongs to."""
-    names = [source.name for source in sites(sources)]
-    found = store.items(names) if names else ()
-    return {item.key: item.source for item in found}
+def owners(
+    store: Store, sources: Iterable[SourceConfig], evidence: Evidence
+) -> Mapping[str, str]:
+    """Return the source of each page; nothing if every page was seen."""
+    names = [source.name for source in sources if source.has_pages]
+    if not names or evidence.looks.all():
+        return {}
+    return {item.key: item.source for item in store.items(names)}

@@ -14,6 +14,7 @@ from halflife.live import (
     audit_forms,
     audits,
     deciding,
+    faults,
     forming,
     listings,
     network,
@@ -191,6 +192,7 @@ class Crew:
         else:
             assert not isinstance(result, Outcome)
             trouble, held = result.trouble, result.held
+        faults.note(self.store, source.name, trouble)
         if self._extra is not None:
             audits.score(self.store, source, result)
         lost = is_lost(trouble)

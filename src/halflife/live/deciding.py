@@ -23,7 +23,7 @@ import numpy as np
 
 from halflife.arrays import Ints
 from halflife.config import Config, SourceConfig
-from halflife.live import aiming, costs, prices, zones
+from halflife.live import aiming, costs, discovery, prices, zones
 from halflife.live.schedule import SOONEST
 from halflife.live.spending import Wallet
 from halflife.live.standing import Memory
@@ -198,9 +198,9 @@ def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
     source = group[0]
     if source.has_pages:
         evidence = at.store.evidence(names(group))
-        untried = np.flatnonzero((evidence.looks == 0) & (evidence.failures == 0))
-        hosts = np.unique(evidence.group[untried]).size  # a robots.txt each
-        return float(untried.size + hosts)
+        return float(
+            discovery.first_requests(at.config, at.store, group, evidence, at.now)
+        )
     if source.kind == "search":
         new = summaries.current(at.store, source.name) is None
         return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0

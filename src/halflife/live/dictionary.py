@@ -126,7 +126,9 @@ def probes(file: Path | None = None) -> Probes:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         return Probes.of(Hierarchy.of(table["topics"]), table["queries"])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise UsageError(f"--probes {file}: it is nested too deeply") from None
+    except (OSError, ValueError) as error:  # bad text, bad TOML, a number without end
         raise UsageError(f"--probes {file}: cannot be read: {error}") from None
     except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise UsageError(f"--probes {file}: not topics with queries: {error}") from None

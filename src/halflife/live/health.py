@@ -7,14 +7,24 @@ the text format of Prometheus (version 0.0.4). See ``watching``.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from halflife.alerts import Health
 
 LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
 
+RECENT = 1.0  # days for which an answer that our own code failed at is a reason
+
 Labels: TypeAlias = Mapping[str, str]
 Sample: TypeAlias = tuple[Mapping[str, str], float]
+
+
+class Mishap(NamedTuple):
+    """Answers of a source that our own code failed at: how many, and the last one."""
+
+    times: int
+    at: float
+    said: str
 
 
 @dataclass(slots=True)
@@ -38,6 +48,8 @@ class Status:
         sources: How each source is.
         alarms: What is wrong, as source and kind.
         store_bytes: Size of the state file, its log included.
+        mishandled: By source: how many answers our own code failed at since the
+            start, when it last did, and at what.
 
     """
 
@@ -57,6 +69,13 @@ class Status:
     sources: tuple[Health, ...] = ()
     alarms: tuple[tuple[str, str], ...] = ()
     store_bytes: int = 0
+    mishandled: dict[str, Mishap] = field(default_factory=dict)
+
+    def mishandle(self, source: str, said: str, now: float) -> None:
+        """Count an answer of a source that our own code failed at."""
+        before = self.mishandled.get(source)
+        count = 1 if before is None else before.times + 1
+        self.mishandled[source] = Mishap(count, now, said)
 
     def reasons(self, now: float) -> list[str]:
         """Return what is not well; nothing, if all is."""
@@ -66,6 +85,8 @@ class Status:
         said += ["the settings on disk cannot be used"] if self.settings else []
         said += [f"{name} fails" for name in self.failing]
         said += [f"{source or 'halflife'}: {kind}" for source, kind in self.alarms]
+        recent = self.mishandled.items()
+        said += [f"{name}: {it.said}" for name, it in recent if now - it.at < RECENT]
         return said
 
     def row(self, now: float) -> dict[str, object]:
@@ -78,6 +99,7 @@ class Status:
             "turns": self.turns,
             "seconds_since_last_turn": late,
             "budget": {"requests": self.budget, "left": self.left},
+            "mishandled": {name: it.times for name, it in self.mishandled.items()},
         }
 
 
@@ -117,6 +139,7 @@ def _of_sources(status: Status) -> Iterable[Family]:
     """Return the figures that each source has."""
     sent = _counted("sources", status.requests)
     failed = _counted("source", status.failures)
+    broken = _counted("source", {n: it.times for n, it in status.mishandled.items()})
     wanted = [({"source": one.source}, one.target) for one in status.sources]
     met = [
         ({"source": one.source}, float(one.mean >= one.target))
@@ -129,6 +152,7 @@ def _of_sources(status: Status) -> Iterable[Family]:
     ]
     yield "requests_total", "counter", "Requests sent since the start.", sent
     yield "failures_total", "counter", "Looks that failed since the start.", failed
+    yield "mishandled_total", "counter", "Answers that broke our code.", broken
     yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
     yield "target", "gauge", "Quality that was asked for.", wanted
     yield "target_met", "gauge", "1 if the target is met.", met

@@ -11,13 +11,14 @@ from halflife import parts
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.errors import StoreError
-from halflife.live import crawling, memory, network, wiring
+from halflife.live import crawling, discovery, memory, network, wiring
 from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
 from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
 from halflife.policies.shortlist import MANY, Shortlist
+from halflife.sources.containment import is_mishandled
 from halflife.sources.gate import Gate
 from halflife.stores import Run, Store
 
@@ -33,6 +34,7 @@ class Tally:
     changed: int = 0
     failed: int = 0
     trouble: str = ""
+    mishandled: str = ""  # the last answer that our own code failed at
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class Outcome:
             tally.changed += more.changed
             tally.failed += more.failed
             tally.trouble = more.trouble or tally.trouble
+            tally.mishandled = more.mishandled or tally.mishandled
 
     def total(self, column: str) -> int:
         """Return the sum of a column over all sources."""
@@ -82,6 +85,8 @@ class Keeper:
         self.wallet = Wallet(store, config.budget)
         self.run = run
         self.loop = loop
+        self._config = config
+        self._kept = config.named(run.sources)
         self._delay = config.fetch.delay
         self._owner = network.Ownership(store)
         self._evidence = store.evidence(run.sources)
@@ -106,8 +111,14 @@ class Keeper:
 
     def allowance(self, *, everything: bool = False) -> int:
         """Return the requests that a turn may spend now; the income is then used."""
-        now = self.clock()
-        requests = self.wallet.offer(now, self._evidence, everything=everything)
+        now, known = self.clock(), self._evidence
+        if everything:
+            first = len(known) + np.unique(known.group).size
+        else:
+            first = discovery.first_requests(
+                self._config, self.wallet.store, self._kept, known, now
+            )
+        requests = self.wallet.offer(now, first)
         self.wallet.take_income(now)
         return requests
 
@@ -153,6 +164,8 @@ class Keeper:
             if look.seen is Seen.FAILED:
                 tally.failed += 1
                 tally.trouble = look.note
+                if is_mishandled(look.note):
+                    tally.mishandled = look.note
             else:
                 row = self._evidence.row(look.key)
                 tally.looks += 1
@@ -191,9 +204,10 @@ async def keeping(
     try:
         async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
-            pages = network.pages(gate, config, chosen, owner, follow=True)
+            pages = network.pages(gate, config, chosen, owner, store=store)
             source = crawling.crawl(pages, store, chosen, owner)
-            policy = crawling.policy(strategy.policy, chosen, owner)
+            parts_left = discovery.Parts(config, store, chosen, clock)
+            policy = crawling.policy(strategy.policy, chosen, owner, parts_left)
             believed = crawling.belief(belief, chosen)
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from halflife.config import Config, SourceConfig
-from halflife.errors import HeldForDecision, UsageError
+from halflife.errors import HeldForDecision, SourceError, UsageError
 from halflife.live import costs, drifting, network, rhythms, wiring
 from halflife.live.offline import is_lost
 from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.register import Listing, Register
+from halflife.sources.containment import contained
 from halflife.sources.gate import Gate
 from halflife.sources.listing import ListingSettings, look
 from halflife.sources.records import Reader
@@ -142,7 +143,12 @@ async def sync(
                 _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
         costs.note(store, source.name, purse.spent)
-        looked = write(store, run, source, listing, purse.spent, trouble)
+        try:
+            with contained(source.addresses[0]):
+                looked = write(store, run, source, listing, purse.spent, trouble)
+        except SourceError as error:
+            _note_failure(store, run, source, str(error), clock())
+            return Looked(source.name, run.id, purse.spent, trouble=str(error))
         if not looked.held:
             rhythms.heard(store, source.name)
         return looked

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
-from halflife.live import crawling, moving
+from halflife.live import crawling, discovery, moving
 from halflife.loop import Clock
 from halflife.sources.addresses import networks, origin, parse_url
 from halflife.sources.gate import Gate
@@ -113,17 +114,23 @@ def pages(
     chosen: Iterable[SourceConfig],
     owner: Callable[[str], str],
     *,
-    follow: bool = False,
+    store: Store | None = None,
 ) -> Pages:
     """Return the sources that the settings name, as one source of pages.
 
-    With ``follow`` it says where the pages of sites lead.
+    With a ``store`` it says where the pages of sites lead, and what maps name is
+    limited by what the store knows.
     """
     chosen = list(chosen)
     sites = {source.name: site(source) for source in chosen}
-    if follow:
-        for source in crawling.sites(chosen):
-            sites[source.name] = crawling.following(source, sites[source.name])
+    if store is not None:
+        evidence = store.evidence(tuple(sites))
+        for source in chosen:
+            if source.kind == "site":
+                sites[source.name] = crawling.following(source, sites[source.name])
+            else:
+                bounds = discovery.limits(store, source, evidence)
+                sites[source.name] = replace(sites[source.name], limits=bounds)
     return Pages(
         gate,
         sites,

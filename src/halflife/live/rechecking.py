@@ -8,11 +8,12 @@ wrong costs requests, and nothing that is learned goes by it.
 
 import asyncio
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 
 from halflife.config import Config, SourceConfig
+from halflife.errors import SourceError
 from halflife.live import drifting, selecting
 from halflife.live.dictionary import dictionary
 from halflife.live.summarizing import Heard, given, settings
@@ -20,6 +21,7 @@ from halflife.live.visiting import Visitor, in_thread
 from halflife.loop import LEASE, Clock
 from halflife.probing.querying import PER_QUERY
 from halflife.probing.rechecking import Rechecked, recheck
+from halflife.sources.containment import contained
 from halflife.sources.gate import Gate
 from halflife.sources.search import Engine, Line
 from halflife.stores import Run, Store, summary_lives
@@ -135,9 +137,14 @@ class Checker:
                     over=lambda: line.over,
                 )
 
-            found = await in_thread(work, line.cancel)
-            drifting.heard(self.store, source, heard.columns, self.clock())
-            return self._told(visit.run, kept, found, line)
+            try:
+                with contained(how.url):
+                    found = await in_thread(work, line.cancel)
+                    drifting.heard(self.store, source, heard.columns, self.clock())
+                    return self._told(visit.run, kept, found, line)
+            except SourceError as error:
+                line.trouble = str(error)
+                return self._told(visit.run, kept, Rechecked(None, nan, ()), line)
 
     def _told(self, run: Run, kept: Kept, found: Rechecked, line: Line) -> Checked:
         """Write down what a check has told."""

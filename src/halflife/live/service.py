@@ -38,6 +38,7 @@ from halflife.live.reloading import Settings
 from halflife.live.signals import GRACE, Stop
 from halflife.live.spending import Wallet
 from halflife.loop import Clock
+from halflife.sources.containment import failure, is_mishandled
 from halflife.sources.wire import NO_NETWORK
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -287,9 +288,12 @@ class Service:
             return under.task.result()
         if isinstance(error, LeaseLost) and under.group[0].has_pages:
             raise error
-        known = isinstance(error, HalflifeError | OSError)
-        said = str(error) if known else f"{type(error).__name__} in the program itself"
-        return Done(names, trouble=said, heard=not known)
+        if isinstance(error, HalflifeError | OSError) or not isinstance(
+            error, Exception
+        ):
+            return Done(names, trouble=str(error))
+        said = failure(error, under.group[0].addresses[0])
+        return Done(names, trouble=str(said), heard=True)
 
     def _account(self, crew: Crew, under: Under, done: Done) -> None:
         """Settle what was paid, keep how it went, and tell."""
@@ -307,6 +311,8 @@ class Service:
         sent[said] = sent.get(said, 0) + done.spent
         if not source.has_pages and (done.result is not None or done.trouble):
             self._learn(source, done, now)
+        for name, note in _mishandled(done).items():
+            self.status.mishandle(name, note, now)
         for name, failed in _failures(done).items():
             self.status.failures[name] = self.status.failures.get(name, 0) + failed
         if done.trouble or done.held:
@@ -447,6 +453,14 @@ def _partly(done: Done) -> bool:
     if isinstance(looked, upkeeping.Turned):
         looked = looked.looked
     return isinstance(looked, listings.Looked) and looked.listed > 0
+
+
+def _mishandled(done: Done) -> dict[str, str]:
+    """Return the sources with an answer that our own code failed at, and which."""
+    if isinstance(done.result, Outcome):
+        tallies = done.result.sources.items()
+        return {name: one.mishandled for name, one in tallies if one.mishandled}
+    return {name: done.trouble for name in done.group if is_mishandled(done.trouble)}
 
 
 def _failures(done: Done) -> dict[str, int]:

@@ -1,14 +1,28 @@
-"""Stopping when asked: the first signal asks, the second one insists."""
+"""Stopping when asked: the first signal asks, the second one insists.
+
+Signals are taken in by a thread of their own (``Watchdog``), so that the program is not
+deaf while the event loop is busy with something that does not let go. What was asked to
+stop and has not stopped in time is ended from there. That is as safe as a crash: the
+store loses nothing that was acknowledged, and a dead process holds no lease.
+"""
 
 import asyncio
+import os
 import signal
+import socket
+import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
 GRACE = 5.0  # seconds that requests in flight may take to finish
+SETTLE = 2.0  # seconds after that in which the store is closed and the program ends
+DEAF = 1.0  # seconds after which somebody who waits is told why nothing happens
+INSIST = 1.0  # seconds that remain after a second signal
+_TICK = 0.1  # seconds between two checks whether the program has ended
 
 
 class Stop:
@@ -30,9 +44,11 @@ class Stop:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.ask, number)
+        watchdog = Watchdog(loop)
         try:
             yield
         finally:
+            watchdog.close()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
 
@@ -46,6 +62,89 @@ class Stop:
     async def sleep(self, seconds: float) -> None:
         """Sleep so long, or until we are asked to stop."""
         await _either(self.asked, seconds)
+
+
+class Watchdog:
+    """Hears signals beside the event loop, and ends the program if that cannot.
+
+    Python tells of a signal by a byte on a socket, which the event loop reads when it
+    gets to it. A thread reads it in its place and passes it on. From then on the
+    program has ``GRACE`` and ``SETTLE`` seconds to end, and after a second signal
+    ``INSIST``. The watch ends when the loop is closed: until then a reader that spins
+    in a thread could still keep the program from ending.
+
+    Args:
+        loop: The loop, whose handlers are in place.
+
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._ears, self._mouth = socket.socketpair()
+        self._mouth.settimeout(0.0)
+        self._loops = signal.set_wakeup_fd(self._mouth.fileno())
+        self._first = 0  # the signal that names the exit code
+        self._heard = self._end = 0.0  # by the clock that nobody can set
+        self._noticed = False  # by the loop, or somebody was told that it did not
+        self._thread = threading.Thread(target=self._watch, name="signals", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Let the loop hear signals by itself again."""
+        signal.set_wakeup_fd(self._loops)
+        self._mouth.close()  # the thread reads the end of it
+        if not self._first:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        open_ = True
+        with self._ears:
+            while open_:
+                open_ = self._listen()
+                self._end_if_late()
+        while self._first and not self._loop.is_closed():
+            time.sleep(_TICK)
+            self._end_if_late()
+
+    def _listen(self) -> bool:
+        """Take in what is heard; say whether there may be more."""
+        self._ears.settimeout(_TICK if self._first else None)
+        try:
+            heard = self._ears.recv(64)
+        except TimeoutError:
+            return True
+        with suppress(OSError, RuntimeError):  # the loop may be closed just now
+            os.write(self._loops, heard)
+            self._loop.call_soon_threadsafe(self._notice)
+        asked = [n for n in heard if n in {signal.SIGINT, signal.SIGTERM}]
+        now = time.monotonic()
+        for number in asked:
+            if self._first:
+                self._end = min(self._end, now + INSIST)
+            else:
+                self._first, self._heard = number, now
+                self._end = now + GRACE + SETTLE
+        return bool(heard)
+
+    def _notice(self) -> None:
+        self._noticed = True
+
+    def _end_if_late(self) -> None:
+        now = time.monotonic()
+        if not self._first:
+            return
+        if now >= self._end:
+            _say("still busy after it was asked to stop; ended")
+            os._exit(128 + self._first)
+        if not self._noticed and now - self._heard >= DEAF:
+            self._noticed = True
+            _say(f"busy; it ends in {self._end - now:.0f} seconds at the latest")
+
+
+def _say(what: str) -> None:
+    """Write a line to stderr, whatever else is being written."""
+    with suppress(OSError):
+        os.write(2, f"halflife: {what}\n".encode())
 
 
 async def until_stopped(

@@ -9,11 +9,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from halflife.config import BudgetConfig
 from halflife.errors import BudgetSpent
-from halflife.evidence import Evidence
 from halflife.stores import Run, Store
 
 SPENT_UNTIL = "income spent until"  # the memo that says so, in days
@@ -68,17 +65,13 @@ class Wallet:
         until = self._until(now) + requests / self.budget.pace
         self.store.save_memo(SPENT_UNTIL, repr(until))
 
-    def offer(self, now: float, evidence: Evidence, *, everything: bool = False) -> int:
+    def offer(self, now: float, first: int) -> int:
         """Return the requests that a sync may spend now.
 
-        Items never tried are looked at as soon as the window has room for them, with
-        one request more for the robots.txt of each of their hosts. One that was tried
-        in vain waits its turn, or pages that are forbidden would keep the door open.
+        That is what has come in, or what pages need that do not have to wait for that
+        (``first``, see ``discovery``), as far as the window has room.
         """
-        untried = (evidence.looks == 0) & (evidence.failures == 0)
-        wanted = np.flatnonzero(untried | everything)
-        hosts = np.unique(evidence.group[wanted]).size
-        return min(max(self.income(now), wanted.size + hosts), self.room(now))
+        return min(max(self.income(now), first), self.room(now))
 
     def _until(self, now: float) -> float:
         """Return the time up to which income was used; nobody is paid for the past."""

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from halflife.alerts.schemas import Column
 from halflife.config import Config, SourceConfig
-from halflife.errors import ConfigError, UsageError
+from halflife.errors import ConfigError, SourceError, UsageError
 from halflife.live import drifting, network, selecting, wiring
 from halflife.live.dictionary import dictionary, probes
 from halflife.live.visiting import Visitor, in_thread, of_kind
@@ -26,6 +26,7 @@ from halflife.probing.sample import Ending, Sample
 from halflife.probing.size import Size, estimate_size
 from halflife.probing.telling import Told
 from halflife.searching import Answer
+from halflife.sources.containment import contained
 from halflife.sources.gate import Gate
 from halflife.sources.search import Engine, Line, SearchSettings
 from halflife.sources.search_answers import AnswerReader
@@ -250,9 +251,13 @@ class Summarizer:
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left
             means = Means(self.wish, self._words, self._probes, room, rng)
-            learned = await in_thread(lambda: learn(line, means), line.cancel)
-            drifting.heard(self.store, source, heard.columns, self.clock())
-            return self._keep(visit.run, source, learned, line)
+            try:
+                with contained(how.url):
+                    learned = await in_thread(lambda: learn(line, means), line.cancel)
+                    drifting.heard(self.store, source, heard.columns, self.clock())
+                    return self._keep(visit.run, source, learned, line)
+            except SourceError as error:
+                return Summarized(source.name, engine.requests, str(error))
 
     def _keep(
         self, run: Run, source: SourceConfig, learned: Learned, line: Line

@@ -11,7 +11,7 @@ import numpy as np
 
 from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
-from halflife.errors import ConfigError
+from halflife.errors import ConfigError, SourceError
 from halflife.forms import Found
 from halflife.live import drifting, forming, listings, rhythms
 from halflife.live.drifting import TOTAL
@@ -24,6 +24,7 @@ from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
 from halflife.queries.upkeep import ahead, keep
 from halflife.register import Attributes, Listing, Register
+from halflife.sources.containment import contained
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.tracking import Change, Tracker
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 MEMO = "what was asked of "  # the memo of a form begins so
 CRAWL = "the first crawl of "  # and so where that crawl was cut short
 REMEMBERED = 50  # queries of which it is kept what they brought
+BROKEN = "an error of the program ended it"
 NOTED = 20  # answers after which what they showed is written down
 
 
@@ -142,18 +144,32 @@ async def sync(
     def work(desk: Desk, run: Run) -> Kept:
         notes.run = run
         ledger = Ledger(desk, most)
-        if not copy.records or not copy.begun:
-            notes.crawl = crawling(ledger, copy)
-            return first_crawl(notes.crawl)
-        rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
-        now = float(rhythm.time(np.array(former.clock())))
-        return keep(ledger, own, wanted, now, rng, told)
+
+        def turn() -> Kept:
+            if not copy.records or not copy.begun:
+                notes.crawl = crawling(ledger, copy)
+                return first_crawl(notes.crawl)
+            rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
+            now = float(rhythm.time(np.array(former.clock())))
+            return keep(ledger, own, wanted, now, rng, told)
+
+        try:
+            with contained(source.addresses[0]):
+                return turn()
+        except SourceError as error:
+            return _broken(ledger, notes.crawl, str(error))
 
     kept = await former.asking(
         source, how, work, most=most, told=notes.hear, write=notes.write
     )
     assert notes.looked is not None
     return Turned(notes.looked, kept)
+
+
+def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> Kept:
+    """Return what a turn that broke off came to: what was shown until then counts."""
+    left = None if crawl is None else crawl.so_far()
+    return Kept(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
 
 
 class _Notes:

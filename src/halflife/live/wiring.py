@@ -175,7 +175,7 @@ def outlook(
     evidence = store.evidence(mine)
     # What was written into the settings since the last sync is not in the store yet.
     evidence.add(items(sources, known=Known(store, frozenset(mine), evidence)))
-    owners = crawling.owners(store, sources)
+    owners = crawling.owners(store, sources, evidence)
     policy = parts.strategy(config.policy.name, config.policy.objective).policy
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
         policy = policy.policy

@@ -25,14 +25,19 @@ class Discovering:
 
     Attributes:
         policy: Chooses among pages never seen, and among all others.
-        share: For each source that finds pages, the share of a turn's requests.
+        share: For each source that finds pages, the share of a turn's requests; if
+            several have found some, each gets its share divided by their number.
         source_of: Names the source of an item.
+        left: Returns how many found pages of each source may still be fetched before
+            others have had their part of the window; one that is not named has no
+            such limit.
 
     """
 
     policy: Policy
     share: Mapping[str, float]
     source_of: Callable[[str], str]
+    left: Callable[[], Mapping[str, int]] = dict
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
         """Return the next requests, costing at most ``budget``."""
@@ -42,7 +47,7 @@ class Discovering:
         if not new.any():
             return rest
         found = self.policy(_only(view, new), budget, rng)
-        some = self._quota(view, budget, source, source[found.rows])
+        some = self._quota(view, budget, source, (source[found.rows], rng))
         most = budget.requests - int(some.sum())
         kept = min(len(rest), max(most, 0))
         more = budget.requests - kept - int(some.sum())
@@ -61,13 +66,28 @@ class Discovering:
             source[row] = number.get(self.source_of(view.keys[int(row)]), -1)
         return source
 
-    def _quota(self, view: View, budget: Budget, source: Ints, found: Ints) -> Bools:
-        """Return which of the pages found, best first, their source's share pays."""
+    def _quota(
+        self,
+        view: View,
+        budget: Budget,
+        source: Ints,
+        chosen: tuple[Ints, np.random.Generator],
+    ) -> Bools:
+        """Return which of the pages found, best first, their source's share pays.
+
+        Less than one request is one by chance: in turns of a single request a share
+        of one half must not be all.
+        """
+        found, rng = chosen
+        left = self.left()
         turn = budget.requests + int(np.count_nonzero(view.looked))
         pays = np.zeros(found.size, dtype=np.bool_)
-        for number, share in enumerate(self.share.values()):
+        rivals = max(np.unique(found[found >= 0]).size, 1)
+        for number, (name, share) in enumerate(self.share.items()):
             done = np.count_nonzero((source == number) & view.looked)
-            quota = max(math.ceil(share * turn) - int(done), 0)
+            part = share * turn / rivals
+            whole = math.ceil(part) if part >= 1 else int(rng.random() < part)
+            quota = max(min(whole - int(done), left.get(name, whole)), 0)
             pays[np.flatnonzero(found == number)[:quota]] = True
         pays[np.flatnonzero(pays)[budget.requests :]] = False
         return pays

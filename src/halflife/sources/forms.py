@@ -9,12 +9,12 @@ from typing import Any
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import BudgetSpent, Refused, SourceError, Unreachable
+from halflife.errors import BudgetSpent, Mishandled, Refused, SourceError, Unreachable
 from halflife.forms import Found, Interface, Query
+from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.form_addresses import Addresses
 from halflife.sources.form_answers import FormReader
 from halflife.sources.gate import Gate
-from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import UNREADABLE, Page
 from halflife.sources.terms import Access, Answer
 
@@ -89,14 +89,15 @@ class FormEngine:
         before = self.requests
         addresses, interface = self.settings.addresses, self.interface
         url = addresses.asking(interface, query, page, newest=newest)
-        reply = await self._get(url, _BEYOND if page else frozenset())
-        if reply is None:
-            return Found(requests=self.requests - before)
-        read = self.settings.reader.read
-        shown, total = await _read(read, reply, url)
-        if not page:
-            self._learn(shown, total)
-        more = self._goes_on((query, newest), page, shown, total)
+        with contained(str(url)):
+            reply = await self._get(url, _BEYOND if page else frozenset())
+            if reply is None:
+                return Found(requests=self.requests - before)
+            read = self.settings.reader.read
+            shown, total = await _read(read, reply, url)
+            if not page:
+                self._learn(shown, total)
+            more = self._goes_on((query, newest), page, shown, total)
         return Found(shown.records, total, more, self.requests - before)
 
     async def fetch(self, key: str) -> Found:
@@ -109,10 +110,11 @@ class FormEngine:
             raise ValueError("the form does not find records by their keys")
         before = self.requests
         url = self.settings.addresses.looking_up(key)
-        reply = await self._get(url, _GONE)
-        if reply is None:
-            return Found(requests=self.requests - before)
-        page, _ = await _read(self.settings.reader.read_one, reply, url)
+        with contained(str(url)):
+            reply = await self._get(url, _GONE)
+            if reply is None:
+                return Found(requests=self.requests - before)
+            page, _ = await _read(self.settings.reader.read_one, reply, url)
         if page.records and key not in page.records:
             raise SourceError(f"{url.raw_host}: it answered with another record")
         found = {key: page.records[key]} if page.records else {}
@@ -178,8 +180,11 @@ class FormEngine:
 async def _read(
     read: Callable[[bytes, str, str], tuple[Page, int | None]], reply: Answer, url: URL
 ) -> tuple[Page, int | None]:
+    kind = reply.content_type
     try:
-        return await in_thread(read, reply.body, reply.content_type, url.name)
+        return await read_in_thread(str(url), read, reply.body, kind, url.name)
+    except Mishandled:
+        raise
     except SourceError as error:
         raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 

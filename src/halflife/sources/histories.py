@@ -10,9 +10,10 @@ Two layouts are read:
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,8 @@ def load(path: Path, *, days: float | None = None) -> Recorded:
         return _from_parquet(path, 360.0 if days is None else days)
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder; give a recorded history")
+    if not path.is_file():  # to read from a pipe might never end
+        raise UsageError(f"{path}: not a file; give a recorded history")
     if path.suffix.lower() == ".csv":
         return _from_csv(path, days)
     raise UsageError(
@@ -49,20 +52,7 @@ def load(path: Path, *, days: float | None = None) -> Recorded:
 
 
 def _from_csv(path: Path, days: float | None) -> Recorded:
-    keys: list[str] = []
-    at: list[float] = []
-    weight: dict[str, float] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        if not {"key", "at"} <= set(rows.fieldnames or ()):
-            raise UsageError(f"{path}: needs the columns key and at in its first line")
-        for number, row in enumerate(rows, start=2):
-            try:
-                at.append(_moment(row["at"]))
-                weight[row["key"]] = float(row.get("weight") or 1.0)
-            except ValueError as error:
-                raise UsageError(f"{path}, line {number}: {error}") from error
-            keys.append(row["key"])
+    keys, at, weight = _lines(path)
     if not at:
         raise UsageError(f"{path}: holds no change; a history needs at least one")
     names = tuple(dict.fromkeys(keys))
@@ -76,6 +66,43 @@ def _from_csv(path: Path, days: float | None) -> Recorded:
     weights = np.array([weight[name] for name in names])
     lives = np.full(len(names), -np.inf), np.full(len(names), np.inf)
     return Recorded(_recording(names, item, moments, weights, *lives), begin, end)
+
+
+def _lines(path: Path) -> tuple[list[str], list[float], dict[str, float]]:
+    """Return the keys and times of a file, line by line, and the weights of keys."""
+    keys: list[str] = []
+    at: list[float] = []
+    weight: dict[str, float] = {}
+    number = 1
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if not {"key", "at"} <= set(rows.fieldnames or ()):
+                raise ValueError("needs the columns key and at")  # noqa: TRY301
+            for row in rows:
+                number = rows.line_num
+                key, moment, heavy = _row(row)
+                keys.append(key)
+                at.append(moment)
+                weight[key] = heavy
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, OverflowError, csv.Error) as error:
+        raise UsageError(f"{path}, line {number}: {error}") from None
+    return keys, at, weight
+
+
+def _row(row: Mapping[str, str | None]) -> tuple[str, float, float]:
+    """Return the key, the time and the weight of a line; or ``ValueError``."""
+    key, at = row["key"], row["at"]
+    if not key or not at:
+        raise ValueError("it lacks a key or a time")
+    moment, weight = _moment(at), float(row.get("weight") or 1.0)
+    if not (isfinite(moment) and isfinite(weight)):
+        raise ValueError("its time and weight must be finite numbers")
+    return key, moment, weight
 
 
 def _moment(text: str) -> float:

@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import BudgetSpent, SourceError, Unreachable, UsageError
+from halflife.errors import (
+    BudgetSpent,
+    Mishandled,
+    SourceError,
+    Unreachable,
+    UsageError,
+)
 from halflife.register import Attributes, Listing
 from halflife.sources.addresses import host_of, parse_url, resolve
+from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
-from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import MOST, UNREADABLE, Page, Reader
 from halflife.sources.terms import Access
 
@@ -93,11 +99,13 @@ async def look(
     to pay the first one with.
     """
     at, walk = gate.clock(), Walk()
+    first = settings.page_url or next(iter(settings.urls), "")
     try:
-        async with aclosing(_pages(gate, settings, purse, walk)) as pages:
-            async for _ in pages:
-                if len(walk.records) > MOST:
-                    raise SourceError(f"it lists more than {MOST} records")  # noqa: TRY301  (as a page that fails)
+        with contained(first):
+            async with aclosing(_pages(gate, settings, purse, walk)) as pages:
+                async for _ in pages:
+                    if len(walk.records) > MOST:
+                        raise SourceError(f"it lists more than {MOST} records")  # noqa: TRY301  (as a page that fails)
     except BudgetSpent as error:
         if not walk.pages:
             raise
@@ -139,9 +147,11 @@ async def _page(
     answer = await gate.get(url, purse, access=settings.access)
     if answer.status not in {200, 203}:
         raise Unreachable(f"{url.raw_host}: it answered {answer.status}")
-    reader, body = settings.reader, answer.body
+    read, kind = settings.reader.read, answer.content_type
     try:
-        return await in_thread(reader.read, body, answer.content_type, url.name)
+        return await read_in_thread(str(url), read, answer.body, kind, url.name)
+    except Mishandled:
+        raise
     except SourceError as error:
         raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
 

@@ -9,16 +9,17 @@ from math import inf
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import SourceError, UsageError
+from halflife.errors import SourceError
 from halflife.item import Item
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.request import Fetch, Request
 from halflife.sources.addresses import host_of, parse_url, shown
+from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.dates import to_http
 from halflife.sources.gate import Gate
 from halflife.sources.links import spelled
+from halflife.sources.map_limits import MapLimits
 from halflife.sources.maps import MapEntry, may_be_map, read_map
-from halflife.sources.reader_thread import in_thread
 from halflife.sources.rounds import Round
 from halflife.sources.terms import Access, Answer
 from halflife.sources.text import check_mode, digest, fingerprint, media_type
@@ -40,6 +41,7 @@ class SiteSettings:
         scope: URL prefixes; pages that a map names are taken only below them.
         weight: How much the pages that a map names matter.
         follow: Adds to a look where the page leads, if that is wanted.
+        limits: Which of the pages that maps name may become known; all if None.
 
     """
 
@@ -49,6 +51,7 @@ class SiteSettings:
     scope: tuple[str, ...] = ()
     weight: float = 1.0
     follow: Callable[[Observation, Answer], list[Observation]] | None = None
+    limits: MapLimits | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -108,8 +111,9 @@ class Pages:
         for fetch in requests:
             source = self._source_of(fetch.key)
             try:
-                url = parse_url(self._url_of(fetch.key))
-            except UsageError as error:
+                with contained(fetch.key):
+                    url = parse_url(self._url_of(fetch.key))
+            except SourceError as error:
                 failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
             else:
                 visits.append(_Visit(fetch, url, source, self._sites[source]))
@@ -170,18 +174,24 @@ class _Errand:
         return found
 
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
+        """Return what one page shows; whatever goes wrong is a failure of that page."""
         asked = conditions(visit.fetch, self._now)
         try:
-            answer = await self._gate.get(
-                visit.url, self._purse, access=access, headers=asked
-            )
+            with contained(visit.fetch.key):
+                answer = await self._gate.get(
+                    visit.url, self._purse, access=access, headers=asked
+                )
+                _check_unchanged(visit.url, answer, conditional=bool(asked))
+                return await _seen(visit, answer, self._gate.clock())
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
-        if answer.status == 304 and not (asked and is_direct(visit.url, answer)):
-            why = "it answered 304, which nothing that was sent asked for"
-            note = f"{URL(answer.url).raw_host}: {why}"
-            return [_failed(visit.fetch.key, self._gate.clock(), note)]
-        return await _seen(visit, answer, self._gate.clock())
+
+
+def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
+    """Raise ``SourceError`` for a 304 that nothing we sent asked for."""
+    if answer.status == 304 and not (conditional and is_direct(url, answer)):
+        why = "it answered 304, which nothing that was sent asked for"
+        raise SourceError(f"{URL(answer.url).raw_host}: {why}")
 
 
 def is_direct(url: URL, answer: Answer) -> bool:
@@ -232,10 +242,15 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
 
 async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
     """Return what a body shows that we do not hold; slow work leaves the loop."""
+    key = visit.fetch.key
     if may_be_map(answer.body):
-        return await in_thread(_read, visit, answer, at, raw)
+        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw)
+        limits = visit.site.limits
+        if not kind or limits is None:
+            return looks
+        return [looks[0], *limits.admit(key, kind, looks[1:])]
     if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return await in_thread(_looks, visit, answer, at, raw)
+        return await read_in_thread(key, _looks, visit, answer, at, raw)
     return _looks(visit, answer, at, raw)
 
 
@@ -287,11 +302,16 @@ def _page(
     )
 
 
-def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
-    """Return a look at a map, with hints of the pages it names."""
+def _read(
+    visit: _Visit, answer: Answer, at: float, raw: str
+) -> tuple[str, list[Observation]]:
+    """Return the kind of a map and a look at it, with hints of the pages it names.
+
+    What is no map has no kind, and is looked at as a page.
+    """
     found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if found is None:
-        return _looks(visit, answer, at, raw)
+        return "", _looks(visit, answer, at, raw)
     page = _page(visit, answer, at, raw, found.text())
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
@@ -301,7 +321,7 @@ def _read(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observatio
         for entry in found.entries
         if not scope or entry.key.startswith(scope)
     ]
-    return [page, *hints]
+    return found.kind, [page, *hints]
 
 
 def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:

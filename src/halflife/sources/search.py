@@ -11,11 +11,18 @@ from urllib.parse import quote
 from yarl import URL
 
 from halflife.budget import Purse
-from halflife.errors import BudgetSpent, Refused, SourceError, Unreachable, UsageError
+from halflife.errors import (
+    BudgetSpent,
+    Mishandled,
+    Refused,
+    SourceError,
+    Unreachable,
+    UsageError,
+)
 from halflife.searching import Answer, Document
 from halflife.sources.addresses import parse_url
+from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.gate import Gate
-from halflife.sources.reader_thread import in_thread
 from halflife.sources.records import UNREADABLE
 from halflife.sources.search_answers import AnswerReader, Hit, Results
 from halflife.sources.terms import Access
@@ -173,7 +180,11 @@ class Engine:
         reply = await self._get(url)
         read = self.settings.reader.read
         try:
-            page = await in_thread(read, reply.body, reply.content_type, reply.url)
+            page = await read_in_thread(
+                reply.url, read, reply.body, reply.content_type, reply.url
+            )
+        except Mishandled:
+            raise
         except SourceError as error:
             raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
         if not skip:
@@ -208,11 +219,12 @@ class Engine:
     async def _fetched(self, link: str) -> tuple[str, ...]:
         """Return the words of a page; none if it cannot be read or paid for."""
         try:
-            reply = await self._get(parse_url(link))
-        except (BudgetSpent, SourceError, UsageError):
+            with contained(link):
+                reply = await self._get(parse_url(link))
+                words = words_of(await read_in_thread(link, _text, reply))
+        except (BudgetSpent, SourceError):
             self.unread += 1
             return ()
-        words = words_of(await in_thread(_text, reply))
         self.unread += not words
         self._read[link] = words
         return words
@@ -276,7 +288,8 @@ class Line:
         work = self.engine.search(query, most, skip)
         self._waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            answer = self._waiting.result()
+            with contained(self.engine.settings.url):
+                answer = self._waiting.result()
         except (BudgetSpent, CancelledError) as error:
             self.spent = isinstance(error, BudgetSpent)
             self.over = True

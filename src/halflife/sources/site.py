@@ -14,10 +14,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from halflife.budget import Purse
+from halflife.errors import SourceError
 from halflife.item import Item
 from halflife.observation import Looks, Observation, Outgoing, Seen
 from halflife.request import Fetch, Request
 from halflife.sources.addresses import host_of, shown
+from halflife.sources.containment import contained
 from halflife.sources.links import Scope, is_endless, read_links, shape, spelled
 from halflife.sources.pages import Pages
 from halflife.sources.terms import Answer
@@ -239,8 +241,19 @@ class Crawl:
             if frontier is None:
                 yield from (page, *hints)
             elif not led or page.key in frontier:
-                yield from frontier.take(page, hints)
+                yield from _taken(frontier, page, hints)
             before = page
+
+
+def _taken(
+    frontier: Frontier, page: Observation, hints: Sequence[Observation]
+) -> Sequence[Observation]:
+    """Return a look with what it leads to; a failed look if that cannot be followed."""
+    try:
+        with contained(page.key):
+            return list(frontier.take(page, hints))
+    except SourceError as error:
+        return [Observation(page.key, page.at, Seen.FAILED, note=str(error))]
 
 
 def _by_page(

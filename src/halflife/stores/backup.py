@@ -107,6 +107,8 @@ def restore(source: Path, path: Path, now: float) -> Restored:
     """
     if not source.exists():
         raise StoreError(f"there is no file {source}; check the path")
+    files.check_file(source)
+    files.check_file(path)
     if path.exists() and source.samefile(path):
         raise StoreError(f"{source} is the state file itself; name a copy of it")
     if not path.parent.is_dir():

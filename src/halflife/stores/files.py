@@ -3,6 +3,7 @@
 import os
 import re
 import sqlite3
+import stat
 import time
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from halflife.errors import Damaged, StoreError, TooNew, UsageError
-from halflife.stores import schema
+from halflife.stores import foreign, schema
 
 BUSY = 10.0  # seconds to wait while another process writes
 _OLDEST = (3, 38)  # STRICT tables, json_each built in
@@ -94,6 +95,7 @@ def connect_as_is(path: Path) -> sqlite3.Connection:
         db = _dial(path, readonly=True)
         try:
             _refuse_newer(path, _identify(db, path, create=False))
+            foreign.refuse(db, path)
         except BaseException:
             db.close()
             raise
@@ -169,12 +171,31 @@ def _check_place(path: Path, *, create: bool, readonly: bool) -> None:
         raise StoreError(f"{path}: there is no such folder; make it first")
     if not create and not path.exists():
         raise StoreError(f"there is no state file {path}; check the path")
+    check_file(path)
     kind = "" if readonly else shared_disk(path)
     if kind:
         raise StoreError(
             f"{path} lies on a network disk ({kind}), where two machines could"
             " write to it at once; keep the state on a local disk"
         )
+
+
+def check_file(path: Path) -> None:
+    """Raise if there is something at a path that is no file, such as a pipe."""
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is {what_is(path.stat().st_mode)}; name a file")
+
+
+def what_is(mode: int) -> str:
+    """Say in words what is no plain file, by its mode."""
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((words for is_it, words in kinds if is_it(mode)), "no file")
 
 
 def _check_start(path: Path, *, create: bool) -> None:
@@ -214,6 +235,8 @@ def _prepare(
     """Set the connection up, and bring a file of version ``found`` up to date."""
     known = len(schema.STEPS)
     _refuse_newer(path, found)
+    if found is not None:
+        foreign.refuse(db, path)
     if readonly and found != known:
         raise StoreError(
             f"{path} was written by an older halflife (schema {found}, now {known});"

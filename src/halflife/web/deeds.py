@@ -12,12 +12,13 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HalflifeError, UsageError
-from halflife.live import crawling, listings, upkeeping, wiring
+from halflife.live import crawling, faults, listings, upkeeping, wiring
 from halflife.live.forming import Former
 from halflife.live.keeping import keeping
 from halflife.live.listings import Looked
 from halflife.live.spending import spent
 from halflife.loop import LEASE
+from halflife.sources.containment import describe
 from halflife.stores import remembered
 from halflife.web import showcase, words
 
@@ -74,6 +75,8 @@ class Deeds:
             said, state = work(), "done"
         except (HalflifeError, OSError) as error:
             said, state = str(error), "failed"
+        except Exception as error:  # noqa: BLE001  (else it would run for ever)
+            said, state = f"an error of the program: {describe(error)}", "failed"
         job.said = words.plain(said)
         self._ended()  # whoever sees that it is done sees what it did, too
         job.state = state
@@ -114,8 +117,12 @@ async def _pages(config: Config, source: SourceConfig) -> str:
 async def _set(config: Config, source: SourceConfig) -> str:
     with wiring.writing(config) as store:
         if source.kind == "form":
-            return (await upkeeping.sync(Former(config, store), source)).words()
-        return (await listings.sync(config, store, source)).words()
+            turned = await upkeeping.sync(Former(config, store), source)
+            faults.note(store, source.name, turned.trouble)
+            return turned.words()
+        looked = await listings.sync(config, store, source)
+        faults.note(store, source.name, looked.trouble)
+        return looked.words()
 
 
 def accept(config: Config, run: int) -> Looked:
