@@ -1,11 +1,11 @@
-"""Run tests against one mutation in a process of its own.
+"""Run tests in a process of their own: against a mutation, or watched.
 
 Libraries are imported once; each run is a fork that sees the changed module through
 the import system, so that nothing is ever written into the sources. A run is limited in
-CPU time (which a busy machine does not stretch), in wall time and in memory.
+CPU time (which a busy machine does not stretch), in wall time and in memory. A watched
+run changes nothing and notes which functions of the package each test enters.
 """
 
-import ast
 import importlib
 import importlib.machinery
 import json
@@ -13,15 +13,17 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from mutant_tests import path_of
+from mutant_tests import SOURCES, module_of, path_of
 from mutations import Mutation, mutated
 
 LIBRARIES = (
@@ -39,13 +41,22 @@ MEMORY = 6 << 30  # bytes of address space: a runaway mutant ends, not the machi
 WALL = 8.0  # times the CPU limit; only a mutant that sleeps gets so far
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
-    """What became of one run of tests."""
+    """What became of one run of tests.
 
-    verdict: str  # passed, failed, timeout, broken
-    test: str
-    cpu: float
+    Attributes:
+        verdict: passed, failed or timeout.
+        failed: The tests that failed.
+        cpu: Seconds of CPU time.
+        entered: Of a watched run: each test's CPU seconds and the functions it entered.
+
+    """
+
+    verdict: str
+    failed: list[str] = field(default_factory=list)
+    cpu: float = 0.0
+    entered: dict[str, tuple[float, list[str]]] = field(default_factory=dict)
 
 
 def load_libraries() -> None:
@@ -56,20 +67,18 @@ def load_libraries() -> None:
 
 
 class Run:
-    """One fork that runs some test files, perhaps against a mutation."""
+    """One fork that runs test files, or single tests, against a mutation or watched."""
 
     def __init__(
-        self, files: list[Path], mutation: Mutation | None, limit: float
+        self, tests: Sequence[str], mutation: Mutation | None, limit: float
     ) -> None:
         """Begin; ``limit`` is in seconds of CPU time."""
         self.limit = limit
-        self._read, write = os.pipe()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by poll
         self._began = time.monotonic()
         self.process = os.fork()
         if self.process == 0:
-            os.close(self._read)
-            _run(files, mutation, limit, write)
-        os.close(write)
+            _run(tests, mutation, limit, self._said.fileno())
 
     def poll(self) -> Outcome | None:
         """Return the outcome, or None while the run goes on."""
@@ -78,24 +87,56 @@ class Run:
             if time.monotonic() - self._began > self.limit * WALL:
                 os.kill(self.process, signal.SIGKILL)
             return None
-        with os.fdopen(self._read, "rb") as pipe:
-            said = pipe.read()
+        with self._said as file:
+            file.seek(0)
+            said = file.read()
         cpu = used.ru_utime + used.ru_stime
         if os.WIFSIGNALED(status):
-            ran_out = {signal.SIGKILL, signal.SIGXCPU}
-            late = os.WTERMSIG(status) in ran_out
-            return Outcome("timeout" if late else "failed", "", cpu)
-        if not said:
-            return Outcome("failed", "", cpu)
-        verdict, test = json.loads(said)
-        return Outcome(verdict, test, cpu)
+            late = os.WTERMSIG(status) in {signal.SIGKILL, signal.SIGXCPU}
+            return Outcome("timeout" if late else "failed", [], cpu)
+        failing, failed, entered = json.loads(said)
+        return Outcome("failed" if failing else "passed", failed, cpu, entered)
 
 
-class _Notes:
-    """A pytest plugin that remembers the first test that failed."""
+def _run(
+    tests: Sequence[str], mutation: Mutation | None, limit: float, write: int
+) -> None:
+    """Run the tests, say what happened, and end the process."""
+    notes = Notes() if mutation is not None else Watch()
+    fine = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+    try:
+        _confine(limit)
+        if mutation is not None:
+            _install(mutation)
+        code = pytest.main(
+            [
+                *("-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
+                *("-p", "no:xdist", "-o", "timeout=0"),
+                *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+                *(["-x"] if mutation is not None else []),
+                *tests,
+            ],
+            plugins=[notes],
+        )
+        failing = code not in fine
+    except BaseException as error:  # noqa: BLE001 - a mutant may raise anything
+        failing = True
+        notes.failed.append(repr(error)[:200])
+    said = json.dumps([failing, notes.failed, notes.entered()]).encode()
+    with suppress(OSError), os.fdopen(write, "wb") as file:
+        file.write(said)
+    os._exit(0)
+
+
+class Notes:
+    """A pytest plugin that remembers the tests that failed."""
 
     def __init__(self) -> None:
-        self.failed = ""
+        self.failed: list[str] = []
+
+    def entered(self) -> dict[str, tuple[float, list[str]]]:
+        """Return what each test entered, if this was watched."""
+        return {}
 
     def pytest_sessionstart(self) -> None:
         """Make property tests repeatable, and end them at the first failure."""
@@ -111,39 +152,77 @@ class _Notes:
         settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
+        """Remember a test that failed."""
+        if report.failed:
+            self.failed.append(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
+        """Remember a file that could not be read."""
+        if report.failed:
+            self.failed.append(report.nodeid)
 
 
-def _run(
-    files: list[Path], mutation: Mutation | None, limit: float, write: int
-) -> None:
-    """Run the tests, say what happened, and end the process."""
-    try:
-        _confine(limit)
-        if mutation is not None:
-            _install(mutation)
-        notes = _Notes()
-        code = pytest.main(
-            [
-                *("-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
-                *("-p", "no:xdist", "-o", "timeout=0"),
-                *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
-                *(str(file) for file in files),
-            ],
-            plugins=[notes],
-        )
-        verdicts = {0: "passed", 1: "failed", 2: "failed", 5: "broken"}
-        said = json.dumps([verdicts.get(int(code), "failed"), notes.failed])
-    except BaseException as error:  # noqa: BLE001 - a mutant may raise anything
-        said = json.dumps(["failed", repr(error)[:200]])
-    with suppress(OSError):
-        os.write(write, said.encode())
-    os._exit(0)
+class Watch(Notes):
+    """The same, and notes which functions each test enters.
+
+    What is entered while tests are collected or set up counts for all of them, since
+    they may share it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shared: dict[int, CodeType] = {}
+        self._own: dict[str, dict[int, CodeType]] = {}
+        self._cpu: dict[str, float] = {}
+        self._seen = self._shared
+        sys.settrace(self._trace)
+
+    def _trace(self, frame: FrameType, _event: str, _arg: object) -> None:
+        code = frame.f_code
+        self._seen[id(code)] = code  # its own hash would take long
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Note how long a test takes."""
+        before = time.process_time()
+        found = yield
+        self._cpu[item.nodeid] = time.process_time() - before
+        return found
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Note what a test enters."""
+        self._seen = self._own.setdefault(item.nodeid, {})
+        with self._back():
+            return (yield)
+
+    @contextmanager
+    def _back(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._seen = self._shared
+            sys.settrace(self._trace)  # if the test has set another
+
+    def entered(self) -> dict[str, tuple[float, list[str]]]:
+        """Return the CPU time of each test and the functions that it entered."""
+        sys.settrace(None)
+        shared = _names(self._shared.values())
+        return {
+            test: (self._cpu[test], sorted(shared | _names(codes.values())))
+            for test, codes in self._own.items()
+        }
+
+
+def _names(codes: Sequence[CodeType]) -> set[str]:
+    """Return the functions of the package among those of some code."""
+    root = str(SOURCES.resolve())
+    return {
+        f"{module_of(SOURCES / Path(code.co_filename).relative_to(root))}:"
+        + code.co_qualname.replace(".<locals>", "")
+        for code in codes
+        if code.co_filename.startswith(root)
+    }
 
 
 def _confine(limit: float) -> None:
@@ -158,8 +237,10 @@ def _confine(limit: float) -> None:
 
 def _install(mutation: Mutation) -> None:
     """Let the import system hand out the changed module."""
+    if mutation.module in sys.modules:
+        raise RuntimeError(f"{mutation.module} was imported before it was changed")
     path = path_of(mutation.module)
-    tree: ast.Module = mutated(path.read_text("utf-8"), mutation)
+    tree = mutated(path.read_text("utf-8"), mutation)
     changed = compile(tree, str(path.resolve()), "exec")
     loader = importlib.machinery.SourceFileLoader
     plain = loader.get_code
@@ -170,5 +251,3 @@ def _install(mutation: Mutation) -> None:
         return plain(self, fullname)  # type: ignore[arg-type]
 
     loader.get_code = get_code  # type: ignore[method-assign]
-    if mutation.module in sys.modules:
-        raise RuntimeError(f"{mutation.module} was imported before it was changed")

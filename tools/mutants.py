@@ -2,26 +2,25 @@
 
     python tools/mutants.py --count 60 --seed 1
 
-draws places at random, changes each in one way, and runs the tests that name the
-module, then those that name a module which imports it. The last line of the output is
-``killed K of N``; the report is JSON. docs/decisions/mutants-by-hand.md says why this
-is not one of the well-known tools.
+draws places at random, changes each in one way, and runs the tests that enter the
+changed function: first those that name the module, then, with ``--neighbours``, those
+that name a module which imports it. The last line of the output is ``killed K of N``;
+the report is JSON. docs/decisions/mutants-by-hand.md says why this is not one of the
+well-known tools.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import random
 import sys
 import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before numpy comes
-    os.environ.setdefault(name, "1")
 
 from mutant_runs import Outcome, Run, load_libraries
 from mutant_tests import naming, neighbouring, path_of, pure_modules
@@ -42,34 +41,37 @@ class Case:
     verdict: str = ""
     by: str = ""
     test: str = ""
+    tests: int = 0
     cpu: float = 0.0
     reason: str = ""
 
 
 @dataclass(slots=True)
 class Clean:
-    """How long each test file takes, and whether it passes, without a mutation."""
+    """What each test enters and takes without a mutation, and what fails then."""
 
-    cpu: dict[Path, float] = field(default_factory=dict)
-    failing: dict[Path, str] = field(default_factory=dict)
+    files: dict[str, dict[str, tuple[float, list[str]]]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)
 
-    def usable(self, files: Iterable[Path], longest: float) -> list[Path]:
-        """Return the files that pass and are quick enough, the quickest first."""
-        known = [f for f in files if self.cpu.get(f, longest + 1) <= longest]
-        return sorted(known, key=lambda f: self.cpu[f])
+    def entering(self, function: str, files: Iterable[Path]) -> dict[str, float]:
+        """Return the tests of some files that enter a function, the quickest first."""
+        found = {
+            test: cpu
+            for file in files
+            for test, (cpu, functions) in self.files.get(str(file), {}).items()
+            if function in functions and test not in self.failing
+        }
+        return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
 def main() -> int:
     """Draw mutations, run the tests, write the report; return the exit code."""
     options = _options()
     cases = _drawn(options)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before numpy comes
+        os.environ.setdefault(name, "1")
     load_libraries()
-    clean = _measured(cases, options)
-    for case in cases:
-        case.stages = [
-            (stage, clean.usable(files, options.longest))
-            for stage, files in case.stages
-        ]
+    clean = _watched(cases, options)
     _run_all(cases, clean, options)
     _report(cases, clean, options)
     return 0
@@ -82,12 +84,11 @@ def _options() -> argparse.Namespace:
     add("--seed", type=int, default=1, help="which ones are drawn")
     add("--modules", nargs="*", default=["*"], help="patterns of module names")
     add("--jobs", type=int, default=2, help="processes at a time")
-    add("--named-only", action="store_true", help="only tests that name the module")
-    add("--longest", type=float, default=60, help="CPU seconds of the slowest file")
+    add("--neighbours", action="store_true", help="also tests of importing modules")
     add("--factor", type=float, default=3, help="limit: so many times the clean time")
-    add("--spare", type=float, default=5, help="limit: and so many CPU seconds more")
+    add("--spare", type=float, default=10, help="limit: and so many CPU seconds more")
     add("--report", type=Path, default=Path("out/mutants.json"))
-    add("--times", type=Path, help="keep the clean times of test files here")
+    add("--watched", type=Path, help="keep what tests enter here, for the next run")
     return parser.parse_args()
 
 
@@ -123,7 +124,7 @@ def _chosen_modules(patterns: list[str]) -> list[str]:
 def _case(mutation: Mutation, options: argparse.Namespace) -> Case:
     named = naming(mutation.module)
     stages = [("naming", named)]
-    if not options.named_only:
+    if options.neighbours:
         near = [f for f in neighbouring(mutation.module) if f not in named]
         stages.append(("neighbour", near))
     return Case(mutation, stages)
@@ -140,39 +141,48 @@ def _equivalents() -> dict[tuple[str, str, str], str]:
     }
 
 
-def _measured(cases: list[Case], options: argparse.Namespace) -> Clean:
-    """Run every test file that is needed once, without a mutation."""
+def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
+    """Run every test file that is needed once, without a mutation, and watch it."""
     wanted = {f for c in cases if not c.verdict for _, files in c.stages for f in files}
-    clean = Clean()
     kept = {}
-    if options.times and options.times.exists():
-        kept = json.loads(options.times.read_text("utf-8"))
-    waiting = []
-    for file in sorted(wanted):
-        if str(file) in kept:
-            clean.cpu[file] = kept[str(file)]
-        else:
-            waiting.append(file)
+    if options.watched and options.watched.exists():
+        kept = json.loads(options.watched.read_text("utf-8"))
+    clean = Clean()
+    waiting = [
+        file
+        for file in sorted(wanted)
+        if kept.get(str(file), {}).get("digest") != _digest(file)
+    ]
     _say(f"{len(waiting)} test files are run without a mutation first")
     for file, outcome in _pool(waiting, options.jobs):
-        if outcome.verdict == "passed":
-            clean.cpu[file] = outcome.cpu
-        else:
-            clean.failing[file] = outcome.verdict
-            _say(f"left out, {outcome.verdict} by itself: {file} {outcome.test}")
-    if options.times:
-        kept |= {str(file): cpu for file, cpu in clean.cpu.items()}
-        options.times.write_text(json.dumps(kept, indent=1), "utf-8")
+        failing = outcome.failed or [str(file)] * (outcome.verdict != "passed")
+        tests = outcome.entered
+        kept[str(file)] = {
+            "digest": _digest(file),
+            "tests": tests,
+            "failing": failing,
+        }
+        for test in failing:
+            _say(f"left out, for it fails without a mutation: {test}")
+    if options.watched:
+        options.watched.write_text(json.dumps(kept), "utf-8")
+    for file in wanted:
+        clean.files[str(file)] = kept[str(file)]["tests"]
+        clean.failing |= set(kept[str(file)]["failing"])
     return clean
 
 
-def _pool(files: list[Path], jobs: int) -> Iterable[tuple[Path, Outcome]]:
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _pool(files: list[Path], jobs: int) -> Iterator[tuple[Path, Outcome]]:
     """Yield the outcome of each file as it comes in."""
     waiting, running = list(reversed(files)), {}
     while waiting or running:
         while waiting and len(running) < jobs:
             file = waiting.pop()
-            running[file] = Run([file], None, CLEAN_LIMIT)
+            running[file] = Run([str(file)], None, CLEAN_LIMIT)
         for file, run in list(running.items()):
             outcome = run.poll()
             if outcome is not None:
@@ -190,8 +200,7 @@ def _run_all(cases: list[Case], clean: Clean, options: argparse.Namespace) -> No
             _start(waiting.pop(), clean, options, running)
         for entry in list(running):
             case, stage, run = entry
-            outcome = run.poll()
-            if outcome is None:
+            if (outcome := run.poll()) is None:
                 continue
             running.remove(entry)
             case.cpu += outcome.cpu
@@ -199,7 +208,7 @@ def _run_all(cases: list[Case], clean: Clean, options: argparse.Namespace) -> No
                 waiting.append(case)
                 continue
             case.verdict = "timeout" if outcome.verdict == "timeout" else "killed"
-            case.by, case.test = stage, outcome.test
+            case.by, case.test = stage, next(iter(outcome.failed), "")
             _tell(case)
         time.sleep(POLL)
 
@@ -211,11 +220,14 @@ def _start(
     running: list[tuple[Case, str, Run]],
 ) -> None:
     """Begin the next stage of a case; without one, no test has noticed it."""
+    function = f"{case.mutation.module}:{case.mutation.function}"
     while case.stages:
         stage, files = case.stages.pop(0)
-        if files:
-            limit = options.factor * sum(clean.cpu[f] for f in files) + options.spare
-            running.append((case, stage, Run(files, case.mutation, limit)))
+        tests = clean.entering(function, files)
+        if tests:
+            case.tests += len(tests)
+            limit = options.factor * sum(tests.values()) + options.spare
+            running.append((case, stage, Run(list(tests), case.mutation, limit)))
             return
     case.verdict = "survived"
     _tell(case)
@@ -223,7 +235,10 @@ def _start(
 
 def _tell(case: Case) -> None:
     m = case.mutation
-    _say(f"{case.verdict:9} {m.path}:{m.line} {m.function}: {m.name[:110]}")
+    _say(
+        f"{case.verdict:9} {m.path}:{m.line} {m.function}: {m.name[:110]}"
+        f"  ({case.tests} tests, {case.cpu:.1f} s)"
+    )
 
 
 def _say(line: str) -> None:
@@ -244,13 +259,15 @@ def _report(cases: list[Case], clean: Clean, options: argparse.Namespace) -> Non
         "killed_by_naming_tests": named,
         "timeouts": late,
         "of": len(counted),
-        "left_out": {str(f): why for f, why in clean.failing.items()},
+        "left_out": sorted(clean.failing),
         "mutants": [_row(case) for case in cases],
     }
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     _say(f"{named} by tests that name the module, {late} by running out of time")
-    _say(f"{len(cases) - len(counted)} drawn are listed as equivalent; {options.report}")
+    _say(
+        f"{len(cases) - len(counted)} drawn are listed as equivalent; {options.report}"
+    )
     _say(f"killed {len(dead)} of {len(counted)}")
 
 
@@ -263,6 +280,7 @@ def _row(case: Case) -> dict[str, object]:
         "verdict": case.verdict,
         "by": case.by,
         "test": case.test,
+        "tests": case.tests,
         "cpu_seconds": round(case.cpu, 2),
         "reason": case.reason,
     }

@@ -180,7 +180,7 @@ def _called(node: ast.Call) -> str:
     return ""
 
 
-def _variants(node: ast.AST) -> list[tuple[str, ast.AST]]:
+def _variants(node: ast.AST) -> list[tuple[str, ast.AST]]:  # noqa: PLR0911 - a table
     """Return what a node can be changed into, each with the operator's name."""
     match node:
         case ast.BinOp() | ast.AugAssign():
