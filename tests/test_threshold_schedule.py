@@ -1,6 +1,7 @@
 """Laws of the schedules that sync a whole set source before it is too far off."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def counted(known, window):
     """Return size before, ends, arrivals and days of each gap, object by object."""
     looks, lives = known.looks, known.lives
     rows = []
-    for before, at in zip(looks, looks[1:], strict=False):
+    for before, at in pairwise(looks):
         if before < looks[-1] - window - 1e-9:
             continue
         there = (lives.first_seen <= before) & (lives.gone_by > before)
