@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults test-mutants check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -31,6 +31,12 @@ test: setup  ## run every test
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
+
+MUTANTS ?= 60
+SEED ?= 1
+MODULES ?= *
+test-mutants: setup  ## change one operator at a time and see which tests notice: MUTANTS=60 SEED=1 MODULES='*.belief.*'
+	@set -f; $(BIN)/python tools/mutants.py --count $(MUTANTS) --seed $(SEED) --modules $(MODULES) --report out/mutants.json
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check
