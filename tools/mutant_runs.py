@@ -106,6 +106,7 @@ def _run(
     fine = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
     try:
         _confine(limit)
+        sys.dont_write_bytecode = False  # tests are read again and again
         if mutation is not None:
             _install(mutation)
         code = pytest.main(

@@ -162,10 +162,10 @@ def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
             "tests": tests,
             "failing": failing,
         }
+        if options.watched:
+            options.watched.write_text(json.dumps(kept), "utf-8")
         for test in failing:
             _say(f"left out, for it fails without a mutation: {test}")
-    if options.watched:
-        options.watched.write_text(json.dumps(kept), "utf-8")
     for file in wanted:
         clean.files[str(file)] = kept[str(file)]["tests"]
         clean.failing |= set(kept[str(file)]["failing"])
