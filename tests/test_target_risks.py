@@ -250,10 +250,9 @@ def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
     past = Past(failed=2.0, watched=30.0, days=10.0)
     whole = Whole(50.0, 8.0, 0.2, 0.0, 1.0)
     after = k.looked(past, whole, found, 0.07, goal)
-    if goal is MEAN:
-        missed = found / 2.0
-    else:  # it grew evenly, so it was below since age * loss / found
-        missed = 1.0 - 0.1 / found if found > 0.2 else 0.0
+    # it grew evenly, so it was below since age * loss / found
+    below = 1.0 - 0.1 / found if found > 0.2 else 0.0
+    missed = found / 2.0 if goal is MEAN else below
     assert after.missed == pytest.approx(missed * 8.0)
     assert after.failed == 2.0 + (found > 0.2)
     assert after.watched == 38.0

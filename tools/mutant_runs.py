@@ -6,6 +6,7 @@ CPU time (which a busy machine does not stretch), in wall time and in memory. A 
 run changes nothing and notes which functions of the package each test enters.
 """
 
+import builtins
 import importlib
 import importlib.machinery
 import json
@@ -15,16 +16,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from mutant_tests import SOURCES, module_of, path_of
-from mutations import Mutation, mutated
+from mutant_tests import path_of
+from mutations import Mutation, marked, mutated
 
 LIBRARIES = (
     "hypothesis.extra.numpy",
@@ -38,6 +38,7 @@ LIBRARIES = (
     "scipy.stats",
 )
 MEMORY = 6 << 30  # bytes of address space: a runaway mutant ends, not the machine
+MARK = "__entered__"
 WALL = 8.0  # times the CPU limit; only a mutant that sleeps gets so far
 
 
@@ -66,19 +67,33 @@ def load_libraries() -> None:
             importlib.import_module(name)
 
 
+def mark_modules(modules: Iterable[str]) -> dict[str, CodeType]:
+    """Return modules in which every function tells that it is entered."""
+    found = {}
+    for module in modules:
+        path = path_of(module)
+        tree = marked(module, path.read_text("utf-8"), MARK)
+        found[module] = compile(tree, str(path.resolve()), "exec")
+    return found
+
+
 class Run:
     """One fork that runs test files, or single tests, against a mutation or watched."""
 
     def __init__(
-        self, tests: Sequence[str], mutation: Mutation | None, limit: float
+        self, tests: Sequence[str], changed: dict[str, CodeType], limit: float
     ) -> None:
-        """Begin; ``limit`` is in seconds of CPU time."""
+        """Begin; ``limit`` is in seconds of CPU time.
+
+        ``changed`` are the modules that tests are to see otherwise than they are: one
+        if it is a mutation, else all, marked.
+        """
         self.limit = limit
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by poll
         self._began = time.monotonic()
         self.process = os.fork()
         if self.process == 0:
-            _run(tests, mutation, limit, self._said.fileno())
+            _run(tests, changed, limit, self._said.fileno())
 
     def poll(self) -> Outcome | None:
         """Return the outcome, or None while the run goes on."""
@@ -99,22 +114,22 @@ class Run:
 
 
 def _run(
-    tests: Sequence[str], mutation: Mutation | None, limit: float, write: int
+    tests: Sequence[str], changed: dict[str, CodeType], limit: float, write: int
 ) -> None:
     """Run the tests, say what happened, and end the process."""
-    notes = Notes() if mutation is not None else Watch()
+    watched = len(changed) > 1
+    notes = Watch() if watched else Notes()
     fine = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
     try:
         _confine(limit)
         sys.dont_write_bytecode = False  # tests are read again and again
-        if mutation is not None:
-            _install(mutation)
+        _install(changed)
         code = pytest.main(
             [
                 *("-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
                 *("-p", "no:xdist", "-o", "timeout=0"),
                 *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
-                *(["-x"] if mutation is not None else []),
+                *([] if watched else ["-x"]),
                 *tests,
             ],
             plugins=[notes],
@@ -172,15 +187,10 @@ class Watch(Notes):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shared: dict[int, CodeType] = {}
-        self._own: dict[str, dict[int, CodeType]] = {}
+        self._shared: set[str] = set()
+        self._own: dict[str, set[str]] = {}
         self._cpu: dict[str, float] = {}
-        self._seen = self._shared
-        sys.settrace(self._trace)
-
-    def _trace(self, frame: FrameType, _event: str, _arg: object) -> None:
-        code = frame.f_code
-        self._seen[id(code)] = code  # its own hash would take long
+        setattr(builtins, MARK, self._shared.add)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -193,37 +203,18 @@ class Watch(Notes):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """Note what a test enters."""
-        self._seen = self._own.setdefault(item.nodeid, {})
-        with self._back():
-            return (yield)
-
-    @contextmanager
-    def _back(self) -> Iterator[None]:
+        setattr(builtins, MARK, self._own.setdefault(item.nodeid, set()).add)
         try:
-            yield
+            return (yield)
         finally:
-            self._seen = self._shared
-            sys.settrace(self._trace)  # if the test has set another
+            setattr(builtins, MARK, self._shared.add)
 
     def entered(self) -> dict[str, tuple[float, list[str]]]:
         """Return the CPU time of each test and the functions that it entered."""
-        sys.settrace(None)
-        shared = _names(self._shared.values())
         return {
-            test: (self._cpu[test], sorted(shared | _names(codes.values())))
-            for test, codes in self._own.items()
+            test: (self._cpu[test], sorted(self._shared | names))
+            for test, names in self._own.items()
         }
-
-
-def _names(codes: Sequence[CodeType]) -> set[str]:
-    """Return the functions of the package among those of some code."""
-    root = str(SOURCES.resolve())
-    return {
-        f"{module_of(SOURCES / Path(code.co_filename).relative_to(root))}:"
-        + code.co_qualname.replace(".<locals>", "")
-        for code in codes
-        if code.co_filename.startswith(root)
-    }
 
 
 def _confine(limit: float) -> None:
@@ -236,19 +227,24 @@ def _confine(limit: float) -> None:
         os.dup2(quiet, stream)
 
 
-def _install(mutation: Mutation) -> None:
-    """Let the import system hand out the changed module."""
-    if mutation.module in sys.modules:
-        raise RuntimeError(f"{mutation.module} was imported before it was changed")
+def mutate(mutation: Mutation) -> dict[str, CodeType]:
+    """Return the changed module."""
     path = path_of(mutation.module)
     tree = mutated(path.read_text("utf-8"), mutation)
-    changed = compile(tree, str(path.resolve()), "exec")
+    return {mutation.module: compile(tree, str(path.resolve()), "exec")}
+
+
+def _install(changed: dict[str, CodeType]) -> None:
+    """Let the import system hand out the changed modules."""
+    early = changed.keys() & sys.modules.keys()
+    if early:
+        raise RuntimeError(f"{early} were imported before they were changed")
     loader = importlib.machinery.SourceFileLoader
     plain = loader.get_code
 
     def get_code(self: object, fullname: str) -> CodeType | None:
-        if fullname == mutation.module:
-            return changed
+        if fullname in changed:
+            return changed[fullname]
         return plain(self, fullname)  # type: ignore[arg-type]
 
     loader.get_code = get_code  # type: ignore[method-assign]

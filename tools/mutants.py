@@ -21,8 +21,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from types import CodeType
 
-from mutant_runs import Outcome, Run, load_libraries
+from mutant_runs import Outcome, Run, load_libraries, mark_modules, mutate
 from mutant_tests import naming, neighbouring, path_of, pure_modules
 from mutations import Mutation, mutations
 
@@ -154,7 +155,8 @@ def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
         if kept.get(str(file), {}).get("digest") != _digest(file)
     ]
     _say(f"{len(waiting)} test files are run without a mutation first")
-    for file, outcome in _pool(waiting, options.jobs):
+    modules = mark_modules(_chosen_modules(["*"])) if waiting else {}
+    for file, outcome in _pool(waiting, modules, options.jobs):
         failing = outcome.failed or [str(file)] * (outcome.verdict != "passed")
         tests = outcome.entered
         kept[str(file)] = {
@@ -176,13 +178,15 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _pool(files: list[Path], jobs: int) -> Iterator[tuple[Path, Outcome]]:
+def _pool(
+    files: list[Path], modules: dict[str, CodeType], jobs: int
+) -> Iterator[tuple[Path, Outcome]]:
     """Yield the outcome of each file as it comes in."""
     waiting, running = list(reversed(files)), {}
     while waiting or running:
         while waiting and len(running) < jobs:
             file = waiting.pop()
-            running[file] = Run([str(file)], None, CLEAN_LIMIT)
+            running[file] = Run([str(file)], modules, CLEAN_LIMIT)
         for file, run in list(running.items()):
             outcome = run.poll()
             if outcome is not None:
@@ -227,7 +231,8 @@ def _start(
         if tests:
             case.tests += len(tests)
             limit = options.factor * sum(tests.values()) + options.spare
-            running.append((case, stage, Run(list(tests), case.mutation, limit)))
+            run = Run(list(tests), mutate(case.mutation), limit)
+            running.append((case, stage, run))
             return
     case.verdict = "survived"
     _tell(case)

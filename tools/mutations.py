@@ -127,6 +127,30 @@ def mutated(text: str, mutation: Mutation) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
+def marked(module: str, text: str, mark: str) -> ast.Module:
+    """Return the module's tree, each function of which first calls ``mark``.
+
+    It is called with ``module:function``; both names are as in ``Mutation``.
+    """
+    tree = ast.parse(text)
+    _mark(tree, f"{module}:", mark)
+    return ast.fix_missing_locations(tree)
+
+
+def _mark(node: ast.AST, within: str, mark: str) -> None:
+    for child in ast.iter_child_nodes(node):
+        inner = within
+        if isinstance(child, Function | ast.ClassDef):
+            inner = f"{within}{child.name}."
+        _mark(child, inner, mark)
+        if isinstance(child, Function):
+            call = ast.Call(ast.Name(mark, ast.Load()), [ast.Constant(inner[:-1])], [])
+            first = child.body[0]
+            documented = ast.get_docstring(child, clean=False) is not None
+            line = ast.copy_location(ast.Expr(call), first)
+            child.body.insert(int(documented), line)
+
+
 def _replace(place: Place, changed: ast.AST) -> None:
     if place.index is None:
         setattr(place.parent, place.field, changed)
