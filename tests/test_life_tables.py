@@ -1,11 +1,11 @@
 """Life tables of a census, counted object by object."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from halflife.models.ages import (
     BINS,
@@ -110,9 +110,7 @@ def test_the_weibull_law_is_the_likeliest_of_a_grid():
         found = []
         count = table.deaths[i, :-1].sum() + 0.5
         for k in SHAPES:
-            mean = [
-                (b**k - a**k) / (b - a) for a, b in zip(edges, edges[1:], strict=False)
-            ]
+            mean = [(b**k - a**k) / (b - a) for a, b in pairwise(edges)]
             rate = count / (table.exposure[i, :-1] @ mean)
             fit = sum(
                 d * math.log(m) for d, m in zip(table.deaths[i], mean, strict=False)
