@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -43,6 +43,12 @@ peers:  ## download other projects' test suites for `make test-peers`
 
 test-peers: setup peers  ## robots.txt and URLs against the suites of Google, of browsers and another parser
 	@$(BIN)/pytest -n 0 -rs tests/test_peers.py
+
+MUTANTS ?= 60
+SEED ?= 1
+MODULES ?= *
+test-mutants: setup  ## change one operator at a time and see which tests notice: MUTANTS=60 SEED=1 MODULES='*.belief.*'
+	@set -f; $(BIN)/python tools/mutants.py --count $(MUTANTS) --seed $(SEED) --modules $(MODULES) --report out/mutants.json
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check

@@ -155,6 +155,31 @@ def test_a_panel_of_an_unchanged_database_says_so_for_a_request_a_member() -> No
     assert [w.records for w in after.walks] == [w.records for w in made.walks]
 
 
+def test_each_round_of_a_panel_counts_its_own_requests_and_no_others() -> None:
+    ledger = Ledger(behind(cars(200), **FORM))
+    first = panels.start(ledger, 12, rng())
+    spent = ledger.requests
+    assert first.requests == spent == sum(walk.requests for walk in first.walks) > 0
+    second = panels.start(ledger, 12, rng(1))
+    assert second.requests == ledger.requests - spent > 0
+    assert second.requests == sum(walk.requests for walk in second.walks)
+    before = ledger.requests
+    third, change = panels.reissue(ledger, second)
+    assert change.requests == third.requests == ledger.requests - before
+    assert third.requests == sum(walk.requests for walk in third.walks)
+
+
+def test_growth_between_two_sets_of_walks_is_the_difference_of_their_means() -> None:
+    few, many = (
+        panels.start(Ledger(behind(cars(n), **FORM)), walks, rng()).walks
+        for n, walks in ((60, 9), (200, 12))
+    )
+    found = panels.restarted(few, many)
+    steps = [b.size - a.size for a, b in zip(few, many, strict=False)]
+    assert found.size == pytest.approx(np.mean(steps))
+    assert found.low < found.size < found.high
+
+
 def test_a_panel_goes_deeper_where_more_records_are_than_can_be_read() -> None:
     made = panels.start(Ledger(behind(cars(60), **FORM)), 60, rng())
     after, _ = panels.reissue(Ledger(behind(cars(300), **FORM)), made)

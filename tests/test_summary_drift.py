@@ -213,6 +213,27 @@ def test_made_summaries_are_judged_by_the_complete_ones(weekly):
     assert every.change.kl == pytest.approx(whole.change.kl, abs=1e-12)
 
 
+def test_a_drawn_summary_scales_what_it_read_to_the_whole_database(weekly):
+    rng = np.random.default_rng(3)
+    week = 8
+    size = weekly.present("a.com", week).size
+    truth = weekly.summary("a.com", week).counts()
+    made_ = [drawn(5)(weekly, "a.com", week, rng) for _ in range(300)]
+    for summary in made_:
+        assert (summary.size, summary.sampled) == (size, 5)
+        found = summary.count * 5 / size  # documents of the five with the word
+        np.testing.assert_allclose(found, np.round(found))
+        assert found.min() >= 1
+        assert found.max() <= 5
+    for word, documents in truth.items():  # right on average
+        counts = [summary.counts().get(word, 0.0) for summary in made_]
+        error = np.std(counts) / len(counts) ** 0.5
+        assert abs(np.mean(counts) - documents) <= 4 * error + 1e-9, word
+    whole = drawn(10_000)(weekly, "a.com", week, rng)
+    assert whole.counts() == pytest.approx(truth)
+    assert whole.sampled == size
+
+
 def test_samples_are_compared_with_each_other_where_nothing_else_is_known(weekly):
     rng = np.random.default_rng(0)
     truth = drifts(weekly)

@@ -357,7 +357,7 @@ def looked(
     If the loss grew evenly, it was above what is allowed for age (1 - allowed / found);
     ``missed`` is that share of the time if it did not, or the mean loss for a mean.
     """
-    failed = found > goal.loss
+    failed = found > goal.loss + _TIGHT  # 5 of 50 lost at a level of 0.9 is kept
     if missed is None:
         share = 1.0 - goal.loss / found if failed else 0.0
         missed = found / 2.0 if goal.confidence is None else share

@@ -1,0 +1,262 @@
+"""What keeps targets, written out plainly: shares, weights, rounds and wholes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from halflife.market import keeping as k
+from halflife.market.keeping import TIMES, Goal, Past, Round, Whole
+
+SURE, MEAN = Goal(0.9, 0.95), Goal(0.9)
+some = st.floats(0.0, 50.0)
+share = st.floats(0.0, 1.0)
+
+
+def weights(past, expected, days):
+    """Return the weights by their description, one factor after another."""
+    usual = [math.exp(-0.5 * math.log(t) ** 2) for t in TIMES]
+    top = max(1.0 / max(expected, 1e-4), 2.0)
+    burst = [1.0 if 1.0 <= t <= 1.3 * top else 0.0 for t in TIMES]
+    seen = list(past.times or [0.0] * TIMES.size)
+    lately = list(past.lately or [0.0] * TIMES.size)
+    both = [
+        k.USUAL * u / sum(usual) + k.BURST * b / sum(burst) + s + k.LATELY * x
+        for u, b, s, x in zip(usual, burst, seen, lately, strict=True)
+    ]
+    whole = np.array(both) / sum(both)
+    calm = np.where(TIMES > k.CALM, 0.0, whole)
+    part = min(max(days, 0.0), 1.0)
+    return part * whole + (1.0 - part) * calm / calm.sum()
+
+
+def shown(past, now):
+    """Return the posterior of the factors by Bayes' rule with a Poisson count."""
+    prior = weights(past, now.began, now.days) + 1e-9
+    of = max(now.began - now.left, 0.0) * now.things
+    x = now.found * now.things
+    logs = np.log(prior) + x * np.log(np.maximum(of * TIMES, 1e-300)) - of * TIMES
+    likely = np.exp(logs - logs.max())
+    return likely / likely.sum()
+
+
+@pytest.mark.parametrize("expected", [1e-6, 0.01, 0.2, 0.9])
+@pytest.mark.parametrize("days", [-1.0, 0.0, 0.3, 1.0, 9.0])
+def test_weights_are_as_described(expected, days):
+    rng = np.random.default_rng(0)
+    seen = tuple(rng.random(TIMES.size).tolist())
+    for past in (Past(), Past(times=seen), Past(lately=seen, times=seen)):
+        found = past.weights(expected, days)
+        np.testing.assert_allclose(found, weights(past, expected, days))
+        assert found.sum() == pytest.approx(1.0)
+
+
+@given(days=some, missed=some, debt=st.floats(0, 20), level=st.floats(0.5, 0.99))
+def test_what_may_still_be_missed_is_the_allowance_less_what_was(
+    days, missed, debt, level
+):
+    past = Past(days=days, missed=missed, debt=debt)
+    for goal in (Goal(level), Goal(level, 0.9)):
+        allowed = 1.0 - level if goal.confidence is None else 0.1
+        assert goal.allowed == pytest.approx(allowed)
+        assert goal.loss == pytest.approx(1.0 - level)
+        lent = k.LENT * k.MISSED * allowed
+        rest = k.AIM * allowed - (missed + lent) / (days + k.LENT)
+        room = (1.0 + k.AIM * allowed * k.WINDOW - debt) / k.WINDOW
+        assert past.spare(goal) == pytest.approx(min(rest, room))
+        if goal.confidence is not None:
+            left = past.spare(goal, 0.5)
+            assert left == pytest.approx(min(max(rest, 0.5 * allowed), room))
+        else:
+            assert past.spare(goal, 0.5) == pytest.approx(min(rest, room))
+
+
+@given(days=st.floats(0.0, 30.0), missed=st.floats(-0.5, 1.5), old=some, debt=share)
+def test_days_are_judged_and_older_ones_fade(days, missed, old, debt):
+    past = Past(days=old, missed=old / 2, debt=debt)
+    found = past.judged(missed, days, SURE)
+    fade = math.exp(-days / k.WINDOW)
+    lost = min(max(missed, 0.0), 1.0) * days
+    assert found.days == pytest.approx(old * fade + days)
+    assert found.missed == pytest.approx(old / 2 * fade + lost)
+    spent = debt + lost - k.AIM * 0.05 * days
+    assert found.debt == pytest.approx(max(spent, 0.0), abs=1e-12)
+
+
+ROUND = Round(
+    things=200.0,
+    began=0.05,
+    left=0.02,
+    found=0.04,
+    now=0.03,
+    coming=0.01,
+    unseen=0.4,
+    days=0.7,
+    ahead=0.5,
+)
+CASES = [
+    ROUND,
+    Round(200.0, 0.05, 0.05, 0.0, 0.05, 0.01, 1.0),
+    Round(5.0, 0.2, 0.0, 0.2, 0.0, 0.05, 0.0),
+    Round(1000.0, 0.01, 0.002, 0.1, 0.002, 0.002, 0.1, 2.0, 2.0),
+]
+
+
+@pytest.mark.parametrize("now", CASES)
+def test_what_a_round_has_shown_is_bayes_rule(now):
+    seen = tuple(np.random.default_rng(1).random(TIMES.size).tolist())
+    for past in (Past(), Past(times=seen)):
+        if now.began > now.left:
+            np.testing.assert_allclose(now.shown(past), shown(past, now), atol=1e-12)
+        assert now.shown(past).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("now", CASES)
+def test_what_was_not_found_is_in_what_was_not_looked_at(now):
+    for times, found in zip(TIMES, now.unfound(), strict=True):
+        lost = max(times * now.left, min(times, 1.0) * now.now)
+        assert found == pytest.approx(min(lost, now.unseen) * now.things)
+
+
+@pytest.mark.parametrize("now", CASES)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_risks_are_poisson_sums_over_the_factors_of_two_rounds(now, level):
+    past = Past()
+    found = k.risk(past, now, level)
+    n = now.things
+    most = math.floor((1.0 - level) * n + 1e-9)
+    fresh, likely, unfound = (
+        weights(past, now.began, now.ahead),
+        now.shown(past),
+        now.unfound(),
+    )
+    miss = least = missed = come = 0.0
+    for f, t in zip(fresh, TIMES, strict=True):
+        coming = min(t * now.coming * n, n)
+        least += f * stats.poisson.sf(most, coming)
+        come += f * coming / n
+        for p, unseen in zip(likely, unfound, strict=True):
+            miss += f * p * stats.poisson.sf(most, unseen + coming)
+    left = most - now.found * n
+    for p, unseen in zip(likely, unfound, strict=True):
+        # a count that may be broken is continued by the gamma function
+        had = stats.gamma.cdf(unseen, left + 1.0) if left >= 0 else 1.0
+        missed += p * had
+    unseen = float(likely @ unfound) / n
+    assert found.miss == pytest.approx(miss)
+    assert found.least == pytest.approx(least)
+    assert found.missed == pytest.approx(missed)
+    assert found.loss == pytest.approx(min(unseen + come, 1.0))
+    assert found.lost == pytest.approx(min(now.found + unseen, 1.0))
+
+
+@pytest.mark.parametrize("now", CASES)
+@pytest.mark.parametrize("days", [-1.0, 0.2, 1.0, 30.0])
+def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
+    seen = tuple(np.random.default_rng(2).random(TIMES.size).tolist())
+    past = Past(times=seen, lately=seen)
+    found = past.learned(now, days)
+    after = now.shown(past)
+    told = np.abs(after - weights(past, now.began, now.days)).sum() / 2.0
+    days = max(days, 0.0)
+    count = max(min(days, 1.0), told)
+    times = np.array(seen) * 0.5 ** (days / k.HALF) + count * after
+    short = 0.5 ** (max(days, count) / k.SHORT)
+    lately = np.array(seen) * short + (1.0 - short) * after
+    np.testing.assert_allclose(found.times, times)
+    np.testing.assert_allclose(found.lately, lately)
+
+
+@pytest.mark.parametrize("goal", [SURE, MEAN])
+def test_a_round_that_is_over_is_judged_and_learned_from(goal):
+    past = Past(days=3.0, missed=0.1)
+    found = k.closed(past, ROUND, goal, 2.0)
+    risk = k.risk(past, ROUND, goal.level)
+    missed = risk.lost if goal is MEAN else risk.missed
+    assert found == past.judged(missed, 2.0, goal).learned(ROUND, 2.0)
+
+
+@pytest.mark.parametrize("now", CASES)
+@pytest.mark.parametrize("past", [Past(), Past(days=50.0, missed=1.0, debt=2.0)])
+@pytest.mark.parametrize("goal", [SURE, MEAN, Goal(0.99, 0.99), Goal(0.5, 0.5)])
+def test_more_is_wanted_as_long_as_it_lowers_the_risk_by_enough(now, past, goal):
+    left = k.TENSE / max(now.ahead, k.SHORTEST)
+    spare, risk = past.spare(goal, left), k.risk(past, now, goal.level)
+    if now.unseen <= 1e-9:
+        expected = False
+    elif goal.confidence is None:
+        expected = spare + goal.loss <= 0 or risk.loss > goal.loss + min(
+            spare, goal.loss
+        )
+    else:
+        expected = spare <= 0 or risk.miss - risk.least > k.BOLD * spare
+    assert k.wants(past, now, goal) is expected
+
+
+@pytest.mark.parametrize("things", [1.0, 40.0, 900.0])
+def test_the_chance_of_a_whole_is_the_rise_of_its_poisson_tails(things):
+    whole = Whole(things, 0.3, 0.2, 0.05, 0.4)
+    past = Past()
+    if things == 1.0:
+        assert whole.chance(past, 0.9) == pytest.approx(0.15)
+        return
+    most = math.floor(0.1 * things + 1e-9)
+    rise = sum(
+        w
+        * (
+            stats.poisson.sf(most, t * 0.2 * things)
+            - stats.poisson.sf(most, t * 0.05 * things)
+        )
+        for w, t in zip(weights(past, 0.2, 0.7), TIMES, strict=True)
+    )
+    assert whole.chance(past, 0.9) == pytest.approx(rise)
+
+
+@given(failed=some, watched=some, step=st.floats(0.05, 3.0), missed=some)
+def test_looks_are_as_far_apart_as_failures_allow(failed, watched, step, missed):
+    past = Past(days=60.0, missed=missed, failed=failed, watched=watched)
+    left = k.TENSE / max(step, k.SHORTEST) if step < 1.0 else -math.inf
+    spare = max(past.spare(SURE, left), 0.0)
+    pace = (failed + k.FAILED) / (watched + k.WATCHED)
+    expected = min(step + spare / pace, k.WINDOW * 0.05)
+    assert k.longest(past, SURE, step) == pytest.approx(expected)
+
+
+def test_a_whole_is_due_when_it_is_old_whatever_is_believed():
+    past = Past()
+    days = k.longest(past, SURE, 1.0)
+    still = Whole(1.0, days - 1e-3, 0.0, 0.0, 1.0)
+    assert not k.due(past, still, SURE)
+    assert k.due(past, Whole(1.0, days, 0.0, 0.0, 1.0), SURE)
+
+
+def test_a_whole_is_due_when_its_chance_is_above_what_is_spare():
+    past = Past()
+    spare = past.spare(SURE)
+    for later, is_due in ((spare * 0.99, False), (spare * 1.01, True)):
+        whole = Whole(1.0, 0.1, later, 0.0, 1.0)
+        assert k.due(past, whole, SURE) is is_due
+    mean = min(past.spare(MEAN), MEAN.loss) + MEAN.loss
+    for later, is_due in ((2.0 * mean * 0.99, False), (2.0 * mean * 1.01, True)):
+        assert k.due(past, Whole(1.0, 0.1, later, 0.0, 1.0), MEAN) is is_due
+
+
+@pytest.mark.parametrize("found", [0.0, 0.05, 0.1, 0.4])
+@pytest.mark.parametrize("goal", [SURE, MEAN])
+def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
+    past = Past(failed=2.0, watched=30.0, days=10.0)
+    whole = Whole(50.0, 8.0, 0.2, 0.0, 1.0)
+    after = k.looked(past, whole, found, 0.07, goal)
+    # it grew evenly, so it was below since age * loss / found
+    below = 1.0 - 0.1 / found if found > 0.2 else 0.0
+    missed = found / 2.0 if goal is MEAN else below
+    assert after.missed == pytest.approx(missed * 8.0)
+    assert after.failed == 2.0 + (found > 0.2)
+    assert after.watched == 38.0
+    told = k.looked(past, whole, found, 0.07, goal, missed=0.25)
+    assert told.missed == pytest.approx(0.25 * 8.0)
+    round_ = Round(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
+    assert after.times == past.judged(missed, 8.0, goal).learned(round_, 8.0).times
