@@ -8,7 +8,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
+.PHONY: help setup demo test test-faults test-servers check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -31,6 +31,10 @@ test: setup  ## run every test
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
+
+test-servers: setup  ## real servers (PyPI, npm, Debian) against halflife; installs what is missing when root
+	@tools/install-servers
+	@HALFLIFE_SERVERS=all $(BIN)/pytest -n 2 --dist loadfile --timeout 600 --durations 15 tests/servers
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check
@@ -103,4 +107,4 @@ lock:  ## choose new versions for the locked environment
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(BENCH) .uv out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .uv .servers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
