@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from signal import SIGKILL, SIGTERM
 from typing import Any
 
 import pytest
@@ -121,14 +122,15 @@ class Server:
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, 15)
-        try:
-            process.wait(STOP)
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-            process.wait()
+        end = time.monotonic() + STOP
+        signal = SIGTERM
+        with suppress(ProcessLookupError):  # nobody is left of its group
+            while True:
+                os.killpg(process.pid, signal)
+                process.poll()
+                time.sleep(0.02)
+                signal = SIGKILL if time.monotonic() > end else 0
+        process.wait()
 
     @contextmanager
     def down(self) -> Iterator[None]:
@@ -140,9 +142,12 @@ class Server:
             self.start()
 
     @contextmanager
-    def replaced(self, status: int, body: bytes = MAINTENANCE) -> Iterator[None]:
-        """Let every address answer the same meanwhile, as a proxy in front would."""
-        with self.down(), _standing_in(self.port, status, body):
+    def replaced(self, status: int, *, retry: int = 1) -> Iterator[None]:
+        """Let every address answer the same meanwhile, as a proxy in front would.
+
+        It asks to be left alone for ``retry`` seconds.
+        """
+        with self.down(), _standing_in(self.port, status, retry):
             yield
 
     def get(self, path: str) -> bytes:
@@ -174,16 +179,16 @@ def answers(url: str) -> bool:
 
 
 @contextmanager
-def _standing_in(port: int, status: int, body: bytes) -> Iterator[None]:
+def _standing_in(port: int, status: int, retry: int) -> Iterator[None]:
     class Same(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
             self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("Retry-After", "1")
+            self.send_header("Content-Length", str(len(MAINTENANCE)))
+            self.send_header("Retry-After", str(retry))
             self.end_headers()
             with suppress(ConnectionError):
-                self.wfile.write(body)
+                self.wfile.write(MAINTENANCE)
 
         def log_message(self, *_: object) -> None:
             return
