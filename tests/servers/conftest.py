@@ -20,8 +20,22 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def copy(tmp_path):
+def copy(request, tmp_path):
     """An empty folder in which halflife keeps a copy."""
     here = tmp_path / "copy"
     here.mkdir()
-    return Copy(here)
+    copy = Copy(here)
+    yield copy
+    request.node.user_properties.append(("requests", copy.requests))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what each command of halflife has sent, test by test."""
+    if not os.environ.get("HALFLIFE_SERVERS"):
+        return
+    terminalreporter.section("requests sent, command by command")
+    for report in terminalreporter.getreports(""):
+        for name, sent in report.user_properties:
+            if name == "requests" and report.when == "teardown":
+                place = report.nodeid.removeprefix("tests/servers/")
+                terminalreporter.write_line(f"{place}: {sent}")
