@@ -108,3 +108,34 @@ def test_a_listing_holds_what_the_file_does_through_outages(
     after = 5 if pages > 1 else 1  # 128 posts are four pages, and the empty one
     assert copy.requests == [first, 1, 1, 1, after, after]
     check_words(copy, "posts", len(posts.truth()))
+
+
+def replace(posts, numbers):
+    """Put another file in the place of the database while the server is stopped."""
+    with posts.server.down():
+        posts.path.write_text(json.dumps({"posts": [post(i) for i in numbers]}))
+
+
+def test_a_database_that_lost_its_records_and_got_them_back_lost_none_here(posts, copy):
+    copy.settings(LISTING.format(url=f'url = "{posts.server.url}/posts"'))
+    copy.sync()
+    before = copy.held("posts")
+    replace(posts, range(1, 31))
+    copy.sync(codes=(5,))
+    assert copy.held("posts") == before
+    replace(posts, range(1, 121))
+    copy.sync()
+    assert copy.held("posts") == before == posts.truth()
+    assert copy.json("status")["waiting"] == []
+
+
+def test_a_loss_that_somebody_confirms_is_believed_after_a_second_look(posts, copy):
+    copy.settings(LISTING.format(url=f'url = "{posts.server.url}/posts"'))
+    copy.sync()
+    replace(posts, range(1, 31))
+    held = copy.sync(codes=(5,))["listings"][0]
+    copy.json("sync", "--accept", str(held["run"]))
+    assert copy.gone("posts") == set()
+    copy.sync()
+    assert copy.held("posts") == posts.truth()
+    assert copy.gone("posts") == {str(number) for number in range(31, 121)}
