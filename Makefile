@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants
+.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -49,6 +49,10 @@ SEED ?= 1
 MODULES ?= *
 test-mutants: setup  ## change one operator at a time and see which tests notice: MUTANTS=60 SEED=1 MODULES='*.belief.*'
 	@set -f; $(BIN)/python tools/mutants.py --count $(MUTANTS) --seed $(SEED) --modules $(MODULES) --report out/mutants.json
+
+test-servers: setup  ## real servers (PyPI, npm, Debian) against halflife; installs what is missing when root
+	@tools/install-servers
+	@HALFLIFE_SERVERS=all $(BIN)/pytest -n 2 --dist loadfile --timeout 600 --durations 15 tests/servers
 
 check: setup  ## lint, types, import contracts, sizes
 	@$(BIN)/ruff check
@@ -127,4 +131,4 @@ lock:  ## choose new versions for the locked environment
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv .peers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv .peers .servers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -120,6 +120,18 @@ def test_numbered_pages_end_with_the_first_that_has_nothing_new():
     assert listing.complete
 
 
+def test_numbered_pages_end_with_the_first_that_is_not_there():
+    settings = {"urls": (), "page_url": "BASE/list/{n}"}
+    pages = {"/list/1": page("ab"), "/list/2": page("c")}  # others are 404
+    listing, trouble, asked = looked(pages, **settings)
+    assert (list(listing.records), trouble) == (["a", "b", "c"], "")
+    assert asked == ["/list/1", "/list/2", "/list/3"]
+    assert listing.complete
+    listing, trouble, _ = looked({}, **settings)
+    assert listing is None
+    assert "404" in trouble
+
+
 def test_a_source_that_shows_only_a_part_is_never_complete():
     listing, _, _ = looked({"/jobs": page("a")}, complete=False)
     assert not listing.complete

@@ -181,6 +181,22 @@ def test_html_goes_by_selectors():
     assert (page.refused, page.next) == (1, "?page=2")
 
 
+@pytest.mark.parametrize(
+    ("expressions", "body", "said"),
+    [
+        ({"next": "next && join('', ['?a=', next])"}, b"<p>back soon</p>", "no CSS"),
+        ({"records": "data[?open]"}, b"<p>back soon</p>", "no CSS selector"),
+        ({"records": "li.car a"}, b'{"error": "back soon"}', "no JMESPath"),
+    ],
+)
+def test_an_answer_in_another_format_than_the_settings_are_for_is_unreadable(
+    expressions, body, said
+):
+    reader = Reader(**{"key": "id", "records": "rows", **expressions})
+    with pytest.raises(SourceError, match=said):
+        reader.read(body)
+
+
 def test_html_without_fields_keeps_the_text():
     page = read(PAGE, "a@href", format="html", records="li")
     assert page.records["/b"] == {"text": "Second"}

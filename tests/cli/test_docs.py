@@ -18,6 +18,7 @@ from halflife.config import (
     SourceConfig,
 )
 from halflife.config_alerts import AlertConfig, KeepConfig
+from halflife.sources.records import Reader
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()
@@ -109,3 +110,18 @@ def _anchor(head):
     """Return what a heading is called in links."""
     kept = re.sub(r"[^\w\s-]", "", head.lower())
     return kept.replace(" ", "-")
+
+
+def test_the_settings_for_well_known_servers_can_be_used(tmp_path):
+    page = (DOCS / "servers.md").read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 9
+    path = tmp_path / "halflife.toml"
+    for block in blocks:
+        path.write_text(block)
+        for source in Config.load(path).source:
+            if source.kind == "listing":
+                Reader(
+                    *(source.key, source.format or "json", source.records),
+                    *(source.fields, source.next),
+                )

@@ -55,3 +55,17 @@ def test_a_run_that_never_was(here, server, keep, asked, fails):
     assert said == "nothing is known of run 9; the last one is 1"
     assert fails("explain")[0] == 2
     assert fails("explain", "x", "--run", "1")[0] == 2
+
+
+def test_a_sync_says_that_pages_which_failed_have_to_wait(here, told):
+    (here / "halflife.toml").write_text(
+        "[fetch]\ndelay = 0.0\n"
+        '[[source]]\nname = "s"\nallow = ["127.0.0.0/8"]\n'
+        'pages = ["http://127.0.0.1:9/"]\n'  # nobody listens there
+    )
+    code, _, err = told("sync")
+    assert (code, "not asked for again" in err) == (4, False)
+    code, out, err = told("sync", "--all")
+    assert code == 0
+    assert out.startswith("0 requests: 0 looks")
+    assert "1 page failed and is not asked for again yet; the next one in 5 min" in err

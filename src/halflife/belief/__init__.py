@@ -88,7 +88,12 @@ def ready(failures: Ints, tried_at: Floats, now: float) -> Bools:
     """Return which items may be asked for: the pause doubles with each failure."""
     if not failures.any():
         return np.ones(failures.size, dtype=np.bool_)
-    doublings = np.minimum(failures, 20) - 1.0
-    pause = np.minimum(FIRST_PAUSE * np.exp2(doublings), LONGEST_PAUSE)
-    may: Bools = (failures == 0) | (days_since(tried_at, now) >= pause)
-    return may
+    return paused(failures, tried_at, now) <= 0.0
+
+
+def paused(failures: Ints, tried_at: Floats, now: float) -> Floats:
+    """Return the days until items may be asked for again; 0 or less is now."""
+    pause = np.minimum(
+        FIRST_PAUSE * np.exp2(np.minimum(failures, 20) - 1.0), LONGEST_PAUSE
+    )
+    return np.where(failures == 0, 0.0, pause - days_since(tried_at, now))

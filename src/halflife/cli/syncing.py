@@ -244,7 +244,10 @@ async def _sync(
 
                 share = 0.0 if everything else config.audit.share
                 work = _turned(keeper, (requests, most), share, told)
-                return await until_stopped(work, stop, keeper.ease), stop
+                outcome = await until_stopped(work, stop, keeper.ease)
+            if requests and outcome is not None and not outcome.sources:
+                _say_who_waits(keeper)
+            return outcome, stop
 
 
 async def _turned(
@@ -265,6 +268,20 @@ async def _turned(
         outcome = await keeper.turn(requests - spent, told)
     outcome.requests += spent
     return outcome
+
+
+def _say_who_waits(keeper: "Keeper") -> None:
+    """Say that pages wait because they failed, if any do."""
+    from halflife.cli import show
+
+    waiting, days = keeper.paused()
+    if waiting:
+        pages = (
+            "1 page failed and is"
+            if waiting == 1
+            else f"{waiting} pages failed and are"
+        )
+        show.note(f"{pages} not asked for again yet; the next one in {show.span(days)}")
 
 
 def _say_why_not(keeper: "Keeper") -> None:

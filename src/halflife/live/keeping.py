@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from halflife import parts
+from halflife.belief import paused
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.errors import StoreError
@@ -170,6 +171,18 @@ class Keeper:
                 row = self._evidence.row(look.key)
                 tally.looks += 1
                 tally.changed += int(row is not None and self._evidence.changed[row])
+
+    def paused(self) -> tuple[int, float]:
+        """Return how many items wait after a failure, and the days until one may.
+
+        The days are 0 if none waits.
+        """
+        known = self._evidence
+        wait = paused(known.failures, known.tried_at, self.clock())
+        waiting = wait[wait > 0.0]
+        return int(waiting.size), float(
+            waiting.min(initial=1.0)
+        ) if waiting.size else 0.0
 
     def ease(self) -> None:
         """Begin nothing more in this turn."""

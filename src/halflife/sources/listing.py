@@ -46,6 +46,10 @@ class ListingSettings:
     complete: bool = True
 
 
+class _NotFound(Unreachable):
+    """There is no such page."""
+
+
 @dataclass(slots=True)
 class Walk:
     """What was read so far, page by page.
@@ -125,7 +129,12 @@ async def _pages(
         number, new = 1, 1
         while new:
             numbered = parse_url(settings.page_url.replace("{n}", str(number)))
-            page = await _page(gate, settings, purse, numbered, walk.pages)
+            try:
+                page = await _page(gate, settings, purse, numbered, walk.pages)
+            except _NotFound:
+                if number == 1:
+                    raise
+                return  # some servers answer 404 to the page after the last one
             new = walk.add(page)
             yield new
             number += 1
@@ -145,6 +154,8 @@ async def _page(
     if before >= settings.max_pages:
         raise SourceError(f"it has more than {settings.max_pages} pages")
     answer = await gate.get(url, purse, access=settings.access)
+    if answer.status == 404:
+        raise _NotFound(f"{url.raw_host}: it answered 404")
     if answer.status not in {200, 203}:
         raise Unreachable(f"{url.raw_host}: it answered {answer.status}")
     read, kind = settings.reader.read, answer.content_type

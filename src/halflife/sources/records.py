@@ -124,6 +124,8 @@ class Reader:
                     raise SourceError(f"it lists more than {MOST} records")
         except RecursionError:
             raise SourceError("it is nested too deeply to be read") from None
+        except ConfigError as error:  # expressions meant for answers of another format
+            raise SourceError(f"it is {kind}, and {error}") from None
         except (ValueError, csv.Error, JMESPathError) as error:
             raise SourceError(f"it is not {kind}: {_one_line(error)}") from None
         if page.refused and not page.records:
@@ -224,6 +226,8 @@ class Reader:
     def _html(self, text: str, page: Page) -> Iterator[Found]:
         if not (self.records and self._key):
             raise SourceError("it is HTML; say where its records and their keys are")
+        if not self.format:  # else they were checked when the settings were read
+            self._check_html()
         wanted = tuple({self._key, *(self.fields.values() or ("",))})
         queries = [Query(self.records, wanted, MOST + 1, LARGEST + 1)]
         queries += [first(self.next, default="href")] if self.next else []

@@ -1,0 +1,46 @@
+"""The same table, paged in the three ways that Django REST framework has."""
+
+from django.urls import include, path
+from rest_framework import pagination, routers, serializers, viewsets
+
+from shop.models import Tea
+
+
+class TeaSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Tea
+        fields = ("id", "name", "price")
+
+
+class Pages(pagination.PageNumberPagination):
+    page_size = 40
+
+
+class Cursor(pagination.CursorPagination):
+    page_size = 40
+    ordering = "id"
+
+
+class Offset(pagination.LimitOffsetPagination):
+    default_limit = 40
+
+
+class TeaViews(viewsets.ReadOnlyModelViewSet):
+    queryset = Tea.objects.order_by("id")
+    serializer_class = TeaSerializer
+    pagination_class = Pages
+
+
+class CursorViews(TeaViews):
+    pagination_class = Cursor
+
+
+class OffsetViews(TeaViews):
+    pagination_class = Offset
+
+
+router = routers.DefaultRouter()
+router.register("pages", TeaViews, basename="pages")
+router.register("cursor", CursorViews, basename="cursor")
+router.register("offset", OffsetViews, basename="offset")
+urlpatterns = [path("api/", include(router.urls))]
