@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.errors import HalflifeError, SourceError, UsageError
+from halflife.live.describing import Wanted
 from halflife.observation import Seen
 from halflife.request import Fetch
 from halflife.sources.addresses import canonical, host_of, parse_url, resolve
@@ -114,6 +115,12 @@ def test_a_search_template_that_is_no_url_is_refused_with_a_reason(text):
         return
     with pytest.raises(SourceError, match="cannot be asked"):
         SearchSettings(found.url, AnswerReader(), HOME).address("x", 0)
+
+
+@pytest.mark.parametrize("text", ["http://[/{query}", "http://[]@/{query}", "//["])
+def test_a_search_or_form_that_is_added_at_no_url_is_refused_in_words(text):
+    with pytest.raises(UsageError):
+        Wanted(text).source({"search_url": text})
 
 
 def test_a_description_at_no_url_is_not_followed():
