@@ -20,7 +20,7 @@ from halflife.sources.records import Reader
 from halflife.sources.search import SearchSettings
 from halflife.sources.search_answers import AnswerReader
 from halflife.sources.search_described import linked, read_description
-from site_parts import html, running
+from site_parts import html, running, settings, sync
 from web_parts import HOME, Coins, make_gate
 
 PAGE = "http://example.org/a/b"
@@ -143,6 +143,24 @@ def test_pages_that_lead_nowhere_are_looked_at_all_the_same():
         looks = asyncio.run(scene(site.url + "/"))
     assert [o.seen for o in looks] == [Seen.FAILED] * len(BROKEN) + [Seen.PRESENT]
     assert all(o.note for o in looks[:-1])
+
+
+def test_a_site_full_of_them_is_crawled_to_its_end(tmp_path):
+    bad = "http://[]@/"
+    home = '<link rel="canonical" href="http://[]@/">'
+    pages = {
+        "/robots.txt": "User-agent: *\n",
+        "/": html("home", bad, "/a", "/go", "/map.xml", "//[", head=home),
+        "/a": html("a", bad, "/b"),
+        "/b": html("b"),
+        "/go": (302, bad),
+        "/map.xml": f"<urlset><url><loc>{bad}</loc></url></urlset>",
+    }
+    with running(pages) as site:
+        outcome = sync(settings(site, tmp_path, requests=30))
+        assert {*pages} == {*site.asked}
+    assert outcome.total("failed") == 1  # the redirect
+    assert outcome.total("looks") == 4
 
 
 parts = [*"[]@:/?#%\\ .\t\n\u2100\u00fc\ud800axn-019", "http://", "//", "xn--"]
