@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.errors import HalflifeError, SourceError, UsageError
+from halflife.live.describing import Wanted
 from halflife.observation import Seen
 from halflife.request import Fetch
 from halflife.sources.addresses import canonical, host_of, parse_url, resolve
@@ -19,7 +20,7 @@ from halflife.sources.records import Reader
 from halflife.sources.search import SearchSettings
 from halflife.sources.search_answers import AnswerReader
 from halflife.sources.search_described import linked, read_description
-from site_parts import html, running
+from site_parts import html, running, settings, sync
 from web_parts import HOME, Coins, make_gate
 
 PAGE = "http://example.org/a/b"
@@ -116,6 +117,12 @@ def test_a_search_template_that_is_no_url_is_refused_with_a_reason(text):
         SearchSettings(found.url, AnswerReader(), HOME).address("x", 0)
 
 
+@pytest.mark.parametrize("text", ["http://[/{query}", "http://[]@/{query}", "//["])
+def test_a_search_or_form_that_is_added_at_no_url_is_refused_in_words(text):
+    with pytest.raises(UsageError):
+        Wanted(text).source({"search_url": text})
+
+
 def test_a_description_at_no_url_is_not_followed():
     tag = '<link rel=search type="application/opensearchdescription+xml" href="//[">'
     assert linked(tag, PAGE) == ""
@@ -136,6 +143,24 @@ def test_pages_that_lead_nowhere_are_looked_at_all_the_same():
         looks = asyncio.run(scene(site.url + "/"))
     assert [o.seen for o in looks] == [Seen.FAILED] * len(BROKEN) + [Seen.PRESENT]
     assert all(o.note for o in looks[:-1])
+
+
+def test_a_site_full_of_them_is_crawled_to_its_end(tmp_path):
+    bad = "http://[]@/"
+    home = '<link rel="canonical" href="http://[]@/">'
+    pages = {
+        "/robots.txt": "User-agent: *\n",
+        "/": html("home", bad, "/a", "/go", "/map.xml", "//[", head=home),
+        "/a": html("a", bad, "/b"),
+        "/b": html("b"),
+        "/go": (302, bad),
+        "/map.xml": f"<urlset><url><loc>{bad}</loc></url></urlset>",
+    }
+    with running(pages) as site:
+        outcome = sync(settings(site, tmp_path, requests=30))
+        assert {*pages} == {*site.asked}
+    assert outcome.total("failed") == 1  # the redirect
+    assert outcome.total("looks") == 4
 
 
 parts = [*"[]@:/?#%\\ .\t\n\u2100\u00fc\ud800axn-019", "http://", "//", "xn--"]

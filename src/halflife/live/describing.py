@@ -52,8 +52,11 @@ class Wanted:
 
     @property
     def home(self) -> str:
-        """The name of the source."""
-        return self.name or urlsplit(self.url).netloc or self.url
+        """The name of the source; raise ``UsageError`` if its address is none."""
+        try:
+            return self.name or urlsplit(self.url).netloc or self.url
+        except ValueError:
+            raise UsageError(f"{shown(self.url)}: not a URL") from None
 
     def source(self, found: dict[str, object]) -> SourceConfig:
         """Return the settings to add; ``found`` says how it is asked."""

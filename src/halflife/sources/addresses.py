@@ -141,7 +141,7 @@ def canonical(url: str) -> str:
         raise UsageError(f"{shown(text)}: only http and https can be fetched")
     if "@" in given[1]:
         raise UsageError(
-            f"{shown(given[1].rpartition('@')[2])}: no user or password in a URL; "
+            f"{shown(text)}: no user or password in a URL; "
             "set them as the source's credentials"
         )
     if not given[1] or "%" in given[1]:
