@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-CHANGES = 60.0  # seconds between two changes of a healthy page, on average
+CHANGES = 120.0  # seconds between two changes of a healthy page, on average
 DEEP = 20_000  # elements inside each other
 BOMB = 1_000_000  # empty elements of the gzip map
 HUGE = 20_000  # addresses of the sitemap without measure
