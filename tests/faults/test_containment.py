@@ -188,6 +188,32 @@ def test_a_listing_that_breaks_a_reader_fails_alone(
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'[{"id": "a", "\\ud800": 1}]',
+        b'[{"id": "\\ud800", "t": "\\udfff"}, {"id": "b"}]',
+        b'[{"id": "a", "t": ' + b"9" * 5000 + b"}]",
+        b'[{"id": "a\\u0000b", "t": 1e999}]',
+        b"[" * 100_000,
+    ],
+)
+def test_text_that_cannot_be_written_down_does_not_reach_the_store(
+    body, server, write, capsys
+):
+    server.pages["/bad"] = ("application/json", body)
+    server.pages["/ok"] = ("application/json", b'[{"id": 1}]')
+    parts = (
+        f'[[source]]\nname = "{name}"\nkind = "listing"\n{HOME}key = "id"\n'
+        f'url = "{server.url}/{name}"\n'
+        for name in ("bad", "ok")
+    )
+    write(*parts)
+    assert main(["sync", "--json"]) in {0, 4}
+    _, well = json.loads(capsys.readouterr().out)["listings"]
+    assert (well["listed"], well["trouble"]) == (1, "")
+
+
 def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
     server, write, monkeypatch, capsys
 ):

@@ -48,8 +48,9 @@ PROBE = 30.0  # seconds between two looks whether the network is back
 CATCH_UP = 900.0  # seconds between turns while more is left over than an hour brings
 LONGEST_NAP = 300.0
 SLICE = 5.0  # seconds after which settings are looked at again
-WAIT = 30.0  # seconds that a turn waits for its work; the rest goes on meanwhile
+WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
 THRIFT = 10.0  # a turn is slept off for so many times what deciding took
+_LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
 CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
 JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
 
@@ -200,7 +201,8 @@ class Service:
             self._time.decided = loop.time() - began
             await self._settle(WAIT)
             self._collect(crew)
-            self._time.nap = self._until_next()
+            waited = WAIT if self._under else 0.0  # that was time to sleep, too
+            self._time.nap = max(self._until_next() - waited, _LEAST_NAP)
         self._judge(crew)
         self._tidier.tidy(self.settings.config, self.clock())
         self._note(crew, loop.time() - began)

@@ -252,7 +252,7 @@ class Reader:
             page.duplicates += 1
         else:
             named = {n: find(e) for n, e in self.fields.items()} or given
-            attributes = {str(n): _scalar(v) for n, v in named.items()}
+            attributes = {_writable(str(n)): _scalar(v) for n, v in named.items()}
             if sum(len(str(v)) for v in attributes.values()) > LARGEST:
                 page.refuse(where, "it is too large")
             else:
@@ -316,7 +316,12 @@ def _scalar(value: object) -> Scalar:
         return value if math.isfinite(value) else None
     if not isinstance(value, str):
         value = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return value.encode("utf-8", "replace").decode()
+    return _writable(value)
+
+
+def _writable(text: str) -> str:
+    """Return text that can be written down: JSON may hold halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _one_line(error: Exception) -> str:
