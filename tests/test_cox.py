@@ -103,6 +103,8 @@ def test_nothing_watched_is_said():
     assert found.status_ is CoxStatus.NO_SPELLS
     assert found.baseline() == ()
     finite(found)
+    none = CoxModel().fit(np.ones((2, 1)), [1, 2], [True, True], weight=0.0)
+    assert none.status_ is CoxStatus.NO_SPELLS  # who counts for nothing is nobody
 
 
 def test_nothing_ended_is_said():

@@ -11,7 +11,7 @@ from halflife.queries.held import Held, Wish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.tabled import Tabled
-from halflife.queries.upkeep import Upkeep, ahead, keep
+from halflife.queries.upkeep import Upkeep, _gap, ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.tracking import Tracker
 
@@ -298,3 +298,25 @@ def test_few_new_records_promise_little_however_many_are_held() -> None:
         return sum(step.gain * step.requests for step in plan)
 
     assert promised(4) < 0.2 * promised(80)
+
+
+def test_a_copy_was_seen_as_long_ago_as_its_records_in_the_mean() -> None:
+    seen = {"a": 10.0, "b": 24.0}
+    held = Held({}, {}, seen, [], last=27.0)
+    assert _gap(held, NOW, whole=False) == NOW - 17.0
+    # where every look shows all that is new, since the last look
+    assert _gap(held, NOW, whole=True) == 3.0
+    assert _gap(Held({}, {}, {}, [], last=27.0), NOW, whole=False) == 3.0
+    # never longer ago than there was time, nor shorter than since the last look
+    assert _gap(Held({}, {}, seen, [], last=-np.inf), NOW, whole=True) == NOW
+    assert _gap(Held({}, {}, {"a": 29.0}, [], last=27.0), NOW, whole=False) == 3.0
+
+
+def test_arrivals_are_those_after_the_first_crawl_with_half_a_record_lent() -> None:
+    came = {"a": 0.0, "b": 10.0, "c": 12.0, "d": 19.0}
+    held = Held({}, came, {}, [], last=20.0, since=10.0)
+    assert held.begun
+    assert held.arrival == (2.5 / 10.0, 10.0)
+    new = Held({}, came, {}, [], last=20.0, since=20.0)
+    assert new.arrival == (0.5, 1.0)  # a day at least
+    assert not Held({}, {}, {}, [], last=20.0).begun

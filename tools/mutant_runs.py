@@ -124,10 +124,11 @@ def _run(
         _confine(limit)
         sys.dont_write_bytecode = False  # tests are read again and again
         _install(changed)
+        # Rewritten asserts would load a module that holds doctests past us.
         code = pytest.main(
             [
                 *("-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
-                *("-p", "no:xdist", "-o", "timeout=0"),
+                *("-p", "no:xdist", "-o", "timeout=0", "--assert=plain"),
                 *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
                 *([] if watched else ["-x"]),
                 *tests,
