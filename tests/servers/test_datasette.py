@@ -20,6 +20,7 @@ from server_parts import (
 MAKES = ("Fiat", "Opel", "Saab", "Audi", "Lada", "Tata")
 WORDS = ("red", "old", "fast", "small", "loud", "open")
 CARS = "SELECT id, make, title, price, listed FROM cars"
+pytestmark = pytest.mark.timeout(300)  # a dozen commands on a busy machine
 LISTING = """
 [[source]]
 name = "cars"

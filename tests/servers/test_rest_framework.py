@@ -10,6 +10,7 @@ import pytest
 
 from server_parts import Server, change, free_port, live_through, running, truth
 
+pytestmark = pytest.mark.timeout(300)  # a dozen commands on a busy machine
 HERE = Path(__file__).parent
 TEAS = "SELECT id, name, price FROM tea"
 LISTING = """
