@@ -22,6 +22,7 @@ from halflife.queries.held import Held, Wish
 from halflife.queries.kept import Asked, Kept
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
+from halflife.queries.reported import Reported
 from halflife.queries.upkeep import ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 MEMO = "what was asked of "  # the memo of a form begins so
 CRAWL = "the first crawl of "  # and so where that crawl was cut short
+SEARCH = "the search for missing records of "  # and so where that was cut short
+REPORTED = "records reported by "  # and so how many records it says there are
 REMEMBERED = 50  # queries of which it is kept what they brought
 NOTED = 20  # answers after which what they showed is written down
 
@@ -101,20 +104,38 @@ def wish(source: SourceConfig) -> Wish:
         weight = weigher(source.weight_by or None)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"source {source.name}: {error}") from None
-    return Wish(source.purpose, differs, weight)
+    return Wish(source.purpose, differs, weight, date=source.date)
 
 
 def held(store: Store, source: SourceConfig) -> Held:
     """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
+    copy = replace(copy, reported=_reported(store, source))
     memo = store.memo(CRAWL + source.name)
     if not memo:
-        return copy
-    kept = json.loads(memo)
-    if kept["of"] != _claims(store, source):  # what was proved by other claims is not
-        return replace(copy, since=inf)
-    return replace(copy, since=inf, crawl=restored(kept["crawl"], copy.records))
+        return replace(copy, search=_restored(store, source, SEARCH, copy))
+    return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
+
+
+def _restored(
+    store: Store, source: SourceConfig, what: str, copy: Held
+) -> Crawl | None:
+    """Return a crawl that was cut short; None if there is none to go on with."""
+    memo = store.memo(what + source.name)
+    kept = json.loads(memo) if memo else None
+    # What was proved by other claims is not.
+    if kept is None or kept["of"] != _claims(store, source):
+        return None
+    return restored(kept["crawl"], copy.records)
+
+
+def _reported(store: Store, source: SourceConfig) -> Reported | None:
+    """Return how many records a form reports, if its numbers can be believed."""
+    memo = store.memo(REPORTED + source.name)
+    if not memo or forming.corrected(store, source).interface.counts == "none":
+        return None
+    return Reported.of_row(json.loads(memo))
 
 
 def _claims(store: Store, source: SourceConfig) -> str:
@@ -141,13 +162,13 @@ async def sync(
 
     def work(desk: Desk, run: Run) -> Kept:
         notes.run = run
-        ledger = Ledger(desk, most)
+        ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
         if not copy.records or not copy.begun:
             notes.crawl = crawling(ledger, copy)
-            return first_crawl(notes.crawl)
+            return first_crawl(notes.crawl, former.clock())
         rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
         now = float(rhythm.time(np.array(former.clock())))
-        return keep(ledger, own, wanted, now, rng, told)
+        return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
 
     kept = await former.asking(
         source, how, work, most=most, told=notes.hear, write=notes.write
@@ -171,6 +192,7 @@ class _Notes:
     ) -> None:
         self.run: Run | None = None
         self.crawl: Crawling | None = None
+        self._search: Crawling | None = None
         self.looked: Looked | None = None
         self._former, self._source, self._loop = former, source, loop
         self._copy = copy
@@ -178,6 +200,10 @@ class _Notes:
         self._answers = 0
         self._before = Change()
         self._told = Column(0, 0)  # answers that told the number of hits
+
+    def search_begins(self, crawl: "Crawling") -> None:
+        """Take in that missing records are looked for from now on."""
+        self._search = crawl
 
     def hear(self, found: Found) -> None:
         """Take in an answer; in the thread that asked."""
@@ -200,7 +226,9 @@ class _Notes:
             self._before = _summed(self._before, tracked.take(listing))
             store.save_register(run, source.name, tracked.news())
         if self.crawl is not None:  # after its records, which it only names
-            _save_crawl(store, source, self.crawl.so_far())
+            _save_crawl(store, source, CRAWL, self.crawl.so_far())
+        if self._search is not None:
+            _save_crawl(store, source, SEARCH, self._search.so_far())
         self._fresh = {}
 
     def write(self, kept: Kept, run: Run) -> None:
@@ -220,7 +248,11 @@ class _Notes:
         if self._told.records and source.total:
             drifting.heard(store, source, {TOTAL: self._told}, self._former.clock())
         if self.crawl is not None and not looked.held:
-            _save_crawl(store, source, kept.left)
+            _save_crawl(store, source, CRAWL, kept.left)
+        if not looked.held:
+            _save_crawl(store, source, SEARCH, kept.search)
+            told = json.dumps(kept.reported.row()) if kept.reported else ""
+            store.save_memo(REPORTED + source.name, told)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 
     def _ends(self, kept: Kept) -> bool:
@@ -232,10 +264,13 @@ class _Notes:
         return max(self._former.clock(), nextafter(tracked.last, inf))
 
 
-def _save_crawl(store: Store, source: SourceConfig, crawl: Crawl | None) -> None:
-    """Write down from where the first crawl goes on, or that it does not."""
+def _save_crawl(
+    store: Store, source: SourceConfig, what: str, crawl: Crawl | None
+) -> None:
+    """Write down from where a crawl goes on, or that it does not."""
     kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
-    store.save_memo(CRAWL + source.name, json.dumps(kept) if crawl else "")
+    if crawl or store.memo(what + source.name):
+        store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
 
 
 def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:

@@ -46,6 +46,7 @@ class Doubts:
         self._pairs = Incidence.of(interface, records)
         self._missed: dict[str, list[frozenset[str]]] = {}
         self._heard: set[Query] = set()
+        self._read: set[Query] = set()  # to their ends, whole or not
         self._gone: set[str] = set()
 
     def hear(self, ledger: Ledger) -> None:
@@ -59,6 +60,7 @@ class Doubts:
         self._gone |= ledger.sought - ledger.seen.keys()
         for key in self._missed.keys() & ledger.seen.keys():
             del self._missed[key]
+        self._read |= ledger.finished
 
     def absent(self) -> frozenset[str]:
         """Return the records that are not there any more.
@@ -81,11 +83,12 @@ class Doubts:
         suspects = self.suspects()
         if not suspects:
             return None
-        best = self._narrow(suspects[0])
+        best = next(filter(None, map(self._narrow, suspects)), None)
         for number, settles in self._shared(suspects).items():
             query = Query.of(self._pairs.terms[number])
             pages = self._interface.pages(int(self._pairs.hits[number]))
-            if query in self._heard:
+            # One that was read and shows less than there is would show that again.
+            if query in self._read:
                 continue
             if best is None or settles * best.pages > best.settles * pages:
                 best = Check(query, pages, settles)
@@ -118,7 +121,7 @@ class Doubts:
         """Return a query for one record alone: its rarest terms together."""
         terms = sorted(self._open(key), key=lambda t: self._pairs.hits[self._number(t)])
         query = Query.of(*terms[: min(NARROW, self._interface.together)])
-        if not query or query in self._heard:
+        if not query or query in self._read:
             return None
         return Check(query, self._interface.pages(len(self._matching(query))), 1)
 

@@ -161,6 +161,7 @@ class Crawling:
 
     def _empty(self) -> None:
         while self.stack:
+            self.ledger.heed()
             part = self.stack[-1]  # it stays there if asking is cut short
             if part.tried:
                 self._check(part)
