@@ -158,10 +158,14 @@ async def sync(
     wanted, copy = wish(source), held(former.store, source)
     how = forming.corrected(former.store, source)
     rhythm = rhythms.rhythm(former.store, source.name)
+    link = _link(former.store, source, copy)
     notes = _Notes(former, source, copy, asyncio.get_running_loop())
 
     def work(desk: Desk, run: Run) -> Kept:
-        notes.run = run
+        notes.run, notes.desk = run, desk
+        crawl = copy.crawl or copy.search
+        if link and crawl is not None and crawl.begun is not None:
+            desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
         if not copy.records or not copy.begun:
             notes.crawl = crawling(ledger, copy)
@@ -191,6 +195,7 @@ class _Notes:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.run: Run | None = None
+        self.desk: Desk | None = None
         self.crawl: Crawling | None = None
         self._search: Crawling | None = None
         self.looked: Looked | None = None
@@ -226,9 +231,9 @@ class _Notes:
             self._before = _summed(self._before, tracked.take(listing))
             store.save_register(run, source.name, tracked.news())
         if self.crawl is not None:  # after its records, which it only names
-            _save_crawl(store, source, CRAWL, self.crawl.so_far())
+            self._save(CRAWL, self.crawl.so_far())
         if self._search is not None:
-            _save_crawl(store, source, SEARCH, self._search.so_far())
+            self._save(SEARCH, self._search.so_far())
         self._fresh = {}
 
     def write(self, kept: Kept, run: Run) -> None:
@@ -248,12 +253,22 @@ class _Notes:
         if self._told.records and source.total:
             drifting.heard(store, source, {TOTAL: self._told}, self._former.clock())
         if self.crawl is not None and not looked.held:
-            _save_crawl(store, source, CRAWL, kept.left)
+            self._save(CRAWL, kept.left)
         if not looked.held:
-            _save_crawl(store, source, SEARCH, kept.search)
+            self._save(SEARCH, kept.search)
             told = json.dumps(kept.reported.row()) if kept.reported else ""
             store.save_memo(REPORTED + source.name, told)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
+
+    def _save(self, what: str, crawl: Crawl | None) -> None:
+        """Write down from where a crawl goes on, or that it does not."""
+        store, source = self._former.store, self._source
+        kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
+        begun = crawl.begun if crawl else None
+        if begun is not None and self.desk is not None:
+            kept["link"] = self.desk.engine.address_of(begun.query, begun.pages)
+        if crawl or store.memo(what + source.name):
+            store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
 
     def _ends(self, kept: Kept) -> bool:
         """Say whether a crawl of several turns has come to its end."""
@@ -264,13 +279,15 @@ class _Notes:
         return max(self._former.clock(), nextafter(tracked.last, inf))
 
 
-def _save_crawl(
-    store: Store, source: SourceConfig, what: str, crawl: Crawl | None
-) -> None:
-    """Write down from where a crawl goes on, or that it does not."""
-    kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
-    if crawl or store.memo(what + source.name):
-        store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
+def _link(store: Store, source: SourceConfig, copy: Held) -> str:
+    """Return where the page is that a crawl goes on with, if only a link led there.
+
+    So a crawl that the budget cuts short does not walk the same pages every turn.
+    """
+    what = CRAWL if copy.crawl is not None else SEARCH
+    memo = store.memo(what + source.name)
+    address: str = json.loads(memo).get("link", "") if memo else ""
+    return address
 
 
 def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:

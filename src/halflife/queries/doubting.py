@@ -104,9 +104,14 @@ class Doubts:
         return self._interface.terms(self._records[key])
 
     def _open(self, key: str) -> list[Term]:
-        """Return the terms of a record whose attributes no query was missed by."""
-        used = frozenset().union(*self._missed[key])
-        return [term for term in self._terms(key) if term.attribute not in used]
+        """Return the terms of a record that would tell, each alone, or would help to.
+
+        Those whose attribute is not in some query that it was missing from; if every
+        such query has all of its attributes, each of them alone is a beginning.
+        """
+        missed, terms = self._missed[key], self._terms(key)
+        tells = [t for t in terms if any(t.attribute not in one for one in missed)]
+        return tells or list(terms)
 
     def _shared(self, suspects: list[str]) -> dict[int, int]:
         """Return the terms that would settle something, and how much."""
@@ -118,9 +123,16 @@ class Doubts:
         return found
 
     def _narrow(self, key: str) -> Check | None:
-        """Return a query for one record alone: its rarest terms together."""
-        terms = sorted(self._open(key), key=lambda t: self._pairs.hits[self._number(t)])
-        query = Query.of(*terms[: min(NARROW, self._interface.together)])
+        """Return a query for one record alone: its rarest terms together.
+
+        Of terms that no query was missed by; else the rarest one that tells.
+        """
+        used = frozenset().union(*self._missed[key])
+        open_ = self._open(key)
+        unused = [term for term in open_ if term.attribute not in used]
+        terms = sorted(unused or open_, key=lambda t: self._pairs.hits[self._number(t)])
+        most = min(NARROW, self._interface.together) if unused else 1
+        query = Query.of(*terms[:most])
         if not query or query in self._read:
             return None
         return Check(query, self._interface.pages(len(self._matching(query))), 1)
