@@ -1,4 +1,4 @@
-"""A table served as a JSON API over real HTTP on loopback, with links or page numbers."""
+"""A table served as a JSON API over real HTTP on loopback."""
 
 import json
 import threading

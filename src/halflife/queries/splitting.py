@@ -273,6 +273,10 @@ class Crawling:
                 part.tried = (*part.tried, attribute.name)
                 self._push(part, terms)
                 return
+        if self.words:  # nothing divides it, so what it shows is all there is to have
+            rest = self.reader.reach(part.query)
+            self._keep(rest)
+            part.keys.update(rest.records)
         self.unresolved.append(part)
         self._close(part)
 
