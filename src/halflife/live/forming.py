@@ -59,6 +59,7 @@ def interface(source: SourceConfig) -> Interface:
         everything=source.everything,
         newest=bool(source.newest),
         lookup=source.lookup_url is not None,
+        walks=bool(source.next) and not Addresses(source.form_url or "").paged,
     )
 
 
