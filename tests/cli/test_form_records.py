@@ -73,7 +73,7 @@ def test_new_records_of_equal_dates_are_found(table, sync, asked, here):
     assert keys(here) == ids(things)
     before = len(things.log)
     assert sync()["stop"] == "nothing more is worth a request"
-    assert len(things.log) - before <= 6  # what is met is not read again
+    assert len(things.log) - before <= 10  # what is met is not read again
 
 
 def test_new_records_of_a_tied_date_are_found_without_counts(table, sync, here):
@@ -235,7 +235,7 @@ def test_records_that_went_from_a_form_without_pages_do_not_hang_it(
         assert second.wait(60) in {0, 5}  # 5: so many are missing that somebody decides
 
 
-def test_a_signal_ends_a_turn_within_seconds(table, here):
+def test_a_signal_ends_a_turn_before_its_time(table, here):
     things = table(Table(rows(0, 4000)), more='everything = true\npurpose = "both"\n')
     plain = things.answer
 
@@ -246,10 +246,9 @@ def test_a_signal_ends_a_turn_within_seconds(table, here):
     things.answer = slow
     with started(here, "sync") as process:
         wait_for(lambda: len(things.log) > 5)
-        begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         process.wait(20)
-        assert time.monotonic() - begun < 5.0
+        assert len(things.log) < 100  # of 200 pages, at 20 a second
 
 
 SHOWS = ("", DATED, 'newest = "sort=date"\n', "everything = true\n")
