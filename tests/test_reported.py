@@ -1,18 +1,28 @@
 """How many records a form reports, beside how many are held."""
 
+import json
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
-from halflife.forms import Query, Term
+from halflife.errors import BudgetSpent
+from halflife.forms import Attribute, Query, Term
 from halflife.queries.doubting import Doubts
 from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.simple import Newest
+from halflife.queries.frontier import restored, written
+from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Kept
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
+from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery
 from halflife.queries.reported import Reported, at_least, reported
+from halflife.register import Listing
+from halflife.tracking import Tracker
 
 numbers = st.integers(0, 1000)
 
@@ -126,3 +136,60 @@ def test_a_check_that_is_cut_off_is_not_asked_for_again():
             return
         ledger.ask(check.query)
     pytest.fail("it asks for the same again and again")
+
+
+def many(rome):
+    """Return 1,170 records of Oslo, and so many of Rome."""
+    cities = ["Oslo"] * 1170 + ["Rome"] * rome
+    return {str(i): {"city": city} for i, city in enumerate(cities)}
+
+
+def recovering(there, *, most=None):
+    """Return a form, on account, and the search for what a copy of it lacks."""
+    tracker, old = Tracker(), many(rome=30)
+    tracker.take(Listing(0.0, old))
+    attributes = (Attribute("city", "select", ("Oslo", "Rome", "Lima")),)
+    form = behind(there, attributes=attributes, page_size=20, everything=True)
+    ledger, held = Ledger(form, most), Held.of(tracker.register())
+    ledger.first(Query())
+    return ledger, Recovery(ledger, held, Wish("new"), 1.0, lambda _: None)
+
+
+def test_missing_records_are_looked_for_where_they_must_be():
+    ledger, recovery = recovering(many(rome=40))
+    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    recovery.finish(done)
+    assert {str(i) for i in range(1200, 1210)} <= ledger.seen.keys()
+    assert ledger.requests == 1 + 3 + 1  # everything, three values, a second page
+    assert done.stop == NOTHING_MORE
+    assert done.reported == Reported(1.0, 1210)
+
+
+def test_missing_records_of_a_value_that_nobody_knows_are_looked_for_everywhere():
+    there = {**many(rome=30), **{f"new{i}": {"city": "Bari"} for i in range(5)}}
+    ledger, recovery = recovering(there)
+    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    recovery.finish(done)
+    assert ledger.seen == there
+    assert done.stop == NOTHING_MORE
+
+
+@pytest.mark.parametrize("most", [5, 9, 30])
+def test_a_search_that_is_cut_short_goes_on_from_there(most):
+    there = {**many(rome=30), **{f"new{i}": {"city": "Bari"} for i in range(5)}}
+    ledger, recovery = recovering(there, most=most)
+    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    recovery.finish(done)
+    assert done.stop == SPENT
+    search = done.search
+    for _ in range(60):
+        if search is None:
+            break
+        kept, records = json.loads(json.dumps(written(search))), search.records
+        ledger, recovery = recovering(there, most=most)
+        recovery.search = restored(kept, records)
+        with suppress(BudgetSpent):
+            recovery.go_on()
+        search = recovery.search
+    assert search is None
+    assert recovery.report is not None

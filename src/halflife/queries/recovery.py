@@ -6,19 +6,20 @@ that brings them, or it is known why it cannot, and it is not tried again until 
 are missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil
 
 from halflife.errors import BudgetSpent, SourceError
-from halflife.forms import Interface, Query
+from halflife.forms import Attribute, Interface, Query, Term
 from halflife.queries.beginning import UNREAD, said
-from halflife.queries.frontier import Crawl
+from halflife.queries.frontier import Crawl, Part
 from halflife.queries.held import Held, Wish
 from halflife.queries.kept import Asked, Kept
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported import Reported, reported
+from halflife.queries.reported import Reported, reported, short
 from halflife.queries.splitting import Crawling
+from halflife.register import Attributes
 
 NOTHING_MORE = "nothing more is worth a request"
 SPENT = "the budget is spent"
@@ -47,6 +48,7 @@ class Recovery:
         self._ledger, self._held, self._now = ledger, held, now
         self._begins = begins
         self._wanted = wish.purpose != "known"
+        self._absent: frozenset[str] = frozenset()
         self.report = held.reported
         self.search = held.search if self._wanted else None
 
@@ -57,30 +59,28 @@ class Recovery:
 
     def finish(self, done: Kept) -> None:
         """Look for what is missing after all that was worth it was asked."""
-        ledger = self._ledger
-        over = done.stop == NOTHING_MORE
+        over, self._absent = done.stop == NOTHING_MORE, done.absent
         try:
             if over and self._asks_for_total():
-                ledger.first(Query())
-            self.hear(done.absent)
-            if over and self.search is None and self._open(done.absent):
-                whole = replace(
-                    Crawl.of_nothing(), records={**self._held.records, **ledger.seen}
-                )
-                self._crawl(whole)
+                self._ledger.first(Query())
+            self.hear()
+            if over and self.search is None:
+                self._look()
         except BudgetSpent:
             done.stop = SPENT
         except SourceError as error:
             done.stop = done.trouble = str(error)
         self._close(done)
 
-    def hear(self, absent: frozenset[str] = frozenset()) -> None:
+    @property
+    def _there(self) -> dict[str, Attributes]:
+        """The records that are held, or were shown in this turn, and have not gone."""
+        known = {**self._held.records, **self._ledger.seen}
+        return {key: row for key, row in known.items() if key not in self._absent}
+
+    def hear(self) -> None:
         """Take in what the form has reported in this turn."""
-        there = {
-            key: record
-            for key, record in {**self._held.records, **self._ledger.seen}.items()
-            if key not in absent
-        }
+        there = self._there
         total = reported(self._ledger, there)
         if total is not None:
             before = self.report or Reported(self._now, total)
@@ -93,13 +93,42 @@ class Recovery:
         tells = interface.everything and interface.counts != "none"
         return self._wanted and tells and not known and self._ledger.requests > 0
 
-    def _count(self, absent: frozenset[str]) -> int:
-        return len((self._held.records.keys() | self._ledger.seen.keys()) - absent)
-
-    def _open(self, absent: frozenset[str]) -> bool:
+    def _open(self) -> int:
+        """Return how many records are still to be looked for."""
         if self.report is None or not self._wanted:
-            return False
-        return self.report.open(self._count(absent)) > 0
+            return 0
+        return self.report.open(len(self._there))
+
+    def _look(self) -> None:
+        """Look for what is missing where it must be, and then everywhere."""
+        blank = replace(Crawl.of_nothing(), records=self._there)
+        lacking = self._lacking() if self._open() else []
+        if lacking:
+            left = tuple(Part(query) for query in lacking)
+            self._crawl(replace(blank, left=left, whole=False))
+        if self._open():
+            self._crawl(blank)
+
+    def _lacking(self) -> list[Query]:
+        """Return the values of a choice that lack all that is missing; else nothing.
+
+        Each costs a request, so only if these are fewer than the pages of everything
+        and half of what may be spent.
+        """
+        ledger, interface = self._ledger, self._ledger.interface
+        pages = ceil(len(self._there) / interface.page_size)
+        most = pages if ledger.left is None else min(pages, ledger.left // 2)
+        for attribute in interface.attributes:
+            values = choices(attribute, self._there)
+            if attribute.kind != "select" or not 0 < len(values) <= most:
+                continue
+            queries = [Query.of(term) for term in values]
+            for query in queries:
+                ledger.first(query)
+            lacks = {query: short(ledger, query, self._there) for query in queries}
+            if sum(lacks.values()) >= self._open():
+                return [query for query in queries if lacks[query]]
+        return []
 
     def _crawl(self, begin: Crawl) -> None:
         """Read all that the form shows, or go on with that."""
@@ -108,18 +137,29 @@ class Recovery:
         done = walk.done()
         self.search = done if done.left else None
         if done.left and done.why:
-            raise SourceError(done.why) if self._ledger.trouble else BudgetSpent(SPENT)
+            failed = done.why == self._ledger.trouble
+            raise SourceError(done.why) if failed else BudgetSpent(SPENT)
         self.hear()
-        if self.report is not None:
+        if self.report is not None and begin.whole:
             interface = self._ledger.interface
             why, cut = said(done, interface), interface.cap is not None
-            count = self._count(frozenset())
-            self.report = self.report.settled(count, why, cut=cut)
+            self.report = self.report.settled(len(self._there), why, cut=cut)
 
     def _close(self, done: Kept) -> None:
         done.reported, done.search = self.report, self.search
         if done.stop == NOTHING_MORE and self.report is not None and self._wanted:
-            done.stop = self.report.words(self._count(done.absent)) or NOTHING_MORE
+            done.stop = self.report.words(len(self._there)) or NOTHING_MORE
+
+
+def choices(attribute: Attribute, held: Mapping[str, Attributes]) -> set[Term]:
+    """Return the values of a choice that are known; none if a record shows none."""
+    found = {Term(attribute.name, value) for value in attribute.values}
+    for record in held.values():
+        terms = attribute.terms(record.get(attribute.name))
+        if not terms:
+            return set()
+        found.update(terms)
+    return found
 
 
 def search_ahead(held: Held, interface: Interface) -> list[Asked]:

@@ -106,7 +106,7 @@ def reported(ledger: Ledger, held: Mapping[str, Attributes]) -> int | None:
     for query in ledger.totals:
         if len(query) == 1 and _is_choice(interface, query):
             name = query.terms[0].attribute
-            lacks[name] = lacks.get(name, 0) + _short(ledger, query, held)
+            lacks[name] = lacks.get(name, 0) + short(ledger, query, held)
     return len(held) + max(lacks.values()) if any(lacks.values()) else None
 
 
@@ -114,7 +114,7 @@ def _is_choice(interface: Interface, query: Query) -> bool:
     return interface.attribute(query.terms[0].attribute).kind == "select"
 
 
-def _short(ledger: Ledger, query: Query, held: Mapping[str, Attributes]) -> int:
+def short(ledger: Ledger, query: Query, held: Mapping[str, Attributes]) -> int:
     """Return how many records of one value are reported and neither held nor shown.
 
     Values that no record shows as they are asked for are not compared: codes behind

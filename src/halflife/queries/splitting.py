@@ -77,6 +77,7 @@ class Crawling:
         self.records = dict(before.records)
         self.stack, self.unresolved = list(before.left), list(before.stuck)
         self.words, self.unproven = before.words, list(before.unproven)
+        self._whole = before.whole
         self._total = before.total
         self._learned = 0
         self._without: Counter[str] = Counter()
@@ -111,6 +112,7 @@ class Crawling:
             self.total,
             {query: read for query, read in reads if self._is_slice(query)},
             begun,
+            self._whole,
         )
 
     @property
