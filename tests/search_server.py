@@ -38,6 +38,10 @@ class Shop:
         self.page = 10
         self.cap = 10**9  # results that can be reached
         self.answers = 0  # good ones before the fault begins
+        self.heeds = True  # whether it looks for what it is asked for
+        self.shuffles = False  # whether results come in another order each time
+        self.ranked = False  # whether the latest documents come first
+        self.pages = True  # whether there is more than the first page
         self.log = []
         self.served = 0
         self._index = {}
@@ -48,6 +52,12 @@ class Shop:
     def matches(self, query):
         held = [self._index.get(word, set()) for word in query.lower().split()]
         found = set.intersection(*held) if held else set()
+        if not self.heeds:
+            query, found = "", set(self.texts)
+        if self.shuffles:
+            return random.sample(sorted(found), len(found))
+        if self.ranked:
+            return sorted(found, key=int, reverse=True)
         return sorted(found, key=lambda key: random.Random(query + key).random())
 
     def total(self, query, found):
@@ -63,6 +73,7 @@ class Shop:
 
     def results(self, query, skip, count):
         found = self.matches(query)
+        skip = skip if self.pages else 0
         return self.total(query, found), found[skip : min(skip + count, self.cap)]
 
 

@@ -168,6 +168,7 @@ class Interface:
         everything: Whether it answers the empty query.
         newest: Whether results can be had newest first.
         lookup: Whether a record can be had by its key.
+        walks: Whether a page can be had only after those before it, which link to it.
 
     """
 
@@ -179,6 +180,7 @@ class Interface:
     everything: bool = False
     newest: bool = False
     lookup: bool = False
+    walks: bool = False
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a name; raise ``KeyError`` if there is none."""

@@ -28,12 +28,14 @@ class Answer:
         total: Documents that match, as the database says; None if it does not say.
         documents: The best of them, best first.
         requests: Requests that it took.
+        cut: Whether only a first page can be had, and more documents match.
 
     """
 
     total: int | None
     documents: tuple[Document, ...]
     requests: int = 1
+    cut: bool = False
 
 
 class Searchable(Protocol):

@@ -218,7 +218,9 @@ def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, objec
         return {**row, "why": "its first crawl has not come to its end"}
     cast = audited.trust(store, source.name, now).forecast(cast)
     worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
-    return {**row, cast.measure: worth, "last_look": show.date(copy.last)}
+    row |= {cast.measure: worth, "last_look": show.date(copy.last)}
+    short = copy.reported.words(len(copy.records)) if copy.reported else ""
+    return {**row, "why": short} if short and cast.measure == "recall" else row
 
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:

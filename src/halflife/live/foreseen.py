@@ -230,7 +230,8 @@ def form_quality(
         comes=wish.purpose != "known",
     )
     measure = form_worths.measure_of(source)
-    return Forecast(measure, now + ahead, mean, low, high, sure)
+    there, best = form_worths.found(copy, wish)  # of the records that are reported
+    return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
 
 
 def form_ages(copy: "Held", source: SourceConfig, now: float) -> Floats:

@@ -45,7 +45,8 @@ def bounds(
     N S(t) / (N + r t). Low takes the highest credible rate and the lowest credible
     share, S less its binomial spread; high the lowest rate and the highest share. The
     rate's ends are those of its Gamma posterior, taken as normal. Each bound holds
-    with the confidence, so both hold with 2 confidence - 1.
+    with the confidence, so both hold with 2 confidence - 1. Records that the form
+    reports and that are not held are missing whatever the time (``found``).
     """
     rate, watched = copy.arrival
     n = len(copy.records)
@@ -60,8 +61,22 @@ def bounds(
         new = max(pace, 0.0) * ahead if comes else 0.0
         return np.minimum.accumulate(np.clip(still, 0.0, 1.0) * n / (n + new))
 
-    low = share(true - spread, rate + doubt)
-    return ahead, share(true, rate), low, share(true + spread, rate - doubt)
+    low, mean = share(true - spread, rate + doubt), share(true, rate)
+    there, best = found(copy, wish)
+    return ahead, mean * there, low * there, share(true + spread, rate - doubt) * best
+
+
+def found(copy: Held, wish: Wish) -> tuple[float, float]:
+    """Return the share of the records reported that is held, and the most it may be.
+
+    N / (N + M) for N records held and M that are reported and missing. What a form
+    reports and does not show, though it shows everything, may not be there at all, so
+    the most that the share may be leaves it out.
+    """
+    if wish.purpose == "known":
+        return 1.0, 1.0
+    n = max(len(copy.records), 1)
+    return n / (n + copy.missing), n / (n + copy.missing - copy.doubtful)
 
 
 def _true(copy: Held, wish: Wish, ahead: Floats) -> Floats:

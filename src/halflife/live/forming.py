@@ -59,6 +59,7 @@ def interface(source: SourceConfig) -> Interface:
         everything=source.everything,
         newest=bool(source.newest),
         lookup=source.lookup_url is not None,
+        walks=bool(source.next) and not Addresses(source.form_url or "").paged,
     )
 
 
@@ -76,6 +77,11 @@ def settings(source: SourceConfig) -> FormSettings:
         first_page=source.first_page,
         first_offset=source.first_offset,
     )
+    if source.next and source.format in {"csv", "jsonl"}:
+        raise ConfigError(
+            f"source {source.name}: {source.format} has no next; number the pages of "
+            "the form, or leave next out"
+        )
     try:
         records = Reader(
             source.key, source.format, source.records, source.fields, source.next

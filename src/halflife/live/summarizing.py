@@ -23,7 +23,7 @@ from halflife.probing.querying import DOCUMENTS, PER_QUERY, query_based_sample
 from halflife.probing.resampling import WORDS
 from halflife.probing.rules import Probes
 from halflife.probing.sample import Ending, Sample
-from halflife.probing.size import Size, estimate_size
+from halflife.probing.size import Method, Size, estimate_size
 from halflife.probing.telling import Told
 from halflife.searching import Answer
 from halflife.sources.containment import contained
@@ -114,12 +114,15 @@ class Summarized:
         kept, high = self.kept, self.kept.high
         top = f"{high:.0f}" if high < inf else "?"
         about = f", about {', '.join(kept.topics)}" if kept.topics else ""
+        cut = kept.sized == str(Method.CUT_OFF)
         said = (
             f"{self.source}: {kept.summary.sampled} documents read, "
-            f"{len(kept.summary.words)} words, about {kept.summary.size:.0f} documents "
-            f"in all [{kept.low:.0f}, {top}], {self.requests} requests{about}; "
-            f"{self.ending}; {kept.told}"
+            f"{len(kept.summary.words)} words, {'at least' if cut else 'about'} "
+            f"{kept.summary.size:.0f} documents in all [{kept.low:.0f}, {top}], "
+            f"{self.requests} requests{about}; {self.ending}; {kept.told}"
         )
+        if cut:
+            said += "; its results are cut off, so that nobody can tell how many more"
         if not self.in_use:
             said += "; it knows less than the summary before, which stays in use"
         return said
@@ -324,7 +327,8 @@ def learn(db: Line, means: Means) -> Learned:
     size = None
     if sample.frequency and not db.over:
         words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
-        size = estimate_size(db, sample, means.rng, words=words, most=most)
+        rng, cap = means.rng, how.cap
+        size = estimate_size(db, sample, rng, words=words, most=most, cap=cap)
     return Learned(sample, size, topics)
 
 

@@ -22,6 +22,7 @@ from halflife.queries.held import Held, Wish
 from halflife.queries.kept import Asked, Kept
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
+from halflife.queries.reported import Reported
 from halflife.queries.upkeep import ahead, keep
 from halflife.register import Attributes, Listing, Register
 from halflife.sources.containment import contained
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 MEMO = "what was asked of "  # the memo of a form begins so
 CRAWL = "the first crawl of "  # and so where that crawl was cut short
+SEARCH = "the search for missing records of "  # and so where that was cut short
+REPORTED = "records reported by "  # and so how many records it says there are
 REMEMBERED = 50  # queries of which it is kept what they brought
 BROKEN = "an error of the program ended it"
 NOTED = 20  # answers after which what they showed is written down
@@ -103,20 +106,38 @@ def wish(source: SourceConfig) -> Wish:
         weight = weigher(source.weight_by or None)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"source {source.name}: {error}") from None
-    return Wish(source.purpose, differs, weight)
+    return Wish(source.purpose, differs, weight, date=source.date)
 
 
 def held(store: Store, source: SourceConfig) -> Held:
     """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
+    copy = replace(copy, reported=_reported(store, source))
     memo = store.memo(CRAWL + source.name)
     if not memo:
-        return copy
-    kept = json.loads(memo)
-    if kept["of"] != _claims(store, source):  # what was proved by other claims is not
-        return replace(copy, since=inf)
-    return replace(copy, since=inf, crawl=restored(kept["crawl"], copy.records))
+        return replace(copy, search=_restored(store, source, SEARCH, copy))
+    return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
+
+
+def _restored(
+    store: Store, source: SourceConfig, what: str, copy: Held
+) -> Crawl | None:
+    """Return a crawl that was cut short; None if there is none to go on with."""
+    memo = store.memo(what + source.name)
+    kept = json.loads(memo) if memo else None
+    # What was proved by other claims is not.
+    if kept is None or kept["of"] != _claims(store, source):
+        return None
+    return restored(kept["crawl"], copy.records)
+
+
+def _reported(store: Store, source: SourceConfig) -> Reported | None:
+    """Return how many records a form reports, if its numbers can be believed."""
+    memo = store.memo(REPORTED + source.name)
+    if not memo or forming.corrected(store, source).interface.counts == "none":
+        return None
+    return Reported.of_row(json.loads(memo))
 
 
 def _claims(store: Store, source: SourceConfig) -> str:
@@ -139,19 +160,23 @@ async def sync(
     wanted, copy = wish(source), held(former.store, source)
     how = forming.corrected(former.store, source)
     rhythm = rhythms.rhythm(former.store, source.name)
+    link = _link(former.store, source, copy)
     notes = _Notes(former, source, copy, asyncio.get_running_loop())
 
     def work(desk: Desk, run: Run) -> Kept:
-        notes.run = run
-        ledger = Ledger(desk, most)
+        notes.run, notes.desk = run, desk
+        crawl = copy.crawl or copy.search
+        if link and crawl is not None and crawl.begun is not None:
+            desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
+        ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
 
         def turn() -> Kept:
             if not copy.records or not copy.begun:
                 notes.crawl = crawling(ledger, copy)
-                return first_crawl(notes.crawl)
+                return first_crawl(notes.crawl, former.clock())
             rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
             now = float(rhythm.time(np.array(former.clock())))
-            return keep(ledger, own, wanted, now, rng, told)
+            return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
 
         try:
             with contained(source.addresses[0]):
@@ -186,7 +211,9 @@ class _Notes:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.run: Run | None = None
+        self.desk: Desk | None = None
         self.crawl: Crawling | None = None
+        self._search: Crawling | None = None
         self.looked: Looked | None = None
         self._former, self._source, self._loop = former, source, loop
         self._copy = copy
@@ -194,6 +221,10 @@ class _Notes:
         self._answers = 0
         self._before = Change()
         self._told = Column(0, 0)  # answers that told the number of hits
+
+    def search_begins(self, crawl: "Crawling") -> None:
+        """Take in that missing records are looked for from now on."""
+        self._search = crawl
 
     def hear(self, found: Found) -> None:
         """Take in an answer; in the thread that asked."""
@@ -216,7 +247,9 @@ class _Notes:
             self._before = _summed(self._before, tracked.take(listing))
             store.save_register(run, source.name, tracked.news())
         if self.crawl is not None:  # after its records, which it only names
-            _save_crawl(store, source, self.crawl.so_far())
+            self._save(CRAWL, self.crawl.so_far())
+        if self._search is not None:
+            self._save(SEARCH, self._search.so_far())
         self._fresh = {}
 
     def write(self, kept: Kept, run: Run) -> None:
@@ -236,8 +269,22 @@ class _Notes:
         if self._told.records and source.total:
             drifting.heard(store, source, {TOTAL: self._told}, self._former.clock())
         if self.crawl is not None and not looked.held:
-            _save_crawl(store, source, kept.left)
+            self._save(CRAWL, kept.left)
+        if not looked.held:
+            self._save(SEARCH, kept.search)
+            told = json.dumps(kept.reported.row()) if kept.reported else ""
+            store.save_memo(REPORTED + source.name, told)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
+
+    def _save(self, what: str, crawl: Crawl | None) -> None:
+        """Write down from where a crawl goes on, or that it does not."""
+        store, source = self._former.store, self._source
+        kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
+        begun = crawl.begun if crawl else None
+        if begun is not None and self.desk is not None:
+            kept["link"] = self.desk.engine.address_of(begun.query, begun.pages)
+        if crawl or store.memo(what + source.name):
+            store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
 
     def _ends(self, kept: Kept) -> bool:
         """Say whether a crawl of several turns has come to its end."""
@@ -248,10 +295,15 @@ class _Notes:
         return max(self._former.clock(), nextafter(tracked.last, inf))
 
 
-def _save_crawl(store: Store, source: SourceConfig, crawl: Crawl | None) -> None:
-    """Write down from where the first crawl goes on, or that it does not."""
-    kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
-    store.save_memo(CRAWL + source.name, json.dumps(kept) if crawl else "")
+def _link(store: Store, source: SourceConfig, copy: Held) -> str:
+    """Return where the page is that a crawl goes on with, if only a link led there.
+
+    So a crawl that the budget cuts short does not walk the same pages every turn.
+    """
+    what = CRAWL if copy.crawl is not None else SEARCH
+    memo = store.memo(what + source.name)
+    address: str = json.loads(memo).get("link", "") if memo else ""
+    return address
 
 
 def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:

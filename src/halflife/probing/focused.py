@@ -104,12 +104,13 @@ class _Descent:
 
     def _count(self, query: str) -> int:
         """Return how many documents match; a query is sent only once."""
-        if query not in self.matches and self.found.spent:
+        if query not in self.matches and (self.found.spent or self.found.ignored):
             self.cut = True
             return 0
         if query not in self.matches:
+            place = len(self.found.asked)
             self.found.ask(query)
-            last = self.found.asked[-1]
+            last = self.found.asked[place]
             told = len(last.keys) if last.total is None else last.total
             self.matches[query] = told
         return self.matches[query]

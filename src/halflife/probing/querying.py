@@ -79,7 +79,7 @@ def query_based_sample(  # noqa: PLR0913  (the settings of the published method)
     found = Gathering(db, most, per_query, requests=requests, snippets=snippets)
     hat, dry = Hat(dictionary), 0
     while len(found.documents) < documents:
-        if found.spent:
+        if found.spent or found.ignored:
             return found.ended(Ending.SPENT)
         word = hat.draw(rng) if dry < fruitless else None
         if word is None:

@@ -29,6 +29,7 @@ class Resample:
         shown: Documents that it showed.
         pool: Documents of the sample with each word that could have been drawn.
         requests: Requests that it took.
+        cut: Whether some answers were cut off: more match than can be reached.
 
     """
 
@@ -38,6 +39,7 @@ class Resample:
     shown: tuple[tuple[Document, ...], ...]
     pool: Mapping[str, int]
     requests: int
+    cut: bool = False
 
 
 def resample(
@@ -79,6 +81,7 @@ def resample(
         shown=tuple(answers[i].documents for i in drawn),
         pool=pool,
         requests=sum(a.requests for a in answers.values()),
+        cut=any(a.cut for a in answers.values()),
     )
 
 
@@ -99,7 +102,7 @@ def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> Answer:
             documents = (page.documents + first.documents)[:most]
             break
         reach = skip
-    return Answer(first.total, documents, requests)
+    return Answer(first.total, documents, requests, first.cut)
 
 
 def sample_resample(read: int, held: Floats, told: Floats) -> Floats:
@@ -153,4 +156,5 @@ def uncapped(found: Resample) -> Resample:
         shown=tuple(found.shown[i] for i in kept),
         pool={w: n for w, n in found.pool.items() if n < rarest},
         requests=found.requests,
+        cut=found.cut,
     )

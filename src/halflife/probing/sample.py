@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from halflife.errors import UsageError
+from halflife.probing.query_check import QueryCheck
 from halflife.searching import Answer, Document, Searchable
 from halflife.summary import Summary
 
@@ -20,6 +21,10 @@ class Ending(StrEnum):
     DONE = "every probe was sent"
     SPENT = "no request is left"
     SILENT = "no word of the dictionary finds anything"
+    IGNORED = (
+        "it ignores what it is asked for: different words, and one that nobody has, "
+        "find the same documents"
+    )
     SNIPPETS = "the database shows only snippets; allow them, or fetch the documents"
 
 
@@ -125,21 +130,33 @@ class Gathering:
         self.asked: list[Asked] = []
         self.requests = 0
         self.refused = 0  # snippets that were shown and not taken
+        self._check = QueryCheck(self._search)
 
     @property
     def spent(self) -> bool:
         """Whether no request is left."""
         return self.limit is not None and self.requests >= self.limit
 
+    @property
+    def ignored(self) -> bool:
+        """Whether the database ignores what it is asked for."""
+        return self._check.ignored
+
     def ask(self, query: str) -> list[Document]:
         """Send a query and return the documents that it brought."""
-        answer = self.database.search(query, self.most)
-        self.requests += answer.requests
+        answer = self._search(query)
         new = self._new(answer)
         self.documents.update((d.key, d) for d in new)
-        keys = tuple(d.key for d in answer.documents)
-        self.asked.append(Asked(query, answer.total, keys, len(new)))
+        self.asked[-1] = replace(self.asked[-1], new=len(new))
+        self._check.hear(query, answer)
         return new
+
+    def _search(self, query: str) -> Answer:
+        answer = self.database.search(query, self.most)
+        self.requests += answer.requests
+        keys = tuple(document.key for document in answer.documents)
+        self.asked.append(Asked(query, answer.total, keys, 0))
+        return answer
 
     def _new(self, answer: Answer) -> list[Document]:
         usable = [d for d in answer.documents if d.whole or self.snippets]
@@ -148,7 +165,12 @@ class Gathering:
         return list(fresh.values())[: self.keep]
 
     def ended(self, ending: Ending) -> Sample:
-        """Return the sample, with why it ended."""
+        """Return the sample, with why it ended.
+
+        What a database shows whatever it is asked for is no sample of it.
+        """
+        if self.ignored:
+            return Sample((), tuple(self.asked), self.requests, Ending.IGNORED)
         if not self.documents and self.refused:
             ending = Ending.SNIPPETS
         documents = tuple(self.documents.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -32,6 +32,7 @@ class Method(StrEnum):
 
     RESAMPLE = "sample-resample"
     RECAPTURE = "capture-recapture"
+    CUT_OFF = "capture-recapture of results that are cut off: the size is at least this"
     UNKNOWN = "no document was found again: the size is at least what was seen"
 
 
@@ -57,13 +58,14 @@ class Size:
     requests: int
 
 
-def estimate_size(
+def estimate_size(  # noqa: PLR0913  (what a size goes by)
     db: Searchable,
     sample: Sample,
     rng: Generator,
     *,
     words: int = WORDS,
     most: int = PER_QUERY,
+    cap: int | None = None,
     level: float = LEVEL,
 ) -> Size:
     """Return how many documents a database holds, for a few further queries.
@@ -71,12 +73,17 @@ def estimate_size(
     By sample-resample if the totals that it tells can be used, else by
     capture-recapture. The intervals are by bootstrap over the words (``ratio``).
 
+    Where more documents match than can be reached, those that rank low are never
+    found, and recapture tells of the others only: the size has no upper bound then. It
+    is no less than the largest total that can be believed.
+
     Args:
         db: The database.
         sample: A sample of it.
         rng: Chance.
         words: Words to ask for.
         most: Documents looked at a query.
+        cap: Results of a query that can be reached at all; None if all can.
         level: Chance that the interval is meant to hold the size.
 
     """
@@ -93,9 +100,18 @@ def estimate_size(
         bound = recaptured(sample, found, rng, level)
         again = np.isfinite(bound.high) or bound.low < bound.size
         method = Method.RECAPTURE if again else Method.UNKNOWN
+        if again and (found.cut or _capped(found, told, cap)):
+            method, bound = Method.CUT_OFF, replace(bound, high=np.inf)
     seen = float(len(_keys(sample, found)))
+    if told in USABLE:
+        seen = max(seen, float(np.nanmax(found.told)))
     size, low, high = (max(seen, x) for x in (bound.size, bound.low, bound.high))
     return Size(size, low, high, method, told, found.requests)
+
+
+def _capped(found: Resample, told: Told, cap: int | None) -> bool:
+    """Say whether words match more documents than can be reached of a query."""
+    return cap is not None and told in USABLE and bool(np.nanmax(found.told) > cap)
 
 
 def _keys(sample: Sample, found: Resample) -> set[str]:

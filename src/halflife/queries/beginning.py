@@ -7,6 +7,7 @@ from halflife.queries.frontier import Crawl
 from halflife.queries.held import Held
 from halflife.queries.kept import Asked, Kept, Tried
 from halflife.queries.ledger import Ledger
+from halflife.queries.reported import Reported, at_least, reported
 from halflife.queries.splitting import Crawling
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
@@ -17,7 +18,7 @@ def crawling(ledger: Ledger, held: Held) -> Crawling:
     return Crawling(ledger, held.records.values(), resume=held.crawl)
 
 
-def first_crawl(walk: Crawling) -> Kept:
+def first_crawl(walk: Crawling, now: float = 0.0) -> Kept:
     """Read all there is, as far as the budget goes.
 
     What takes several turns was not all there at one moment, so it is no complete
@@ -26,26 +27,50 @@ def first_crawl(walk: Crawling) -> Kept:
     """
     done, ledger = walk.done(), walk.ledger
     goes_on = bool(done.left) and (not done.words or done.total is not None)
+    report = _report(walk, done, now, over=not goes_on)
     asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
     return Kept(
         dict(ledger.seen),
         complete=done.complete and not walk.resumed,
         asked=asked,
-        stop=_said(done),
+        stop=_stop(done, report, ledger),
         trouble=ledger.trouble if done.why else "",
         tried=[_tried(ledger, query) for query in ledger.asked],
         left=done if goes_on else None,
+        reported=report,
     )
 
 
-def _said(crawl: Crawl) -> str:
+def _report(walk: Crawling, done: Crawl, now: float, *, over: bool) -> Reported | None:
+    """Return how many records the form reports, and why some were not found."""
+    ledger = walk.ledger
+    counts = ledger.interface.counts
+    total = reported(ledger, done.records) or at_least(counts, done.total)
+    if total is None:
+        return None
+    report = Reported(now, total)
+    if not over:
+        return report
+    why, cut = said(done, ledger.interface), ledger.interface.cap is not None
+    return report.settled(len(done.records), why, cut=cut)
+
+
+def _stop(crawl: Crawl, report: Reported | None, ledger: Ledger) -> str:
+    short = report.words(len(crawl.records)) if report and not crawl.left else ""
+    return short or said(crawl, ledger.interface)
+
+
+def said(crawl: Crawl, interface: Interface) -> str:
     """Return how far a crawl has come."""
     if crawl.complete:
         return "everything was read"
     if crawl.left:
         return f"{len(crawl.left)} queries are left open"
     less = len(set(crawl.unresolved + crawl.unproven))
-    return f"all was asked; {less} queries may have more than they show"
+    if not less:
+        return "all that it shows was read"
+    most = f" (it shows {interface.cap} of a query at most)" if interface.cap else ""
+    return f"all was asked; {less} queries may have more than they show{most}"
 
 
 def _tried(ledger: Ledger, query: Query) -> Tried:

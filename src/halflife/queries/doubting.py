@@ -46,6 +46,7 @@ class Doubts:
         self._pairs = Incidence.of(interface, records)
         self._missed: dict[str, list[frozenset[str]]] = {}
         self._heard: set[Query] = set()
+        self._read: set[Query] = set()  # to their ends, whole or not
         self._gone: set[str] = set()
 
     def hear(self, ledger: Ledger) -> None:
@@ -59,6 +60,7 @@ class Doubts:
         self._gone |= ledger.sought - ledger.seen.keys()
         for key in self._missed.keys() & ledger.seen.keys():
             del self._missed[key]
+        self._read |= ledger.finished
 
     def absent(self) -> frozenset[str]:
         """Return the records that are not there any more.
@@ -81,11 +83,12 @@ class Doubts:
         suspects = self.suspects()
         if not suspects:
             return None
-        best = self._narrow(suspects[0])
+        best = next(filter(None, map(self._narrow, suspects)), None)
         for number, settles in self._shared(suspects).items():
             query = Query.of(self._pairs.terms[number])
             pages = self._interface.pages(int(self._pairs.hits[number]))
-            if query in self._heard:
+            # One that was read and shows less than there is would show that again.
+            if query in self._read:
                 continue
             if best is None or settles * best.pages > best.settles * pages:
                 best = Check(query, pages, settles)
@@ -101,9 +104,14 @@ class Doubts:
         return self._interface.terms(self._records[key])
 
     def _open(self, key: str) -> list[Term]:
-        """Return the terms of a record whose attributes no query was missed by."""
-        used = frozenset().union(*self._missed[key])
-        return [term for term in self._terms(key) if term.attribute not in used]
+        """Return the terms of a record that would tell, each alone, or would help to.
+
+        Those whose attribute is not in some query that it was missing from; if every
+        such query has all of its attributes, each of them alone is a beginning.
+        """
+        missed, terms = self._missed[key], self._terms(key)
+        tells = [t for t in terms if any(t.attribute not in one for one in missed)]
+        return tells or list(terms)
 
     def _shared(self, suspects: list[str]) -> dict[int, int]:
         """Return the terms that would settle something, and how much."""
@@ -115,10 +123,17 @@ class Doubts:
         return found
 
     def _narrow(self, key: str) -> Check | None:
-        """Return a query for one record alone: its rarest terms together."""
-        terms = sorted(self._open(key), key=lambda t: self._pairs.hits[self._number(t)])
-        query = Query.of(*terms[: min(NARROW, self._interface.together)])
-        if not query or query in self._heard:
+        """Return a query for one record alone: its rarest terms together.
+
+        Of terms that no query was missed by; else the rarest one that tells.
+        """
+        used = frozenset().union(*self._missed[key])
+        open_ = self._open(key)
+        unused = [term for term in open_ if term.attribute not in used]
+        terms = sorted(unused or open_, key=lambda t: self._pairs.hits[self._number(t)])
+        most = min(NARROW, self._interface.together) if unused else 1
+        query = Query.of(*terms[:most])
+        if not query or query in self._read:
             return None
         return Check(query, self._interface.pages(len(self._matching(query))), 1)
 

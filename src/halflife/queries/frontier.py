@@ -67,6 +67,7 @@ class Crawl:
         total: How many records there are, if the form counts exactly.
         reads: Answers that may be needed again: those to single choices.
         begun: The query that was being read.
+        whole: Whether it set out to read everything; else only some queries.
 
     """
 
@@ -82,6 +83,7 @@ class Crawl:
     total: int | None = None
     reads: Mapping[Query, Read] = field(default_factory=dict)
     begun: Begun | None = None
+    whole: bool = True
 
     @classmethod
     def of_nothing(cls) -> Self:
@@ -106,6 +108,7 @@ def written(crawl: Crawl) -> Row:
         "stuck": [_part_row(part, {}) for part in crawl.stuck],
         "unproven": [_terms(query) for query in crawl.unproven],
         "words": crawl.words,
+        "whole": crawl.whole,
         "total": crawl.total,
         "reads": [
             [_terms(query), read.whole, read.total, list(read.records)]
@@ -141,6 +144,7 @@ def restored(row: Row, records: Mapping[str, Attributes]) -> Crawl:
         left=tuple(left),
         stuck=stuck,
         words=row["words"],
+        whole=row.get("whole", True),
         total=row["total"],
         reads=reads,
         begun=_begun(row["begun"], records),

@@ -13,6 +13,7 @@ from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import DEFAULT
 from halflife.queries.local import Local
+from halflife.queries.reported import Reported
 from halflife.register import NEVER, Attributes, Register
 
 LEAST = 1.0  # days watched that rates go by, at least
@@ -29,6 +30,7 @@ class Wish:
         measure: How versions of a record differ.
         weight: How much a record matters.
         rule: By what known records are refreshed; see ``queries.known.rules``.
+        date: The attribute that the newest-first order goes by; empty if unknown.
 
     """
 
@@ -36,6 +38,7 @@ class Wish:
     measure: Measure = field(default_factory=lambda: measure("changed"))
     weight: Weigh = field(default_factory=lambda: weigher(None))
     rule: str = DEFAULT
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,9 @@ class Held:
         since: When the first crawl came to its end; ``inf`` if it has not.
         crawl: The first crawl where it was cut short, if that is known.
         gone: When each record that went was first and last seen, and found gone.
+        reported: How many records the form reports, if it does.
+        search: A search for records that are reported and missing, if one was cut
+            short.
 
     """
 
@@ -62,6 +68,8 @@ class Held:
     since: float = NEVER
     crawl: Crawl | None = None
     gone: Sequence[tuple[float, float, float]] = ()
+    reported: Reported | None = None
+    search: Crawl | None = None
 
     @classmethod
     def of(cls, register: Register) -> "Held":
@@ -104,6 +112,21 @@ class Held:
     def begun(self) -> bool:
         """Whether the first crawl has come to its end, and upkeep begun."""
         return self.since < NEVER
+
+    @property
+    def missing(self) -> int:
+        """Records that the form reports and that are not held."""
+        return self.reported.missing(len(self.records)) if self.reported else 0
+
+    @property
+    def unfound(self) -> int:
+        """Those of them that the form did not show when everything was read."""
+        return min(self.reported.unfound, self.missing) if self.reported else 0
+
+    @property
+    def doubtful(self) -> int:
+        """Those of these that may not be there at all."""
+        return self.unfound if self.reported and self.reported.doubted else 0
 
     @property
     def arrival(self) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from halflife.queries.frontier import Crawl
+from halflife.queries.reported import Reported
 from halflife.register import Attributes
 
 
@@ -58,6 +59,9 @@ class Kept:
         stop: Why it ended.
         trouble: What went wrong; empty if nothing did.
         left: The first crawl, if it is to go on from here.
+        reported: How many records the form reports, if it does.
+        search: The search for records that are reported and missing, if it is to go
+            on from here.
 
     """
 
@@ -70,3 +74,5 @@ class Kept:
     trouble: str = ""
     tried: list[Tried] = field(default_factory=list)
     left: Crawl | None = None
+    reported: Reported | None = None
+    search: Crawl | None = None

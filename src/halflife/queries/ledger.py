@@ -1,6 +1,6 @@
 """A form that is asked on account: every request is counted, every record kept."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ class Ledger:
     Args:
         form: The form.
         most: Requests that may be sent; no limit if None.
+        stopped: Says whether somebody wants all asking to end.
 
     Attributes:
         requests: Requests sent so far, probes included.
@@ -34,7 +35,13 @@ class Ledger:
 
     """
 
-    def __init__(self, form: Form, most: int | None = None) -> None:
+    def __init__(
+        self,
+        form: Form,
+        most: int | None = None,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.requests = 0
         self.returned = 0
         self.seen: dict[str, Attributes] = {}
@@ -46,6 +53,7 @@ class Ledger:
         self.trouble = ""
         self._form = form
         self._most = most
+        self._stopped = stopped
         self._first: dict[Query, Found] = {}
 
     @property
@@ -58,6 +66,14 @@ class Ledger:
         """Requests that may still be sent; None if there is no limit."""
         return None if self._most is None else self._most - self.requests
 
+    def heed(self) -> None:
+        """Raise ``BudgetSpent`` if all asking is to end.
+
+        Whoever goes round without asking calls this, so that a signal ends it too.
+        """
+        if self._stopped():
+            raise BudgetSpent("asking was stopped")
+
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
         """Ask for a page of results and write it down."""
         self._check()
@@ -69,9 +85,10 @@ class Ledger:
         self._note(found)
         self.asked.setdefault(query)
         self.shown.setdefault(query, set()).update(found.records)
+        if not page:
+            self.totals[query] = found.total
         if not page and not newest:
             self._first[query] = found
-            self.totals[query] = found.total
             if not found.more:
                 self.finished.add(query)
         return found
@@ -123,6 +140,7 @@ class Ledger:
         return interface.counts != "exact" or shown >= (self.totals.get(query) or 0)
 
     def _check(self) -> None:
+        self.heed()
         if self._most is not None and self.requests >= self._most:
             raise BudgetSpent(f"all {self._most} requests are spent")
 

@@ -32,6 +32,8 @@ class Reading:
         gained: Records among them that were new.
         told: Records that match, as the form says; None if it does not.
         done: Whether all that can be reached was read.
+        barren: Pages without a new record since the last one with any.
+        shown: The records that it showed, in order.
 
     """
 
@@ -40,6 +42,8 @@ class Reading:
     gained: int = 0
     told: int | None = None
     done: bool = False
+    barren: int = 0
+    shown: list[str] = field(default_factory=list)
 
 
 class Counter:
@@ -97,6 +101,7 @@ class Local:
         gone: Records of old that were not where they should have been.
         updated: Records that were shown with other values than the copy had.
         reads: How far each query was read.
+        newest: How far everything was read, newest first.
         log: The queries of which a page was read, page by page.
         old: Records of the copy of old.
         again: Those of them that this round has shown.
@@ -118,6 +123,7 @@ class Local:
         self.updated: set[str] = set()
         self.sampled: set[str] = set()
         self.reads: dict[Query, Reading] = {}
+        self.newest = Reading()
         self.log: list[Query] = []
         self.again = 0
         self._records: dict[str, Attributes] = {}

@@ -150,6 +150,8 @@ class _Inquiry:
         pages = [(p, f) for (q, p), f in self.notes.pages.items() if q == big]
         last, found = max((one for one in pages if one[1].records), default=pages[0])
         self.notes.ends[big] = End(last, len(found.records))
+        if self.notes.claimed.walks:  # all pages before it would have to be paid for
+            return True
         told, stuck = self.notes.total(big), last and self.notes.repeats(big, last)
         return bool(stuck) or told is None or self._try(big, self._goal(told))
 
@@ -220,7 +222,8 @@ class _Inquiry:
         """Look at the last results of a query that found more than its terms do."""
         wider = [self.notes.total(Query.of(term)) for term in query]
         known = [total for total in wider if total is not None]
-        if found.total and known and found.total > min(known) * SLACK + 1:
+        odd = found.total and known and found.total > min(known) * SLACK + 1
+        if odd and found.total and not self.notes.claimed.walks:
             size, cap = self.notes.size, self.notes.claimed.cap
             self._ask(query, (min(found.total, cap or found.total) - 1) // size)
 
@@ -253,7 +256,7 @@ class _Inquiry:
         first, told = self.notes.pages[big, 0], self.notes.total(big)
         stuck = (big, 1) in self.notes.pages and self.notes.repeats(big, 1)
         last, lies = self.notes.ends[big].last, self.notes.lied()
-        if lies or stuck or (not first.more and last == 0):
+        if self.notes.claimed.walks or lies or stuck or (not first.more and last == 0):
             return
         self._search(big, told)
         end = self.notes.ends[big]

@@ -110,18 +110,36 @@ class Reader:
             begun.total = first.total if exact else None
             if self._overflows(first):
                 return Read(first.records, whole=False, total=begun.total)
-        more = True
         pages = None if self.most == inf else self.ledger.interface.pages(self.most)
-        for page in self.ledger.pages(query, pages, begin=begun.pages):
-            begun.page_size = self.ledger.interface.page_size
-            begun.pages += 1
-            begun.records.update(page.records)
-            more = page.more
+        more = self._go_on(begun, pages)
         records, total = begun.records, begun.total
         if total is not None:
             return Read(records, not more and len(records) >= total, total)
         capped = self._cap is not None and len(records) >= self._cap
         return Read(records, not more and not capped)
+
+    def _go_on(self, begun: Begun, pages: int | None) -> bool:
+        """Read pages after those that were read; say whether there are more."""
+        more = True
+        for page in self.ledger.pages(begun.query, pages, begin=begun.pages):
+            begun.page_size = self.ledger.interface.page_size
+            begun.pages += 1
+            begun.records.update(page.records)
+            more = page.more
+        return more
+
+    def reach(self, query: Query) -> Read:
+        """Return all that can be reached of a query that has more."""
+        known = self.read(query)
+        interface = self.ledger.interface
+        if not self.answers(query):
+            return known
+        self.begun = begun = self._begin(query)
+        if self._cap is None or begun.pages < interface.pages(self._cap):
+            self._go_on(begun, None)
+        found = Read({**known.records, **begun.records}, known.whole, known.total)
+        self.reads[query] = found
+        return found
 
     def _begin(self, query: Query) -> Begun:
         """Return how far a query was read, if its pages are still numbered alike."""

@@ -77,6 +77,7 @@ class Crawling:
         self.records = dict(before.records)
         self.stack, self.unresolved = list(before.left), list(before.stuck)
         self.words, self.unproven = before.words, list(before.unproven)
+        self._whole = before.whole
         self._total = before.total
         self._learned = 0
         self._without: Counter[str] = Counter()
@@ -111,6 +112,7 @@ class Crawling:
             self.total,
             {query: read for query, read in reads if self._is_slice(query)},
             begun,
+            self._whole,
         )
 
     @property
@@ -161,6 +163,7 @@ class Crawling:
 
     def _empty(self) -> None:
         while self.stack:
+            self.ledger.heed()
             part = self.stack[-1]  # it stays there if asking is cut short
             if part.tried:
                 self._check(part)
@@ -272,6 +275,10 @@ class Crawling:
                 part.tried = (*part.tried, attribute.name)
                 self._push(part, terms)
                 return
+        if self.words:  # nothing divides it, so what it shows is all there is to have
+            rest = self.reader.reach(part.query)
+            self._keep(rest)
+            part.keys.update(rest.records)
         self.unresolved.append(part)
         self._close(part)
 

@@ -31,6 +31,8 @@ from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
+from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
+from halflife.queries.splitting import Crawling
 from halflife.register import Attributes
 
 BRIEF = 1e-6  # days
@@ -77,11 +79,19 @@ class Upkeep:
         self.gap = _gap(held, now, whole=dated)
         self.fresh = Expected(since=held.last - self.gap)
         self.coming = held.arrival[0] * max(self.gap, 0.0)
-        self._dated = Newest(margin=SURE) if dated else None
+        newest = Newest(margin=SURE, date=wish.date, unfound=held.unfound)
+        self._dated = newest if dated else None
         self._tries: int | None = None  # pages that dates are tried with, still
         self._known = 0
         self._in_turn = False  # whether values are asked for one after the other
         self.wants_new = wish.purpose != "known"
+        self._free: set[Step] = set()  # steps that took no request
+        self._silent: set[type] = set()  # kinds of steps that lead nowhere
+
+    @property
+    def records(self) -> Collection[str]:
+        """The keys of the copy as it was held before the turn."""
+        return self._held.records.keys()
 
     @cached_property
     def doubts(self) -> Doubts:
@@ -129,8 +139,15 @@ class Upkeep:
         if self.known is not None:
             plan = self.known.next(self.copy, self.now, min(left, _AHEAD), rng)
             steps += plan[:1]
-        some = [step for step in steps if step is not None]
+        for step in steps:
+            if step in self._free:  # it would be taken again and again
+                self._silent.add(type(step))
+        some = [s for s in steps if s is not None and type(s) not in self._silent]
         return max(some, key=self.worth, default=None)
+
+    def took_nothing(self, step: Step) -> None:
+        """Note that a step took no request: it may not be taken a second time."""
+        self._free.add(step)
 
     def _next_new(self, ledger: Ledger, rng: Generator) -> Choice | None:
         """Return where to look for new records.
@@ -142,8 +159,9 @@ class Upkeep:
         if self._dated is not None:
             choice = self._dated.next(self.local, ledger, rng)
             if choice is not None:
-                page = float(ledger.interface.page_size)
-                return replace(choice, expected=min(page, max(self.coming, 1.0)))
+                page, known = float(ledger.interface.page_size), choice.expected
+                likely = max(self.coming, known if isfinite(known) else 1.0)
+                return replace(choice, expected=min(page, likely))
             self._dated, self._tries = None, TRIES
             self._known = len(self.local)
         if self._tries is not None:
@@ -249,39 +267,61 @@ def _gap(held: Held, now: float, *, whole: bool) -> float:
     return min(max(now - fmean(held.seen.values()), last), now)
 
 
-def keep(
+def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
     ledger: Ledger,
     held: Held,
     wish: Wish,
     now: float,
     rng: Generator,
     told: Callable[[Asked], None] = lambda _: None,
+    *,
+    begins: Callable[[Crawling], None] = lambda _: None,
 ) -> Kept:
-    """Ask until the budget is spent or nothing is worth a request."""
+    """Ask until the budget is spent or nothing is worth a request.
+
+    Records that the form reports beyond what is held are then looked for; ``begins``
+    is told of the crawl that does so.
+    """
     if not held.records or not held.begun:
-        return first_crawl(crawling(ledger, held))
+        return first_crawl(crawling(ledger, held), now)
     work = Upkeep(held, ledger.interface, wish, now)
-    turn = Round(work.fresh, work.local, ledger)
-    done = Kept(ledger.seen, stop="nothing more is worth a request")
-    known = held.records.keys()
+    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    recovery = Recovery(ledger, held, wish, now, begins)
     try:
-        while (chosen := work.next(ledger, rng)) is not None:
-            done.asked.append(work.told(chosen))
-            told(done.asked[-1])
-            before = ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
-            try:
-                done.refreshed += work.carry_out(chosen, turn, ledger)
-            finally:
-                done.tried.append(
-                    _outcome(ledger, chosen, done.asked[-1], known, before)
-                )
+        recovery.go_on()
+        _ask_all(work, done, ledger, rng, told)
     except BudgetSpent:
-        done.stop = "the budget is spent"
+        done.stop = SPENT
     except SourceError as error:  # what was shown until then is true all the same
         done.stop = done.trouble = str(error)
     work.doubts.hear(ledger)
     done.absent = work.doubts.absent()
+    recovery.finish(done)
+    work.doubts.hear(ledger)
+    done.absent = work.doubts.absent()
     return done
+
+
+def _ask_all(
+    work: Upkeep,
+    done: Kept,
+    ledger: Ledger,
+    rng: Generator,
+    told: Callable[[Asked], None],
+) -> None:
+    """Take step after step; each takes a request, or is never taken again."""
+    turn, known = Round(work.fresh, work.local, ledger), work.records
+    while (chosen := work.next(ledger, rng)) is not None:
+        ledger.heed()
+        done.asked.append(work.told(chosen))
+        told(done.asked[-1])
+        before = ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
+        try:
+            done.refreshed += work.carry_out(chosen, turn, ledger)
+        finally:
+            done.tried.append(_outcome(ledger, chosen, done.asked[-1], known, before))
+        if ledger.requests == before[0]:
+            work.took_nothing(chosen)
 
 
 def _outcome(
@@ -321,5 +361,7 @@ def ahead(
         found += work.looked_for(most)
     if work.known is not None:
         found += work.known.next(work.copy, now, float(most), rng)
-    found.sort(key=lambda chosen: -work.worth(chosen))
-    return [work.told(chosen) for chosen in found[:most]]
+    steps = [work.told(chosen) for chosen in found]
+    if work.wants_new:
+        steps += search_ahead(held, interface)
+    return sorted(steps, key=lambda step: -step.gain)[:most]

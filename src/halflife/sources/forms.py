@@ -4,24 +4,29 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from yarl import URL
 
 from halflife.budget import Purse
 from halflife.errors import BudgetSpent, Mishandled, Refused, SourceError, Unreachable
 from halflife.forms import Found, Interface, Query
+from halflife.sources.addresses import parse_url
 from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.form_addresses import Addresses
 from halflife.sources.form_answers import FormReader
 from halflife.sources.gate import Gate
+from halflife.sources.page_links import PageLinks
 from halflife.sources.records import UNREADABLE, Page
 from halflife.sources.terms import Access, Answer
 
 TRIES = 2  # requests for an answer, if the first says that the server is in trouble
 PAGES = 100_000  # results pages of one query, whatever the form says
+NONE: frozenset[int] = frozenset()
 _GONE = frozenset({404, 410})
 _BEYOND = frozenset({400, 404, 410, 416, 422})  # said of a page after the last one
+
+Walk: TypeAlias = tuple[Query, bool]  # a query, and whether the newest come first
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +60,25 @@ class FormEngine:
         self._claimed = settings.interface
         self._gate = gate
         self._purse = purse
-        self._walk: tuple[Query, bool] | None = None  # the query asked last
+        self._walk: Walk | None = None  # the query asked last
         self._pages: set[tuple[str, ...]] = set()  # the pages it showed
+        self._links = PageLinks()
+
+    @property
+    def linked(self) -> bool:
+        """Whether pages after the first are found only by the link before them."""
+        numbered = self.settings.addresses.paged
+        return bool(self.settings.reader.records.next) and not numbered
+
+    @property
+    def _paged(self) -> bool:
+        return self.settings.addresses.paged or self.linked
 
     @property
     def interface(self) -> Interface:
         """What the form can do; without pages only its first results can be reached."""
         known = self._claimed
-        if self.settings.addresses.paged:
+        if self._paged:
             return known
         return replace(known, cap=min(known.cap or known.page_size, known.page_size))
 
@@ -84,21 +100,59 @@ class FormEngine:
         so. A page after the last one is empty, however the form says so.
         """
         self._check(query, newest=newest)
-        if page and not self.settings.addresses.paged:
+        if page and not self._paged:
             return Found(requests=0)
         before = self.requests
-        addresses, interface = self.settings.addresses, self.interface
-        url = addresses.asking(interface, query, page, newest=newest)
+        found = await self._turn((query, newest), page)
+        return replace(found, requests=self.requests - before)
+
+    async def _turn(self, walk: Walk, page: int) -> Found:
+        """Return a page, after those before it if only they lead there."""
+        url = await self._address(walk, page)
         with contained(str(url)):
-            reply = await self._get(url, _BEYOND if page else frozenset())
-            if reply is None:
-                return Found(requests=self.requests - before)
-            read = self.settings.reader.read
-            shown, total = await _read(read, reply, url)
-            if not page:
-                self._learn(shown, total)
-            more = self._goes_on((query, newest), page, shown, total)
-        return Found(shown.records, total, more, self.requests - before)
+            after = _BEYOND if page else NONE
+            reply = None if url is None else await self._get(url, after)
+            if reply is None and self._links.is_old(walk, page):
+                self._links.forget(walk)  # it has expired; from the first page again
+                return await self._turn(walk, page)
+            if url is None or reply is None:
+                return Found()
+            return await self._shown(walk, page, url, reply)
+
+    async def _shown(self, walk: Walk, page: int, url: URL, reply: Answer) -> Found:
+        """Return what an answer shows, and note where it leads."""
+        read = self.settings.reader.read
+        shown, total = await _read(read, reply, url)
+        if not page:
+            self._learn(shown, total)
+        leads = self._links.note(walk, page, url, shown.next) if self.linked else True
+        more = self._goes_on(walk, page, shown, total) and leads
+        return Found(shown.records, total, more)
+
+    async def _address(self, walk: Walk, page: int) -> URL | None:
+        """Return where a page is; None if the pages before it do not lead there."""
+        query, newest = walk
+        if not page or not self.linked:
+            addresses = self.settings.addresses
+            return addresses.asking(self.interface, query, page, newest=newest)
+        while self._links.address(walk, page) is None:
+            before = self._links.nearest(walk, page)
+            found = await self._turn(walk, before)
+            if not found.more:
+                return None
+        return self._links.address(walk, page)
+
+    def bookmark(self, query: Query, page: int, address: str) -> None:
+        """Take over from an earlier session where a page of a query is."""
+        self._links.bookmark((query, False), page, parse_url(address))
+
+    def address_of(self, query: Query, page: int) -> str:
+        """Return where a page of a query is, if only its link tells; else nothing."""
+        try:
+            known = self._links.address((query, False), page) if self.linked else None
+        except SourceError:
+            return ""
+        return "" if known is None else str(known)
 
     async def fetch(self, key: str) -> Found:
         """Return the record of a key, or nothing if there is none.
@@ -156,9 +210,7 @@ class FormEngine:
         if shown > expected or (short and not page.duplicates):
             self._claimed = replace(self._claimed, page_size=shown)
 
-    def _goes_on(
-        self, walk: tuple[Query, bool], page: int, found: Page, total: int | None
-    ) -> bool:
+    def _goes_on(self, walk: Walk, page: int, found: Page, total: int | None) -> bool:
         """Say whether there may be another page; one that came before is the last."""
         shown, interface = tuple(found.records), self.interface
         if walk != self._walk or not page:
@@ -167,7 +219,7 @@ class FormEngine:
         self._pages.add(shown)
         end = page * interface.page_size + len(shown)
         capped = interface.cap is not None and end >= interface.cap
-        over = not self.settings.addresses.paged or capped or page + 1 >= PAGES
+        over = not self._paged or capped or page + 1 >= PAGES
         if again or over or not shown:
             return False
         if self.settings.reader.records.next:

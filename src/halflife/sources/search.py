@@ -31,6 +31,7 @@ from halflife.sources.text import is_html, media_type, to_text, visible
 
 ENDLESS = 1 << 40  # requests that nobody has: what asking costs when it is over
 PATIENCE = 3  # failures in a row after which a database is left alone
+FULL = 3  # first pages of the same length that tell how long a page is at most
 BLIND = 10  # answers without a document read in full after which to give up
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w\w+")
@@ -129,6 +130,9 @@ class Engine:
         self._purse = _Counted(purse)
         self._read: dict[str, tuple[str, ...]] = {}  # words of documents fetched
         self.unread = 0  # documents that could not be read where their links lead
+        self._pageless = not settings.paged  # whether only first pages can be had
+        self._first: tuple[str, Results] = "", Results(None, ())  # of the last query
+        self._lengths: dict[str, int] = {}  # results on the first page of each query
 
     @property
     def requests(self) -> int:
@@ -144,7 +148,23 @@ class Engine:
         before = self._purse.paid
         total, hits = await self._hits(query, skip, min(skip + most, self.settings.cap))
         documents = [await self._document(hit) for hit in hits]
-        return Answer(total, tuple(documents), self._purse.paid - before)
+        paid, cut = self._purse.paid - before, self._cut(query, total)
+        return Answer(total, tuple(documents), paid, cut)
+
+    def _cut(self, query: str, total: int | None) -> bool:
+        """Say whether more documents match a query than can be reached.
+
+        Without totals, a first page as long as those of other queries, and none is
+        longer, is taken to be full where there is no second one.
+        """
+        shown = self._lengths.get(query, 0)
+        if not self._pageless:
+            return False
+        if total is not None:
+            return total > shown
+        longest = max(self._lengths.values(), default=0)
+        alike = sum(length == longest for length in self._lengths.values())
+        return 0 < longest == shown and alike >= FULL
 
     async def _hits(self, query: str, skip: int, end: int) -> Results:
         """Return the results from one place to another, page after page."""
@@ -170,12 +190,15 @@ class Engine:
 
     def _goes_on(self, page: Results, at: int, total: int | None) -> bool:
         """Say whether there may be results after the first ``at``."""
-        if not self.settings.paged:
+        if self._pageless:
             return False
         return len(page.hits) >= self.settings.per_page if total is None else at < total
 
     async def _page(self, query: str, skip: int) -> Results:
         """Return the results of a page from the one after the first ``skip`` on."""
+        asked, first = self._first
+        if skip and asked == query and self._pageless:  # there is only that one
+            return Results(first.total, first.hits[skip:])
         url, before = self.settings.address(query, skip)
         reply = await self._get(url)
         read = self.settings.reader.read
@@ -189,7 +212,18 @@ class Engine:
             raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
         if not skip:
             self._learn(page)
+            self._first, self._lengths[query] = (query, page), len(page.hits)
+        elif asked == query and self._repeats(skip, first, page):
+            self._pageless = True
+            return Results(page.total, first.hits[skip:])
         return Results(page.total, page.hits[before:])
+
+    def _repeats(self, skip: int, first: Results, page: Results) -> bool:
+        """Say whether another page is the first one again: there are no others then."""
+        if "{offset}" not in self.settings.url and skip < self.settings.per_page:
+            return False  # it is the first page
+        keys = [[hit.key for hit in one.hits] for one in (first, page)]
+        return bool(keys[1]) and keys[0] == keys[1]
 
     def _learn(self, page: Results) -> None:
         """Learn from a first page how many results a page has."""

@@ -144,17 +144,23 @@ class Round:
         self._count()
 
     def _take(self, choice: Choice, found: Found) -> None:
-        reading = self.local.reading(choice.query)
-        if not choice.newest:
-            reading.pages += 1
-            reading.told = found.total
+        local = self.local
+        reading = local.newest if choice.newest else local.reading(choice.query)
+        before = reading.gained
+        reading.pages += 1
+        reading.told = found.total
         for key, record in found.records.items():
             reading.gained += self._note(key, record, Origin.HARVESTED)
             reading.keys.add(key)
-        cap = self.local.interface.cap
-        capped = cap is not None and self.local.interface.pages(cap) <= reading.pages
-        if not choice.newest and (not found.more or capped):
-            reading.done = True
+        reading.barren = 0 if reading.gained > before else reading.barren + 1
+        # In the order of dates it matters where a record stood, old or new.
+        reading.shown += found.records if choice.newest else ()
+        cap = local.interface.cap
+        capped = cap is not None and local.interface.pages(cap) <= reading.pages
+        if found.more and not capped:
+            return
+        reading.done = True
+        if not choice.newest:
             self._ledger.finished.add(choice.query)
             self._miss(choice)
 

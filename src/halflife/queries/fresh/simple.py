@@ -1,6 +1,7 @@
 """Policies for new records to measure others by."""
 
 from collections.abc import Mapping
+from math import nan
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +12,7 @@ from halflife.queries.fresh import Choice
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
+from halflife.queries.reported import at_least
 from halflife.register import Attributes
 
 
@@ -113,37 +115,65 @@ class Oracle:
 
 
 class Newest:
-    """Read the newest first until whole pages bring nothing new.
+    """Read the newest first until nothing can be new any more.
 
     The form must answer the empty query, newest first. A known page may hide records
-    that were dated back, so one page more is read than would do.
+    that were dated back, so one page more is read than would do. Records of the same
+    date may stand in any order, so that a new one may stand behind known ones: it is
+    read on while as many records are missing as the form reports, and while the last
+    record shown has the date of the newest one that was known before.
+
+    What is chosen depends only on what was read, not on how often it was asked for.
 
     Args:
         margin: Pages in a row without new records that end it.
+        date: The attribute that results are ordered by; ties are not noticed if empty.
+        unfound: Records that the form reports and does not show, as was found before.
 
     """
 
     samples = False
 
-    def __init__(self, *, margin: int = 2) -> None:
+    def __init__(self, *, margin: int = 2, date: str = "", unfound: int = 0) -> None:
         self.margin = margin
-        self._page = 0
-        self._held: list[int] = []
+        self.date = date
+        self.unfound = unfound
 
     def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
         """Return the next page, newest first."""
-        interface = local.interface
+        interface, reading = local.interface, local.newest
         if not (interface.newest and interface.everything):
             raise ValueError("the form does not show everything, newest first")
-        self._held.append(len(local))
-        last = self._held[-self.margin - 1 :]
-        barren = len(last) > self.margin and last[0] == last[-1]
-        shown = len(local.reads[Query()].keys) if self._page else 0
-        if barren or shown < self._page * interface.page_size:
+        missing = self._missing(local)
+        open_ = missing > 0 or self._tied(local)
+        if reading.done or (reading.barren >= self.margin and not open_):
             return None
-        self._page += 1
         why = "newest first, until nothing is new"
-        return Choice(Query(), self._page - 1, 1, why=why, newest=True)
+        if reading.barren >= self.margin:
+            why = "newest first; " + (
+                f"{missing} more are reported than are held"
+                if missing > 0
+                else "records of the same date may be new"
+            )
+        expected = float(missing) if missing > 0 else nan
+        return Choice(Query(), reading.pages, 1, expected, why, newest=True)
+
+    def _missing(self, local: Local) -> int:
+        """Return how many records are reported, might be shown, and are not held."""
+        told = at_least(local.interface.counts, local.newest.told)
+        held = len(local) - len(local.gone)
+        return 0 if told is None else told - held - self.unfound
+
+    def _tied(self, local: Local) -> bool:
+        """Say whether the last record shown has the date of the newest known one."""
+        if not self.date:
+            return False
+        shown = local.newest.shown
+        known = next((key for key in shown if not local.origin(key)), None)
+        if known is None:
+            return False
+        newest, last = (local[key].get(self.date) for key in (known, shown[-1]))
+        return newest is not None and newest == last
 
 
 def _pages(local: Local, hits: Ints | Floats) -> Floats:

@@ -1,0 +1,174 @@
+"""Looking for records that a form reports and that are not held.
+
+When nothing else is worth a request and the form still reports more records than are
+held, all that it shows is read once more, divided where results are cut off. Either
+that brings them, or it is known why it cannot, and it is not tried again until more
+are missing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import ceil
+
+from halflife.errors import BudgetSpent, SourceError
+from halflife.forms import Attribute, Interface, Query, Term
+from halflife.queries.beginning import UNREAD, said
+from halflife.queries.frontier import Crawl, Part
+from halflife.queries.held import Held, Wish
+from halflife.queries.kept import Asked, Kept
+from halflife.queries.ledger import Ledger
+from halflife.queries.reported import Reported, reported, short
+from halflife.queries.splitting import Crawling
+from halflife.register import Attributes
+
+NOTHING_MORE = "nothing more is worth a request"
+SPENT = "the budget is spent"
+
+
+class Recovery:
+    """The search for missing records in a turn.
+
+    Args:
+        ledger: The form, asked on account.
+        held: The copy as it was before the turn.
+        wish: What it is kept for.
+        now: The time, in days.
+        begins: Is told of the crawl when it begins, so that it can be written down.
+
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        held: Held,
+        wish: Wish,
+        now: float,
+        begins: Callable[[Crawling], None],
+    ) -> None:
+        self._ledger, self._held, self._now = ledger, held, now
+        self._begins = begins
+        self._wanted = wish.purpose != "known"
+        self._absent: frozenset[str] = frozenset()
+        self.report = held.reported
+        self.search = held.search if self._wanted else None
+
+    def go_on(self) -> None:
+        """Go on with a search that was cut short; it comes before anything else."""
+        if self.search is not None:
+            self._crawl(self.search)
+
+    def finish(self, done: Kept) -> None:
+        """Look for what is missing after all that was worth it was asked."""
+        over, self._absent = done.stop == NOTHING_MORE, done.absent
+        try:
+            if over and self._asks_for_total():
+                self._ledger.first(Query())
+            self.hear()
+            if over and self.search is None:
+                self._look()
+        except BudgetSpent:
+            done.stop = SPENT
+        except SourceError as error:
+            done.stop = done.trouble = str(error)
+        self._close(done)
+
+    @property
+    def _there(self) -> dict[str, Attributes]:
+        """The records that are held, or were shown in this turn, and have not gone."""
+        known = {**self._held.records, **self._ledger.seen}
+        return {key: row for key, row in known.items() if key not in self._absent}
+
+    def hear(self) -> None:
+        """Take in what the form has reported in this turn."""
+        there = self._there
+        total = reported(self._ledger, there)
+        if total is not None:
+            before = self.report or Reported(self._now, total)
+            self.report = before.heard(self._now, total, len(there))
+
+    def _asks_for_total(self) -> bool:
+        """Say whether a request would tell how many records there are."""
+        interface = self._ledger.interface
+        known = self._ledger.totals.get(Query()) is not None
+        tells = interface.everything and interface.counts != "none"
+        return self._wanted and tells and not known and self._ledger.requests > 0
+
+    def _open(self) -> int:
+        """Return how many records are still to be looked for."""
+        if self.report is None or not self._wanted:
+            return 0
+        return self.report.open(len(self._there))
+
+    def _look(self) -> None:
+        """Look for what is missing where it must be, and then everywhere."""
+        blank = replace(Crawl.of_nothing(), records=self._there)
+        lacking = self._lacking() if self._open() else []
+        if lacking:
+            left = tuple(Part(query) for query in lacking)
+            self._crawl(replace(blank, left=left, whole=False))
+        if self._open():
+            self._crawl(blank)
+
+    def _lacking(self) -> list[Query]:
+        """Return the values of a choice that lack all that is missing; else nothing.
+
+        Each costs a request, so only if these are fewer than the pages of everything
+        and half of what may be spent.
+        """
+        ledger, interface = self._ledger, self._ledger.interface
+        pages = ceil(len(self._there) / interface.page_size)
+        most = pages if ledger.left is None else min(pages, ledger.left // 2)
+        for attribute in interface.attributes:
+            values = choices(attribute, self._there)
+            if attribute.kind != "select" or not 0 < len(values) <= most:
+                continue
+            queries = [Query.of(term) for term in values]
+            for query in queries:
+                ledger.first(query)
+            lacks = {query: short(ledger, query, self._there) for query in queries}
+            if sum(lacks.values()) >= self._open():
+                return [query for query in queries if lacks[query]]
+        return []
+
+    def _crawl(self, begin: Crawl) -> None:
+        """Read all that the form shows, or go on with that."""
+        walk = Crawling(self._ledger, self._held.records.values(), resume=begin)
+        self._begins(walk)
+        done = walk.done()
+        self.search = done if done.left else None
+        if done.left and done.why:
+            failed = done.why == self._ledger.trouble
+            raise SourceError(done.why) if failed else BudgetSpent(SPENT)
+        self.hear()
+        if self.report is not None and begin.whole:
+            interface = self._ledger.interface
+            why, cut = said(done, interface), interface.cap is not None
+            self.report = self.report.settled(len(self._there), why, cut=cut)
+
+    def _close(self, done: Kept) -> None:
+        done.reported, done.search = self.report, self.search
+        if done.stop == NOTHING_MORE and self.report is not None and self._wanted:
+            done.stop = self.report.words(len(self._there)) or NOTHING_MORE
+
+
+def choices(attribute: Attribute, held: Mapping[str, Attributes]) -> set[Term]:
+    """Return the values of a choice that are known; none if a record shows none."""
+    found = {Term(attribute.name, value) for value in attribute.values}
+    for record in held.values():
+        terms = attribute.terms(record.get(attribute.name))
+        if not terms:
+            return set()
+        found.update(terms)
+    return found
+
+
+def search_ahead(held: Held, interface: Interface) -> list[Asked]:
+    """Return what a search for missing records would ask; nothing if none are."""
+    report = held.reported
+    count = len(held.records)
+    if report is None or not report.open(count):
+        return []
+    missing = report.open(count)
+    pages = max(ceil(report.total / interface.page_size), 1)
+    why = f"{missing} more records are reported than are held"
+    return [Asked("everything, query by query", pages, missing / pages * UNREAD, why)]
