@@ -199,7 +199,9 @@ def status_rows(
         cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
         worth = {metric: cast[metric] for metric in METRICS}
         last = {"last_look": show.date(asked.copied)}
-        rows.append({"source": name, "held": asked.head["held"], **worth, **last})
+        gone = int(collection.lives.ended.sum())
+        head = {"source": name, "held": asked.head["held"], "gone": gone}
+        rows.append({**head, **worth, **last})
     return rows
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from halflife.live.signals import Stop
     from halflife.live.upkeeping import Turned
     from halflife.observation import Looks
+    from halflife.stores.sqlite import SqliteStore
 
 
 @app.command()
@@ -219,7 +220,8 @@ async def _sync(
     from halflife.live.signals import Stop, until_stopped
 
     stop = Stop()
-    with wiring.writing(config) as store, stop.heard():
+    with wiring.writing(config, _say) as store, stop.heard():
+        _say_overlaps(config, store)
         async with keeping(config, store, chosen) as keeper:
             requests = keeper.allowance(everything=everything)
             if not requests:
@@ -253,6 +255,21 @@ async def _turned(
         outcome = await keeper.turn(requests - spent, told)
     outcome.requests += spent
     return outcome
+
+
+def _say(words: str) -> None:
+    """Say on stderr what a person should know of."""
+    from halflife.cli import show
+
+    show.note(show.plain(f"halflife: {words}"))
+
+
+def _say_overlaps(config: "Config", store: "SqliteStore") -> None:
+    """Say which sources want pages that others own, and so do not keep them."""
+    from halflife.live import ownership
+
+    for one in ownership.overlaps(config, store):
+        _say(f"{one.words()}; {one.advice}")
 
 
 def _say_why_not(keeper: "Keeper") -> None:

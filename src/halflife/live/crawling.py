@@ -60,6 +60,7 @@ class Progress:
         fetched: Pages that were looked at with success.
         frontier: Pages known and never seen.
         duplicates: Pages that are the same as one known before.
+        gone: Pages that were missing when they were last fetched.
         note: What keeps it from going on; empty if nothing does.
 
     """
@@ -69,6 +70,7 @@ class Progress:
     fetched: int
     frontier: int
     duplicates: int
+    gone: int = 0
     note: str = ""
 
     def words(self) -> str:
@@ -77,6 +79,7 @@ class Progress:
             f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
             f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
+        said += f", {self.gone} gone" if self.gone else ""
         return f"{said}; {self.note}" if self.note else said
 
 
@@ -90,7 +93,8 @@ def progress(store: Store, source: SourceConfig) -> Progress:
     if len(evidence) >= source.most:
         note = f"the limit of {source.most} pages is reached: set most higher for more"
     frontier = len(evidence) - held
-    return Progress(source.name, len(evidence), held, frontier, copies, note)
+    gone = int(np.count_nonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT)))
+    return Progress(source.name, len(evidence), held, frontier, copies, gone, note)
 
 
 def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:

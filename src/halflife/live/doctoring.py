@@ -11,7 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
-from halflife.live import breakers, drifting, moving
+from halflife.live import breakers, drifting, moving, ownership
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -214,11 +214,22 @@ def _sources(visit: Visit) -> Iterator[Complaint]:
             advice = f"run `halflife {verb} {source.name}`"
             text = f"{source.name} was never seen"
             yield Complaint(WARNING, "sources", text, advice)
-    strange = sorted({*looks, *sets} - {s.name for s in visit.config.source})
-    if strange:
-        advice = "nothing, if you removed them on purpose or imported them"
-        text = f"the store knows sources that the settings do not: {_some(strange)}"
+
+
+def _owners(visit: Visit) -> Iterator[Complaint]:
+    """Look for orphans and overlaps: what settings and state file own differently."""
+    for one in ownership.orphans(visit.config, visit.store):
+        advice = (
+            f"`halflife source remove {one.name} --data` to forget it, or "
+            f"`halflife source rename {one.name} NEW`; nothing, if it was imported"
+        )
+        text = (
+            f"the settings do not name {one.name}, of which {one.items} pages and "
+            f"{one.objects} objects are stored and no longer kept fresh"
+        )
         yield Complaint(NOTE, "sources", text, advice)
+    for two in ownership.overlaps(visit.config, visit.store):
+        yield Complaint(WARNING, "sources", two.words(), two.advice)
 
 
 def _was_seen(
@@ -290,7 +301,7 @@ def _size(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
-_CHECKS = (_ahead, _runs, _hosts, _sources, _changed, _waiting, _size)
+_CHECKS = (_ahead, _runs, _hosts, _sources, _owners, _changed, _waiting, _size)
 
 
 def _one(visit: Visit, query: str, *values: object) -> float | None:

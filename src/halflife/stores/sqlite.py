@@ -434,6 +434,19 @@ class SqliteStore:
                 self._joined = False
 
     @contextmanager
+    def reassigning(self, sources: Sequence[str], now: float) -> Iterator[None]:
+        """Let what belongs to sources change hands, all of it or nothing.
+
+        Raise ``AlreadyRunning`` if another process keeps one of them. What was read
+        of any source is read again afterwards.
+        """
+        with self.clearing(), self.together() as db:
+            leases.free(db, named(sources), now, self.owner)
+            yield
+        self._shelf.clear()
+        self._waiting.clear()
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Let several queries see the file as it was at one moment."""
         with files.trusted(self.path), files.translated(self.path):
