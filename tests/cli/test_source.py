@@ -239,7 +239,7 @@ def test_a_reset_forgets_every_version_of_a_summary(here):
         store.save_memo("summaries of docs", '{"latest": 2, "current": 2}')
         for name in ("docs, version 1", "docs, version 2", "docs2, version 1"):
             store.save_memo(f"summary of {name}", "{}")
-        with store.reassigning(["docs"], 0.0), store.together() as db:
+        with ownership.reassigning(store, ("docs",), 0.0) as db:
             ownership.forget(db, "docs")
             left = [name for (name,) in db.execute("SELECT name FROM memo")]
     assert left == ["summary of docs2, version 1"]
@@ -287,8 +287,7 @@ def test_a_rename_that_a_crash_cut_in_two_is_finished_by_asking_again(
     told("sync")
     with (
         SqliteStore.open(here / "halflife.db") as store,
-        store.reassigning(["old"], wiring.clock()),
-        store.together() as db,
+        ownership.reassigning(store, ("old",), wiring.clock()) as db,
     ):
         ownership.rename(db, "old", "new")
     assert asked("source", "rename", "old", "new")[0] == 0

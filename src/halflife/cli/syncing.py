@@ -38,6 +38,13 @@ def sync(  # noqa: PLR0913  (each is an option)
             "that a group which is not seen any more has gone.",
         ),
     ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RUN",
+            help="Do not believe the answer that this run put aside; the copy stays.",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
@@ -47,8 +54,8 @@ def sync(  # noqa: PLR0913  (each is an option)
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
-    if accept is not None:
-        _accept(settings, accept, json=json)
+    if accept is not None or keep is not None:
+        _decide(settings, accept, keep, json=json)
         return
     chosen = _kept(settings, sources or ())
     if dry_run:
@@ -100,6 +107,7 @@ def _sync_all(
         code = stop.code
     _tell(outcome if pages or not sets else None, looked, json=json)
     _end(code, outcome, looked)
+    _end_if_held(config, pages)
 
 
 async def _look(
@@ -186,11 +194,38 @@ def _end(
         raise typer.Exit(exits.SOME_FAILED)
 
 
+def _end_if_held(config: "Config", pages: "Sequence[SourceConfig]") -> None:
+    """Raise ``HeldForDecision`` if answers of pages wait for somebody."""
+    from halflife.live import page_guard, wiring
+
+    if pages:
+        with wiring.reading(config) as store:
+            waiting = page_guard.held(store, [source.name for source in pages])
+        if waiting:
+            raise page_guard.held_error(waiting)
+
+
+def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) -> None:
+    """Carry out what somebody decides about what was put aside."""
+    from halflife.cli import show
+    from halflife.errors import UsageError
+    from halflife.live import decisions, wiring
+
+    if what is not None and run is not None:
+        raise UsageError("give --accept or --keep, not both")
+    if what is not None:
+        _accept(config, what, json=json)
+    elif run is not None:
+        with wiring.writing(config) as store:
+            done = decisions.keep(config, store, run)
+        show.emit(done.row) if json else show.say(show.plain(done.words))
+
+
 def _accept(config: "Config", what: str, *, json: bool) -> None:
     """Believe what was put aside, or that a group has gone."""
     from halflife.cli import show
     from halflife.errors import UsageError
-    from halflife.live import listings, wiring
+    from halflife.live import decisions, listings, wiring
 
     name, equals, group = what.partition("=")
     if not equals and not what.isdecimal():
@@ -201,8 +236,8 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
             said = f"{name}: {n} objects of {group} count as missing"
         else:
-            looked = listings.accept(config, store, int(what))
-            answer, said = looked.row(), looked.words()
+            done = decisions.accept(config, store, int(what))
+            answer, said = done.row, done.words
     show.emit(answer) if json else show.say(show.plain(said))
 
 

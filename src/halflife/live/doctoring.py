@@ -11,7 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
-from halflife.live import breakers, drifting, moving, ownership
+from halflife.live import breakers, drifting, moving, ownership, page_guard
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -276,6 +276,13 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
         advice = f"`halflife sync --accept {held.run}` if it is true, else sync again"
         text = f"{held.source}: an answer waits for a decision: {held.why}"
         yield Complaint(WARNING, "held", text, advice)
+    for pages in page_guard.held(visit.store):
+        advice = (
+            f"open {pages.examples[0]}; if that is right, "
+            f"`halflife sync --accept {pages.run}`, else "
+            f"`halflife sync --keep {pages.run}` to hear no more of it"
+        )
+        yield Complaint(WARNING, "held", f"{pages.source}: {pages.why}", advice)
     outbox = Outbox(visit.store)
     dead = outbox.tally()["dead"]
     if dead:

@@ -11,7 +11,7 @@ from halflife import parts
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.errors import StoreError
-from halflife.live import crawling, memory, network, wiring
+from halflife.live import crawling, memory, network, page_guard, wiring
 from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
@@ -150,6 +150,8 @@ class Keeper:
             if look.seen is Seen.HINT:
                 continue
             tally = outcome.sources.setdefault(self._owner(look.key), Tally())
+            if look.note.startswith(page_guard.NOTE):
+                continue  # what is put aside is told of apart
             if look.seen is Seen.FAILED:
                 tally.failed += 1
                 tally.trouble = look.note
@@ -192,7 +194,8 @@ async def keeping(
         async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
             pages = network.pages(gate, config, chosen, owner, follow=True)
-            source = crawling.crawl(pages, store, chosen, owner)
+            crawled = crawling.crawl(pages, store, chosen, owner)
+            source = page_guard.guarded(crawled, store, run, clock)
             policy = crawling.policy(strategy.policy, chosen, owner)
             believed = crawling.belief(belief, chosen)
             many = len(store.evidence(run.sources)) >= MANY

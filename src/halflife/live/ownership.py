@@ -143,7 +143,7 @@ def _take(
 ) -> Taken:
     source = config.named([one.wants])[0]
     leads = _leading(source)
-    with store.reassigning([one.owner, one.wants], now), store.together() as db:
+    with ownership.reassigning(store, (one.owner, one.wants), now) as db:
         before = {owned.name: owned for owned in ownership.owners(db)}
         if one.orphan and one.wants not in before:
             pages = before[one.owner].items
@@ -176,7 +176,7 @@ def rename(config: Config, old: str, new: str, now: float) -> Taken:
         known = {one.name: one for one in _owners(store)}
         if old not in known and old not in names:
             raise _unknown(config, old, known)
-        with store.reassigning([old, new], now), store.together() as db:
+        with ownership.reassigning(store, (old, new), now) as db:
             if old in known:
                 pages = known[old].items
                 ownership.rename(db, old, new)
@@ -192,7 +192,7 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> Owned:
         known = {one.name: one for one in _owners(store)}
         if name not in known and name not in names:
             raise _unknown(config, name, known)
-        with store.reassigning([name], now), store.together() as db:
+        with ownership.reassigning(store, (name,), now) as db:
             if data and name in known:
                 ownership.forget(db, name)
             if name in names:
@@ -208,7 +208,7 @@ def reset(config: Config, name: str, now: float) -> Owned:
         if name not in known:
             config.named([name])  # says so if there is no such source at all
             return Owned(name)
-        with store.reassigning([name], now), store.together() as db:
+        with ownership.reassigning(store, (name,), now) as db:
             ownership.forget(db, name)
     return known[name]
 

@@ -9,10 +9,16 @@ or nothing of it. The ledger and the runs are never touched: what was spent stay
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from halflife.errors import UsageError
+from halflife.stores import leases
 from halflife.stores.leases import source_id
+
+if TYPE_CHECKING:
+    from halflife.stores.sqlite import SqliteStore
 
 # Notes about a source are named by one of these and the source's name.
 NOTES = (
@@ -40,8 +46,8 @@ _FORGET_ITEMS = (
     *(
         f"DELETE FROM {table} WHERE item IN {_MINE}"  # noqa: S608
         for table in (
-            "linked", "content", "gap", "hinted_gap", "evidence", "observation",
-            "rolled", "rolled_gap", "rolled_hinted", "checked",
+            "held_page", "linked", "content", "gap", "hinted_gap", "evidence",
+            "observation", "rolled", "rolled_gap", "rolled_hinted", "checked",
         )
     ),
     "DELETE FROM item WHERE source = ?1",
@@ -80,6 +86,20 @@ class Owned:
     gone: int = 0
     objects: int = 0
     history: bool = False
+
+
+@contextmanager
+def reassigning(
+    store: "SqliteStore", sources: tuple[str, ...], now: float
+) -> Iterator[sqlite3.Connection]:
+    """Let what belongs to sources change hands, all of it or nothing.
+
+    Raise ``AlreadyRunning`` if another process keeps one of them.
+    """
+    with store.clearing(), store.together() as db:
+        leases.free(db, sources, now, store.owner)
+        yield db
+    store.reread()
 
 
 def owners(db: sqlite3.Connection) -> list[Owned]:

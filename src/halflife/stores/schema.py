@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from halflife.stores import columns, forecasts, links, outbox, rolled
+from halflife.stores import columns, forecasts, held_pages, links, outbox, rolled
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -213,6 +213,7 @@ STEPS: tuple[Step, ...] = (
     _care,
     columns.create,
     forecasts.create,
+    held_pages.create,
 )  # step n makes version n + 1 out of version n
 
 

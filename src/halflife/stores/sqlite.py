@@ -23,7 +23,17 @@ from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
-from halflife.stores import Run, columns, files, folds, leases, lives, rolled, tables
+from halflife.stores import (
+    Run,
+    columns,
+    files,
+    folds,
+    held_pages,
+    leases,
+    lives,
+    rolled,
+    tables,
+)
 from halflife.stores import links as graph
 from halflife.stores.ahead import Ahead
 from halflife.stores.audit import problems
@@ -359,6 +369,7 @@ class SqliteStore:
         held = {fresh.keys[i]: int(places[i]) for i in good}
         folds.save_fold(db, evidence, fold, held)
         graph.save(db, fresh)
+        held_pages.clear_seen(db, fresh)
         for o in fresh.details:
             row = evidence.row(o.key)
             if o.content is not None and row is not None:
@@ -433,16 +444,8 @@ class SqliteStore:
             finally:
                 self._joined = False
 
-    @contextmanager
-    def reassigning(self, sources: Sequence[str], now: float) -> Iterator[None]:
-        """Let what belongs to sources change hands, all of it or nothing.
-
-        Raise ``AlreadyRunning`` if another process keeps one of them. What was read
-        of any source is read again afterwards.
-        """
-        with self.clearing(), self.together() as db:
-            leases.free(db, named(sources), now, self.owner)
-            yield
+    def reread(self) -> None:
+        """Read evidence anew when it is next asked for."""
         self._shelf.clear()
         self._waiting.clear()
 
