@@ -89,8 +89,9 @@ class Keeper:
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
         self.eased = False
-        sites = {source.name for source in crawling.sites(config.source)}
-        self.crawls = not sites.isdisjoint(run.sources)
+        finders = {source.name for source in crawling.find_pages(config.source)}
+        self.crawls = not finders.isdisjoint(run.sources)
+        self.unread: set[str] = set()  # pages that are to be fetched for their links
 
     @property
     def since(self) -> float:
@@ -108,6 +109,9 @@ class Keeper:
         """Return the requests that a turn may spend now; the income is then used."""
         now = self.clock()
         requests = self.wallet.offer(now, self._evidence, everything=everything)
+        if self.unread:  # one request more is for the robots.txt of each
+            wanted = min(2 * len(self.unread), self.wallet.room(now))
+            requests = max(requests, wanted)
         self.wallet.take_income(now)
         return requests
 
@@ -197,11 +201,15 @@ async def keeping(
             crawled = crawling.crawl(pages, store, chosen, owner)
             source = page_guard.guarded(crawled, store, run, clock)
             policy = crawling.policy(strategy.policy, chosen, owner)
+            unread = crawling.unread(store, chosen)
+            policy = crawling.read_first(policy, unread)
             believed = crawling.belief(belief, chosen)
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None
             loop = Loop(source, store, believed, policy, few)
-            yield Keeper(config, store, run, loop, clock)
+            keeper = Keeper(config, store, run, loop, clock)
+            keeper.unread = unread
+            yield keeper
         memory.remember(store, belief)
     except StoreError:
         done = False  # what the disk cut off goes on when it works again
