@@ -46,10 +46,16 @@ def test_a_quarter_of_the_text_is_where_doubt_begins():
 
 
 def test_resemblance_of_three_tenths_is_where_doubt_begins():
-    page = Sketch("a", 100, words=frozenset("abcdefghij"))
-    # 3 of 10 words in both, none besides: 0.3; 4 of 10: 0.4
-    assert doubt(page, Sketch("b", 100, words=frozenset("abc"))) is not None
-    assert doubt(page, Sketch("b", 100, words=frozenset("abcd"))) is None
+    page = Sketch("a", 100, words=frozenset("abcdefghijklmnopqrst"))
+    # 6 of 20 words in both, none besides: 0.3; 7 of 20: 0.35
+    assert doubt(page, Sketch("b", 100, words=frozenset("abcdef"))) is not None
+    assert doubt(page, Sketch("b", 100, words=frozenset("abcdefg"))) is None
+
+
+def test_a_page_of_a_few_words_may_change_them_all():
+    page = Sketch("a", 60, words=frozenset("abc"))
+    assert doubt(page, Sketch("b", 60, words=frozenset("xyz"))) is None
+    assert doubt(page, Sketch("b", 0)) is None
 
 
 def test_an_error_is_held_only_where_there_was_a_text_before():

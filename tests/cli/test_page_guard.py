@@ -46,6 +46,7 @@ class Site:
         return self.answer(int(path[2:]), self.asked)
 
 
+STATES = ("open", "closed", "late", "full")
 LOGIN = "<html><form><p>Members<input name=u><input type=password name=p></form>"
 
 
@@ -231,6 +232,17 @@ def test_pages_that_were_always_the_same_may_change_together(here, site, told):
         site.answer = lambda n, _: (200, "<p>" + "one newer text for all " * 40)
         assert told("sync", "--all")[0] == 0
         assert changes(here) == PAGES
+
+
+def test_pages_that_show_a_state_which_many_share_may_change_together(here, site, told):
+    menu = "<p>" + "the menu of this site has many words " * 20
+    site.answer = lambda n, _: (200, f"{menu}<p>it is {STATES[n % 4]} now")
+    with serving(site) as url:
+        write(here, url, range(PAGES))
+        assert told("sync")[0] == 0
+        site.answer = lambda n, _: (200, f"{menu}<p>it is open now")
+        assert told("sync", "--all")[0] == 0
+        assert changes(here) == PAGES - PAGES // 4
 
 
 def test_an_outage_that_is_met_page_by_page_is_held_too(kept, here, site, told):

@@ -12,8 +12,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from halflife.budget import Purse
 from halflife.errors import HeldForDecision
@@ -58,6 +60,14 @@ def guarded(
     )
 
 
+@dataclass(slots=True)
+class _Before:
+    """A text that became another: its digest, and pages that had it and have not."""
+
+    digest: str
+    keys: set[str] = field(default_factory=set)
+
+
 class Guarded:
     """Passes on what a source of pages observed, as far as it is to be believed."""
 
@@ -67,7 +77,9 @@ class Guarded:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
         self._rows: dict[str, HeldPage] = {}
         self._accepted: dict[str, frozenset[str]] = {}
-        self._became: dict[tuple[str, str], set[str]] = {}  # source and shape: before
+        # Of a source and a shape: the shapes that became it.
+        self._became: dict[tuple[str, str], dict[str, _Before]] = {}
+        self._shared: set[tuple[str, str]] = set()  # texts that many share anyway
         self._state: dict[tuple[str, str], str] = {}  # of texts that are held or kept
 
     async def perform(
@@ -85,7 +97,7 @@ class Guarded:
     def _load(self) -> None:
         with self._store.looking() as db:
             rows = held_pages.rows(db, self._run.sources)
-        self._rows, self._state = {}, {}
+        self._rows, self._state, self._shared = {}, {}, set()
         if len(self._became) > RECENT:
             self._became = {}
         for row in rows:
@@ -117,9 +129,11 @@ class Guarded:
     def _note(self, row: HeldPage) -> None:
         """Remember an answer that was put aside."""
         self._rows[row.key] = row
-        self._became.setdefault((row.source, row.shape), set()).add(row.was)
+        place = row.source, row.shape
+        became = self._became.setdefault(place, {})
+        became.setdefault(row.was, _Before(self._digest(row.key))).keys.add(row.key)
         if row.state != WAITS:
-            self._state[row.source, row.shape] = row.state
+            self._state[place] = row.state
 
     def _doubted(self, look: Observation) -> Answer | None:
         """Return an answer with what speaks against it; None if it is believed."""
@@ -140,10 +154,11 @@ class Guarded:
         if content is not None:
             before = sketch(look.key, content)
         place = source, after.shape
+        became = self._became.setdefault(place, {})
+        if before.shape and held is not None:
+            became.setdefault(before.shape, _Before(held.digest)).keys.add(look.key)
         found = self._against(place, before, after)
         if found is None or (found.verdict is Verdict.WAIT and MOVED in look.note):
-            if before.shape not in {"", after.shape}:
-                self._became.setdefault(place, set()).add(before.shape)
             return None
         state = HELD if found.verdict is Verdict.HOLD else WAITS
         # Somebody may have said already that such an answer is broken.
@@ -156,11 +171,37 @@ class Guarded:
         """Return what speaks against an answer: by itself, and among the others."""
         if not before.shape:
             return Doubt(Verdict.HOLD, SAME_AS_HELD) if place in self._state else None
-        changes = [(was, after.shape) for was in self._became.get(place, ())]
-        changes.append((before.shape, after.shape))
-        if before.shape != after.shape and is_outage(after.shape, changes):
+        if before.shape != after.shape and self._is_outage(place):
             return Doubt(Verdict.HOLD, SAME_TEXT)
         return doubt(before, after)
+
+    def _is_outage(self, place: tuple[str, str]) -> bool:
+        """Say whether pages with texts of their own became the same."""
+        shape, became = place[1], self._became[place]
+        if place in self._shared or not is_outage(shape, _pairs(became, shape)):
+            return False
+        if place in self._state:
+            return True
+        own = [was for was, one in became.items() if self._is_own(one)]
+        if is_outage(shape, _pairs(own, shape)):
+            return True
+        self._shared.add(place)
+        return False
+
+    def _digest(self, key: str) -> str:
+        """Return the digest of a page's text that we hold; empty if there is none."""
+        evidence = self._store.evidence(self._run.sources)
+        row = evidence.row(key)
+        return "" if row is None else str(evidence.digest[row])
+
+    def _is_own(self, before: "_Before") -> bool:
+        """Say whether a text was that of one page alone."""
+        evidence = self._store.evidence(self._run.sources)
+        texts = evidence.digest
+        rows = np.flatnonzero(texts.data == texts.pack([before.digest]))
+        if rows.size > 1:
+            return False
+        return len(before.keys | {evidence.keys[row] for row in rows.tolist()}) <= 1
 
     def _put_aside(self, db: sqlite3.Connection, answer: Answer) -> None:
         room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
@@ -208,6 +249,10 @@ class Guarded:
         waiting = [Waiting(row.shape, now - row.since, row.seen) for row in rows]
         well = held_pages.well_since(db, source, host, first)
         return settle(waiting, well, held_pages.others(db, source, host))
+
+
+def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
+    return [(was, shape) for was in before]
 
 
 def _is_news(evidence: Evidence, look: Observation) -> bool:

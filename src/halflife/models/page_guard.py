@@ -26,6 +26,10 @@ MUCH_SHORTER = 0.25
 # Of real changes 2 % leave a resemblance (Jaccard, of words) of 0.3 or less. An error
 # page that keeps the menus of its site resembles a page with a text of its own less.
 HARDLY_ALIKE = 0.3
+# A page with less text than a note about an outage has cannot be told from one by its
+# size, and two texts of a few words are hardly ever alike.
+LEAST_TEXT = 80  # characters
+LEAST_WORDS = 20
 WITNESSES = 2  # one page that answers may come from a cache; two hardly
 LOGIN = "a login"
 NEW_TEXT = "hardly a word is left of its text"
@@ -60,13 +64,13 @@ class Sketch:
     leads: bool = False
 
     def resemblance(self, other: "Sketch") -> float:
-        """Return the share of all words that both have; 1 if that is not known.
+        """Return the share of all words that both have; 1 if there are none.
 
         >>> a, b = (Sketch("", words=frozenset(w)) for w in ("abc", "bcd"))
         >>> a.resemblance(b)
         0.5
         """
-        if not (self.words and other.words):
+        if not (self.words or other.words):
             return 1.0
         both = len(self.words & other.words)
         return both / (len(self.words) + len(other.words) - both)
@@ -102,7 +106,7 @@ def doubt(before: Sketch, after: Sketch) -> Doubt | None:
     if after.leads and not before.leads:
         return Doubt(Verdict.WAIT, "it leads to another page now")
     shorter = is_much_shorter(before, after)
-    if not shorter and after.resemblance(before) > HARDLY_ALIKE:
+    if not (shorter or is_other(before, after)):
         return None
     size = f"has {after.length} characters of text where it had {before.length}"
     if after.sign and after.sign != before.sign:
@@ -112,16 +116,24 @@ def doubt(before: Sketch, after: Sketch) -> Doubt | None:
 
 def is_much_shorter(before: Sketch, after: Sketch) -> bool:
     """Say whether most of a text is gone."""
-    if not before.length or after.length is None:
+    if before.length is None or after.length is None or before.length < LEAST_TEXT:
         return False
     return after.length <= MUCH_SHORTER * before.length
+
+
+def is_other(before: Sketch, after: Sketch) -> bool:
+    """Say whether hardly a word is left of a text; False if words are not known."""
+    if len(before.words) < LEAST_WORDS or not after.words:
+        return False
+    return after.resemblance(before) <= HARDLY_ALIKE
 
 
 def alike(shape: str, changes: Iterable[tuple[str, str]]) -> int:
     """Return how many different texts became this one.
 
-    ``changes`` are the shapes of pages before and after. Pages that were the same
-    before, and are the same again, count once: nothing was lost.
+    ``changes`` are the shapes of pages before and after, of pages whose text before was
+    theirs alone. Pages that show a counter or a state, which many share, become the
+    same all the time.
 
     >>> alike("x", [("a", "x"), ("b", "x"), ("b", "x"), ("c", "y"), ("x", "x")])
     2
