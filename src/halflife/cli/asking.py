@@ -40,13 +40,16 @@ def status(
     from halflife.cli import gone_pages, sets, show, texts
     from halflife.cli.answers import budget_left
     from halflife.config import Config
-    from halflife.live import crawling, wiring
+    from halflife.live import crawling, state_record, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
     if gone:
         gone_pages.tell(settings, chosen, json=json)
         return
+    lost = state_record.missing(settings)
+    if lost:
+        show.note(show.plain(f"halflife: {lost}"))
     pages = [source for source in chosen if source.has_pages]
     now = wiring.clock()
     with wiring.reading(settings) as store:

@@ -121,7 +121,7 @@ async def _look(
 
     stop = Stop()
     spent = 0
-    with wiring.writing(config) as store, stop.heard():
+    with wiring.writing(config, _say) as store, stop.heard():
         former = Former(config, store)
 
         async def looked(source: "SourceConfig", left: int | None) -> "Looked | Turned":

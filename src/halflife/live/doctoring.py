@@ -11,7 +11,14 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
-from halflife.live import breakers, drifting, moving, ownership, page_guard
+from halflife.live import (
+    breakers,
+    drifting,
+    moving,
+    ownership,
+    page_guard,
+    state_record,
+)
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -70,6 +77,10 @@ def examine(config: Config, now: float) -> list[Complaint]:
     found = [*_settings(config), *_place(config.store_path), *_time(now)]
     if config.store_path.exists():
         found += _stored(config, now)
+    lost = state_record.missing(config)
+    if lost:
+        advice = "put the file back, or sync to begin anew"
+        found.append(Complaint(WARNING, str(config.store_path), lost, advice))
     order = (PROBLEM, WARNING, NOTE)
     return sorted(found, key=lambda one: order.index(one.level))
 
@@ -156,6 +167,16 @@ def _stored(config: Config, now: float) -> list[Complaint]:
     except StoreError as error:
         return [Complaint(PROBLEM, about, str(error), advice)]
     return found
+
+
+def _made_anew(visit: Visit) -> Iterator[Complaint]:
+    words = state_record.made_anew(visit.store, QUIET)
+    if words:
+        about, advice = (
+            str(visit.config.store_path),
+            "nothing, if that is what you want",
+        )
+        yield Complaint(NOTE, about, words, advice)
 
 
 def _ahead(visit: Visit) -> Iterator[Complaint]:
@@ -308,7 +329,17 @@ def _size(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
-_CHECKS = (_ahead, _runs, _hosts, _sources, _owners, _changed, _waiting, _size)
+_CHECKS = (
+    _made_anew,
+    _ahead,
+    _runs,
+    _hosts,
+    _sources,
+    _owners,
+    _changed,
+    _waiting,
+    _size,
+)
 
 
 def _one(visit: Visit, query: str, *values: object) -> float | None:

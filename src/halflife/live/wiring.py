@@ -53,11 +53,14 @@ def writing(
 ) -> SqliteStore:
     """Open the state file to write, made if need be; the settings' items are known.
 
-    ``told`` hears of pages that changed hands on the way.
+    ``told`` hears of pages that changed hands on the way, and of a state file that was
+    there before and is not any more.
     """
+    from halflife.live import state_record  # noqa: PLC0415  (only writers need it)
+
     heap.be_thrifty()
-    store = SqliteStore.open(config.store_path, create=True)
-    for words in know(config, store):
+    store, lost = state_record.open_store(config)
+    for words in (*((lost,) if lost else ()), *know(config, store)):
         told(words)
     return store
 
