@@ -1,6 +1,5 @@
 """Outages that answer with 200 do not overwrite copies; what is well again is taken."""
 
-import json
 import sqlite3
 import threading
 from contextlib import contextmanager
@@ -10,7 +9,8 @@ import pytest
 
 from halflife.cli import main
 from halflife.config import Config
-from halflife.live import page_guard, wiring
+from halflife.live import wiring
+from halflife.live.conditions import Judge
 from halflife.stores.sqlite import SqliteStore
 from listening import listening
 
@@ -297,16 +297,49 @@ def test_a_crash_after_an_answer_was_put_aside_loses_no_copy(kept, here, site, t
     assert copies(here, kept) == before
 
 
-def test_an_alarm_is_raised_and_the_inbox_shows_the_case(kept, here, site, told):
+def test_an_alarm_is_raised_and_ends_when_the_pages_are_well(
+    kept, here, site, told, asked
+):
+    def health():
+        config = Config.load(here / "halflife.toml")
+        with wiring.reading(config) as store:
+            judge = Judge(config, store, wiring.clock(), {}, {})
+            return judge.health(config.source[0])
+
     site.answer = OUTAGES["maintenance"]
     told("sync", "--all")
-    config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
-        (held,) = page_guard.held(store)
-    assert held.pages == PAGES
-    _, out, _ = told("doctor", "--json")
-    found = [one for one in json.loads(out)["results"] if one["about"] == "held"]
+    assert "the new answers of 12 pages are not believed" in health().held
+    found = [r for r in asked("doctor")[1]["results"] if r["about"] == "held"]
     assert "12 pages" in found[0]["text"]
+    rested(here)
+    site.answer = lambda n, _: (200, article(n))
+    told("sync", "--all")
+    assert health().held == ""
+
+
+def test_a_site_that_is_crawled_keeps_its_copies_when_all_leads_to_a_login(
+    here, told, asked
+):
+    site = Site()
+    links = "".join(f'<a href="/p{n}">x</a>' for n in range(1, PAGES))
+    site.answer = lambda n, _: (200, article(n) + (links if n == 0 else ""))
+    with serving(site) as url:
+        (here / "halflife.toml").write_text(
+            "[fetch]\ndelay = 0.0\n[audit]\nshare = 0.0\n[[source]]\n"
+            'name = "s"\nkind = "site"\nallow = ["127.0.0.0/8"]\n'
+            f'start = "{url}/p0"\n'
+        )
+        assert told("sync")[0] == 0
+        before = copies(here, url)
+        site.answer = OUTAGES["a redirect to a login"]
+        assert told("sync", "--all")[0] == 5
+        assert copies(here, url) == before
+        assert changes(here) == 0
+        assert told("verify")[0] == 0
+        rested(here)
+        site.answer = lambda n, _: (200, article(n) + (links if n == 0 else ""))
+        assert told("sync", "--all")[0] == 0
+        assert changes(here) == 0
 
 
 def test_what_is_kept_of_an_outage_is_bounded(kept, here, site, told, monkeypatch):
