@@ -94,6 +94,50 @@ def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
     return tomlkit.dumps(document)
 
 
+def with_renamed(path: Path, old: str, new: str) -> str:
+    """Return the file's text with a source renamed; write nothing.
+
+    If the file has a source of the new name, the old one's table is taken out and its
+    pages and maps join the other's. Comments and order are kept.
+    """
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    known = {str(table["name"]): table for table in document["source"].body}
+    if new in known:
+        for key in ("pages", "maps", "allow"):
+            if key in known[old]:
+                _extend(known[new], key, [str(url) for url in known[old][key]])
+        _drop(document, old)
+    else:
+        known[old]["name"] = new
+    return _checked(path, tomlkit.dumps(document))
+
+
+def without(path: Path, name: str) -> str:
+    """Return the file's text without a source; write nothing."""
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    _drop(document, name)
+    return _checked(path, tomlkit.dumps(document))
+
+
+def _drop(document: "TOMLDocument", name: str) -> None:
+    """Take a source's table out."""
+    sources = document["source"]
+    names = [str(table["name"]) for table in sources.body]
+    del sources[names.index(name)]
+    if not sources:
+        del document["source"]
+
+
+def _checked(path: Path, text: str) -> str:
+    """Return the text if settings can be read from it; raise ``ConfigError``."""
+    Config.parse(text, path)
+    return text
+
+
 def _add(document: "TOMLDocument", source: SourceConfig) -> None:
     table = _table_of(document, source.name)
     for key in ("pages", "maps", "allow"):

@@ -35,11 +35,8 @@ def test_a_sync_finds_fetches_and_reports(settings, site, asked):
     code, first = asked("sync")
     assert code == 0
     assert first["found"] >= 19
-    assert first["looks"] == 1
-    code, second = asked("sync")
-    assert code == 0
-    assert second["looks"] + second["failed"] >= 19
-    assert second["results"][0]["source"] == "demo"
+    assert first["looks"] + first["failed"] >= 20  # the map, and what it lists
+    assert first["results"][0]["source"] == "demo"
     site.set_clock(BEGAN + 10.0)
     _, third = asked("sync", "--all")
     assert 0 < third["changed"] < third["looks"]
@@ -63,8 +60,7 @@ def test_a_spent_budget_is_exit_code_6(settings, site, asked, fails):
     site.set_clock(BEGAN)
     text = settings.read_text().replace("requests = 500", "requests = 4")
     settings.write_text(text)
-    spent = sum(asked("sync")[1]["requests"] for _ in range(2))
-    assert spent == 4
+    assert asked("sync")[1]["requests"] == 4
     code, complaint = fails("sync")
     assert code == 6
     assert complaint.startswith("the budget of 4 requests per day is spent")

@@ -17,7 +17,9 @@ from halflife.config import Config
 from halflife.live import listings, wiring, worths
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
+from halflife.observation import Content, Observation, Seen
 from halflife.register import Listing
+from halflife.stores import held_pages
 from halflife.stores.sqlite import SqliteStore
 from halflife.tracking import Tracker
 from halflife.web import grouped, many
@@ -234,6 +236,48 @@ def test_an_answer_that_is_not_believed_is_forgotten_and_nothing_is_lost(copied,
         assert store.verify() == []
         last = store.register("jobs").snapshots[-1]
     assert (last.valid, last.note) == (False, "somebody did not believe it")
+
+
+@pytest.fixture
+def held(copied):
+    """The same with twelve pages whose answers are held; the run that brought them."""
+    config = Config.load(copied)
+    with SqliteStore.open(config.store_path) as store:
+        name = next(s.name for s in config.source if s.has_pages)
+        keys = store.evidence([name]).keys[:12]
+        run = store.begin([name], 30_000.0, lease=1.0)
+        with store.together() as db:
+            for key in keys:
+                body = Content("text/html", b"<p>Down for maintenance")
+                look = Observation(key, 30_000.0, Seen.PRESENT, "d", "r", content=body)
+                answer = held_pages.Answer(look, "hold", "all alike", "was", "is")
+                held_pages.save(db, run.id, answer)
+        store.finish(run, 30_000.0)
+    return run.id, name, keys[0]
+
+
+def test_pages_that_are_held_are_in_the_inbox_and_can_be_accepted(held, copied, visit):
+    run, name, key = held
+    here = visit(copied)
+    rows = here.get("/inbox.json").json["results"]
+    (row,) = [row for row in rows if row["run"] == run]
+    assert (row["source"], row["pages"]) == (name, 12)
+    assert key in html.fromstring(here.get("/inbox").text).text_content()
+    here.post("/decide", f"run={run}&verdict=accept")
+    assert waited(here)["said"] == f"{name}: 12 answers are believed now"
+    with SqliteStore.open(Config.load(copied).store_path) as store:
+        assert b"maintenance" in store.content(key).body
+        assert store.verify() == []
+
+
+def test_pages_that_are_held_can_be_kept_as_they_were(held, copied, visit):
+    run, _, key = held
+    here = visit(copied)
+    here.post("/decide", f"run={run}&verdict=keep")
+    assert waited(here)["state"] == "done"
+    assert run not in [row["run"] for row in here.get("/inbox.json").json["results"]]
+    with SqliteStore.open(Config.load(copied).store_path) as store:
+        assert b"maintenance" not in store.content(key).body
 
 
 @pytest.fixture

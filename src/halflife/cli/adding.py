@@ -99,7 +99,9 @@ def add(  # noqa: PLR0913  (each is an option)
         source = _named(urls or [], listed, source)
         found, crawl = probing.gathered([site], None), told
     wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
-    _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
+    added = _added(path, wish, check=check, dry_run=dry_run)
+    _say_overlaps(path, {row.source for row in added})
+    _report(path, added, json=json)
 
 
 def _add_asked(
@@ -204,6 +206,23 @@ def _added(path: Path, wish: "Wish", *, check: bool, dry_run: bool) -> "list[Add
     if dry_run:
         return probing.preview(path, wish)
     return probing.add(path, wish, check=check)
+
+
+def _say_overlaps(path: Path, names: "set[str]") -> None:
+    """Say which addresses of the sources belong to others, and so stay there."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.live import ownership
+    from halflife.stores.sqlite import SqliteStore
+
+    config = Config.load(path)
+    if not config.store_path.exists():
+        return
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        found = ownership.overlaps(config, store)
+    for one in found:
+        if {one.wants, one.owner} & names:
+            show.note(show.plain(f"halflife: {one.words()}; {one.advice}"))
 
 
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:

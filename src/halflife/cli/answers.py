@@ -17,7 +17,7 @@ from halflife.live.spending import Wallet
 from halflife.live.wiring import Outlook, items
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Content
+from halflife.observation import Content, Seen
 from halflife.policies.shortlist import MANY
 from halflife.stores import Store
 from halflife.view import View
@@ -45,13 +45,15 @@ def source_rows(
     for name in names:
         mine = np.zeros(len(seen.view), dtype=np.bool_)
         mine[owned[name]] = True
-        held = mine & seen.view.held
+        gone = mine & (seen.evidence.looks > 0) & (seen.evidence.seen == Seen.ABSENT)
+        held = mine & seen.view.held & ~gone
         view = replace(seen.view, weight=np.where(mine, seen.view.weight, 0.0))
         rows.append(
             {
                 "source": name,
                 "items": int(mine.sum()),
                 "held": int(held.sum()),
+                "gone": int(gone.sum()),
                 "freshness": freshness_now(view, factor(store, [name], seen.now)),
                 "looks": int(seen.view.looks[mine].sum()),
                 "changes": int(seen.view.changes[mine].sum()),

@@ -26,16 +26,28 @@ Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of o
 
 @app.command()
 def status(
-    sources: Sources = None, *, config: ConfigPath = None, json: Json = False
+    sources: Sources = None,
+    *,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="List the pages that are gone instead.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
 ) -> None:
     """Say how good the copy is believed to be, and what the budget has left."""
-    from halflife.cli import sets, show, texts
+    from halflife.cli import gone_pages, sets, show, texts
     from halflife.cli.answers import budget_left
     from halflife.config import Config
-    from halflife.live import crawling, discovery, faults, wiring
+    from halflife.live import crawling, discovery, faults, state_record, wiring
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
+    if gone:
+        gone_pages.tell(settings, chosen, json=json)
+        return
+    lost = state_record.missing(settings)
+    if lost:
+        show.note(show.plain(f"halflife: {lost}"))
     pages = [source for source in chosen if source.has_pages]
     now = wiring.clock()
     with wiring.reading(settings) as store:

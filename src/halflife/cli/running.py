@@ -54,12 +54,16 @@ async def _run(
     config: "Config", names: list[str], port: int | None, *, json: bool
 ) -> int:
     """Run the service; return the exit code."""
+    from halflife.cli import show
     from halflife.live import wiring
     from halflife.live.signals import Stop
 
+    def say(words: str) -> None:
+        show.note(show.plain(f"halflife: {words}"))
+
     stop = Stop()
     kept = wiring.names(config.named(names))
-    with wiring.writing(config) as store, stop.heard():
+    with wiring.writing(config, say) as store, stop.heard():
         store.read_ahead(kept)  # while all that the service takes is imported
         await _serve(config, names, port, store, stop, json=json)
     return stop.code

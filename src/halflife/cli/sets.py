@@ -11,7 +11,7 @@ import numpy as np
 from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.errors import UsageError
-from halflife.live import audited, rhythms, wiring
+from halflife.live import audited, page_guard, rhythms, wiring
 from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
 from halflife.models.rhythm import FLAT, Rhythm
@@ -199,7 +199,9 @@ def status_rows(
         cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
         worth = {metric: cast[metric] for metric in METRICS}
         last = {"last_look": show.date(asked.copied)}
-        rows.append({"source": name, "held": asked.head["held"], **worth, **last})
+        gone = int(collection.lives.ended.sum())
+        head = {"source": name, "held": asked.head["held"], "gone": gone}
+        rows.append({**head, **worth, **last})
     return rows
 
 
@@ -225,7 +227,17 @@ def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, objec
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:
     """Return the answers that wait for somebody's decision, and what to type."""
-    return [
+    pages = [
+        {
+            "source": one.source,
+            "run": one.run,
+            "why": show.plain(one.why),
+            "todo": f"believe them with `halflife sync --accept {one.run}`, or dismiss "
+            f"them with `halflife sync --keep {one.run}`",
+        }
+        for one in page_guard.held(store)
+    ]
+    return pages + [
         {
             "source": staged.source,
             "run": staged.run,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from halflife.live.signals import Stop
     from halflife.live.upkeeping import Turned
     from halflife.observation import Looks
+    from halflife.stores.sqlite import SqliteStore
 
 
 @app.command()
@@ -38,6 +39,13 @@ def sync(  # noqa: PLR0913  (each is an option)
             "that a group which is not seen any more has gone.",
         ),
     ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RUN",
+            help="Do not believe the answer that this run put aside; the copy stays.",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
@@ -47,8 +55,8 @@ def sync(  # noqa: PLR0913  (each is an option)
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
-    if accept is not None:
-        _accept(settings, accept, json=json)
+    if accept is not None or keep is not None:
+        _decide(settings, accept, keep, json=json)
         return
     chosen = _kept(settings, sources or ())
     if dry_run:
@@ -100,6 +108,7 @@ def _sync_all(
         code = stop.code
     _tell(outcome if pages or not sets else None, looked, json=json)
     _end(code, outcome, looked)
+    _end_if_held(config, pages)
 
 
 async def _look(
@@ -113,7 +122,7 @@ async def _look(
 
     stop = Stop()
     spent = 0
-    with wiring.writing(config) as store, stop.heard():
+    with wiring.writing(config, _say) as store, stop.heard():
         former = Former(config, store)
 
         async def looked(source: "SourceConfig", left: int | None) -> "Looked | Turned":
@@ -197,11 +206,38 @@ def _end(
         raise typer.Exit(exits.SOME_FAILED)
 
 
+def _end_if_held(config: "Config", pages: "Sequence[SourceConfig]") -> None:
+    """Raise ``HeldForDecision`` if answers of pages wait for somebody."""
+    from halflife.live import page_guard, wiring
+
+    if pages:
+        with wiring.reading(config) as store:
+            waiting = page_guard.held(store, [source.name for source in pages])
+        if waiting:
+            raise page_guard.held_error(waiting)
+
+
+def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) -> None:
+    """Carry out what somebody decides about what was put aside."""
+    from halflife.cli import show
+    from halflife.errors import UsageError
+    from halflife.live import decisions, wiring
+
+    if what is not None and run is not None:
+        raise UsageError("give --accept or --keep, not both")
+    if what is not None:
+        _accept(config, what, json=json)
+    elif run is not None:
+        with wiring.writing(config) as store:
+            done = decisions.keep(config, store, run)
+        show.emit(done.row) if json else show.say(show.plain(done.words))
+
+
 def _accept(config: "Config", what: str, *, json: bool) -> None:
     """Believe what was put aside, or that a group has gone."""
     from halflife.cli import show
     from halflife.errors import UsageError
-    from halflife.live import listings, wiring
+    from halflife.live import decisions, listings, wiring
 
     name, equals, group = what.partition("=")
     if not equals and not what.isdecimal():
@@ -212,8 +248,8 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
             said = f"{name}: {n} objects of {group} count as missing"
         else:
-            looked = listings.accept(config, store, int(what))
-            answer, said = looked.row(), looked.words()
+            done = decisions.accept(config, store, int(what))
+            answer, said = done.row, done.words
     show.emit(answer) if json else show.say(show.plain(said))
 
 
@@ -231,7 +267,8 @@ async def _sync(
     from halflife.live.signals import Stop, until_stopped
 
     stop = Stop()
-    with wiring.writing(config) as store, stop.heard():
+    with wiring.writing(config, _say) as store, stop.heard():
+        _say_overlaps(config, store)
         async with keeping(config, store, chosen) as keeper:
             requests = keeper.allowance(everything=everything)
             if not requests:
@@ -282,6 +319,21 @@ def _say_who_waits(keeper: "Keeper") -> None:
             else f"{waiting} pages failed and are"
         )
         show.note(f"{pages} not asked for again yet; the next one in {show.span(days)}")
+
+
+def _say(words: str) -> None:
+    """Say on stderr what a person should know of."""
+    from halflife.cli import show
+
+    show.note(show.plain(f"halflife: {words}"))
+
+
+def _say_overlaps(config: "Config", store: "SqliteStore") -> None:
+    """Say which sources want pages that others own, and so do not keep them."""
+    from halflife.live import ownership
+
+    for one in ownership.overlaps(config, store):
+        _say(f"{one.words()}; {one.advice}")
 
 
 def _say_why_not(keeper: "Keeper") -> None:

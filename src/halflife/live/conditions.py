@@ -14,7 +14,15 @@ from halflife.arrays import Floats
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import aiming, deciding, drifting, foreseen, moving, zones
+from halflife.live import (
+    aiming,
+    deciding,
+    drifting,
+    foreseen,
+    moving,
+    page_guard,
+    zones,
+)
 from halflife.live.breakers import Breaker
 from halflife.live.foreseen import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.live.spending import Wallet
@@ -53,6 +61,7 @@ class Judge:
         self._appraiser = Appraiser(config, store, now, groups=groups)
         self._foresight = Foresight(self._appraiser, casts)
         self._held = {one.source: one.why for one in store.staged()}
+        self._held |= {one.source: one.why for one in page_guard.held(store)}
         self._breakers = breakers
 
     def health(self, source: SourceConfig) -> Health:

@@ -5,20 +5,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from halflife.arrays import Bools
 from halflife.belief import Belief
 from halflife.belief.newcomers import Newcomers
+from halflife.budget import Budget
 from halflife.config import SourceConfig
 from halflife.evidence import Evidence
 from halflife.item import Item
 from halflife.links import FAR, Links
 from halflife.live import discovery
 from halflife.observation import Looks, Seen
+from halflife.plan import Plan
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
 from halflife.stores import Store
+from halflife.view import View
 
 if TYPE_CHECKING:
     from halflife.live.keeping import Keeper, Outcome
@@ -32,6 +36,11 @@ DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
 def sites(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
     """Return those of the sources that are crawled."""
     return [source for source in sources if source.kind == "site"]
+
+
+def find_pages(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that find pages by themselves: by links or maps."""
+    return [source for source in sources if source.kind == "site" or source.maps]
 
 
 def policy(
@@ -53,6 +62,56 @@ def policy(
     return Discovering(inner, share, found_by, left)
 
 
+def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
+    """Return the pages named by sites that are known and whose links never were read.
+
+    Such a page was kept as a plain page before it became the start of a site. Nothing
+    can be found before it is fetched again, and it may be thought fresh for long.
+    """
+    from halflife.sources.addresses import canonical  # noqa: PLC0415  (slow)
+
+    found: set[str] = set()
+    for source in sites(sources):
+        links, evidence = store.links([source.name]), store.evidence([source.name])
+        read = dict(zip(links.keys, links.under, strict=True))
+        for key in map(canonical, source.addresses):
+            row = evidence.row(key)
+            looked = row is not None and evidence.looks[row] > 0
+            if looked and not read.get(key):
+                found.add(key)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFirst:
+    """A policy that first asks, once each, for pages whose links were never read."""
+
+    policy: Policy
+    keys: set[str]
+
+    def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
+        """Return the next requests, best first, costing at most ``budget``."""
+        if self.keys:
+            mine = [i for i, key in enumerate(view.keys) if key in self.keys]
+            rows = np.array([i for i in mine if view.ready[i]], dtype=np.intp)
+            rows = rows[: budget.requests]
+            keys = tuple(view.keys[row] for row in rows.tolist())
+            self.keys.difference_update(keys)
+            if keys:
+                why = "the links of this page were never read"
+                return Plan(keys, rows, np.zeros(rows.size), lambda _: why)
+        return self.policy(view, budget, rng)
+
+
+def read_first(inner: Policy, keys: set[str]) -> Policy:
+    """Return a policy that begins with pages whose links were never read."""
+    if not keys:
+        return inner
+    if isinstance(inner, InRounds):
+        return replace(inner, policy=ReadFirst(inner.policy, keys))
+    return ReadFirst(inner, keys)
+
+
 def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
     """Return a belief that takes pages found on sites for what is around them."""
     return Newcomers(inner) if sites(sources) else inner
@@ -68,6 +127,7 @@ class Progress:
         fetched: Pages that were looked at with success.
         frontier: Pages known and never seen.
         duplicates: Pages that are the same as one known before.
+        gone: Pages that were missing when they were last fetched.
         note: What keeps it from going on; empty if nothing does.
 
     """
@@ -77,6 +137,7 @@ class Progress:
     fetched: int
     frontier: int
     duplicates: int
+    gone: int = 0
     note: str = ""
 
     def row(self) -> dict[str, object]:
@@ -89,6 +150,7 @@ class Progress:
             f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
             f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
+        said += f", {self.gone} gone" if self.gone else ""
         return f"{said}; {self.note}" if self.note else said
 
 
@@ -102,7 +164,8 @@ def progress(store: Store, source: SourceConfig) -> Progress:
     if len(evidence) >= source.most:
         note = f"the limit of {source.most} pages is reached: set most higher for more"
     frontier = len(evidence) - held
-    return Progress(source.name, len(evidence), held, frontier, copies, note)
+    gone = int(np.count_nonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT)))
+    return Progress(source.name, len(evidence), held, frontier, copies, gone, note)
 
 
 def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:

@@ -11,7 +11,14 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
-from halflife.live import breakers, drifting, moving
+from halflife.live import (
+    breakers,
+    drifting,
+    moving,
+    ownership,
+    page_guard,
+    state_record,
+)
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -70,6 +77,10 @@ def examine(config: Config, now: float) -> list[Complaint]:
     found = [*_settings(config), *_place(config.store_path), *_time(now)]
     if config.store_path.exists():
         found += _stored(config, now)
+    lost = state_record.missing(config)
+    if lost:
+        advice = "put the file back, or sync to begin anew"
+        found.append(Complaint(WARNING, str(config.store_path), lost, advice))
     order = (PROBLEM, WARNING, NOTE)
     return sorted(found, key=lambda one: order.index(one.level))
 
@@ -158,6 +169,16 @@ def _stored(config: Config, now: float) -> list[Complaint]:
     return found
 
 
+def _made_anew(visit: Visit) -> Iterator[Complaint]:
+    words = state_record.made_anew(visit.store, QUIET)
+    if words:
+        about, advice = (
+            str(visit.config.store_path),
+            "nothing, if that is what you want",
+        )
+        yield Complaint(NOTE, about, words, advice)
+
+
 def _ahead(visit: Visit) -> Iterator[Complaint]:
     late = visit.now + HOUR
     for table in ("observation", "ledger"):
@@ -214,11 +235,22 @@ def _sources(visit: Visit) -> Iterator[Complaint]:
             advice = f"run `halflife {verb} {source.name}`"
             text = f"{source.name} was never seen"
             yield Complaint(WARNING, "sources", text, advice)
-    strange = sorted({*looks, *sets} - {s.name for s in visit.config.source})
-    if strange:
-        advice = "nothing, if you removed them on purpose or imported them"
-        text = f"the store knows sources that the settings do not: {_some(strange)}"
+
+
+def _owners(visit: Visit) -> Iterator[Complaint]:
+    """Look for orphans and overlaps: what settings and state file own differently."""
+    for one in ownership.orphans(visit.config, visit.store):
+        advice = (
+            f"`halflife source remove {one.name} --data` to forget it, or "
+            f"`halflife source rename {one.name} NEW`; nothing, if it was imported"
+        )
+        text = (
+            f"the settings do not name {one.name}, of which {one.items} pages and "
+            f"{one.objects} objects are stored and no longer kept fresh"
+        )
         yield Complaint(NOTE, "sources", text, advice)
+    for two in ownership.overlaps(visit.config, visit.store):
+        yield Complaint(WARNING, "sources", two.words(), two.advice)
 
 
 def _was_seen(
@@ -265,6 +297,13 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
         advice = f"`halflife sync --accept {held.run}` if it is true, else sync again"
         text = f"{held.source}: an answer waits for a decision: {held.why}"
         yield Complaint(WARNING, "held", text, advice)
+    for pages in page_guard.held(visit.store):
+        advice = (
+            f"open {pages.examples[0]}; if that is right, "
+            f"`halflife sync --accept {pages.run}`, else "
+            f"`halflife sync --keep {pages.run}` to hear no more of it"
+        )
+        yield Complaint(WARNING, "held", f"{pages.source}: {pages.why}", advice)
     outbox = Outbox(visit.store)
     dead = outbox.tally()["dead"]
     if dead:
@@ -290,7 +329,17 @@ def _size(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
-_CHECKS = (_ahead, _runs, _hosts, _sources, _changed, _waiting, _size)
+_CHECKS = (
+    _made_anew,
+    _ahead,
+    _runs,
+    _hosts,
+    _sources,
+    _owners,
+    _changed,
+    _waiting,
+    _size,
+)
 
 
 def _one(visit: Visit, query: str, *values: object) -> float | None:

@@ -12,7 +12,7 @@ from halflife.belief import paused
 from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.errors import StoreError
-from halflife.live import crawling, discovery, memory, network, wiring
+from halflife.live import crawling, discovery, memory, network, page_guard, wiring
 from halflife.live.rooms import Rooms
 from halflife.live.signals import Stop, until_stopped
 from halflife.live.spending import Wallet, WindowPurse
@@ -95,8 +95,9 @@ class Keeper:
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
         self.eased = False
-        sites = {source.name for source in crawling.sites(config.source)}
-        self.crawls = not sites.isdisjoint(run.sources)
+        finders = {source.name for source in crawling.find_pages(config.source)}
+        self.crawls = not finders.isdisjoint(run.sources)
+        self.unread: set[str] = set()  # pages that are to be fetched for their links
 
     @property
     def since(self) -> float:
@@ -120,6 +121,9 @@ class Keeper:
                 self._config, self.wallet.store, self._kept, known, now
             )
         requests = self.wallet.offer(now, first)
+        if self.unread:  # one request more is for the robots.txt of each
+            wanted = min(2 * len(self.unread), self.wallet.room(now))
+            requests = max(requests, wanted)
         self.wallet.take_income(now)
         return requests
 
@@ -162,6 +166,8 @@ class Keeper:
             if look.seen is Seen.HINT:
                 continue
             tally = outcome.sources.setdefault(self._owner(look.key), Tally())
+            if look.note.startswith(page_guard.NOTE):
+                continue  # what is put aside is told of apart
             if look.seen is Seen.FAILED:
                 tally.failed += 1
                 tally.trouble = look.note
@@ -218,14 +224,19 @@ async def keeping(
         async with network.way_out(config, store, clock, shared) as gate:
             owner = network.Ownership(store)
             pages = network.pages(gate, config, chosen, owner, store=store)
-            source = crawling.crawl(pages, store, chosen, owner)
+            crawled = crawling.crawl(pages, store, chosen, owner)
+            source = page_guard.guarded(crawled, store, run, clock)
             parts_left = discovery.Parts(config, store, chosen, clock)
             policy = crawling.policy(strategy.policy, chosen, owner, parts_left)
+            unread = crawling.unread(store, chosen)
+            policy = crawling.read_first(policy, unread)
             believed = crawling.belief(belief, chosen)
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None
             loop = Loop(source, store, believed, policy, few)
-            yield Keeper(config, store, run, loop, clock)
+            keeper = Keeper(config, store, run, loop, clock)
+            keeper.unread = unread
+            yield keeper
         memory.remember(store, belief)
     except StoreError:
         done = False  # what the disk cut off goes on when it works again

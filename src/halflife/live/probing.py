@@ -136,7 +136,8 @@ def _probe(path: Path, wish: Wish) -> list[Added]:
             known = {item.key: item for item in wiring.items(chosen)}
             store.add(known[url] for url in good)
             if wish.site is None:  # the start of a site waits for its links to be read
-                seen = [o for url in good for o in looks.get(url, [])]
+                mine = [url for url in good if store.source_of(url) in run.sources]
+                seen = [o for url in mine for o in looks.get(url, [])]
                 store.append(run, Looks.of(seen))
         finally:
             store.finish(run, wiring.clock())

@@ -159,7 +159,7 @@ class Service:
         self._time.tick = asyncio.get_running_loop().time()
         while not self.stop.asked.is_set():
             config, chosen = self.settings.config, self.settings.chosen
-            self.store.add(wiring.items(config.source))
+            wiring.know(config, self.store)
             self.breakers = {
                 s.name: breakers.recall(self.store, s.name) for s in chosen
             }

@@ -4,7 +4,7 @@ What only reading verbs need is here, and nothing that is slow to import.
 """
 
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError
 from halflife.evidence import Evidence
 from halflife.item import Item
-from halflife.live import crawling, heap, memory
+from halflife.live import crawling, heap, logs, memory
 from halflife.plan import Plan
 from halflife.policies import Policy
 from halflife.policies.planner import taken
@@ -48,12 +48,36 @@ def reading(config: Config) -> AbstractContextManager[Store]:
     return nullcontext(MemoryStore())
 
 
-def writing(config: Config) -> SqliteStore:
-    """Open the state file to write, made if need be; the settings' items are known."""
+def writing(
+    config: Config, told: Callable[[str], None] = lambda _: None
+) -> SqliteStore:
+    """Open the state file to write, made if need be; the settings' items are known.
+
+    ``told`` hears of pages that changed hands on the way, and of a state file that was
+    there before and is not any more.
+    """
+    from halflife.live import state_record  # noqa: PLC0415  (only writers need it)
+
     heap.be_thrifty()
-    store = SqliteStore.open(config.store_path, create=True)
-    store.add(items(config.source))
+    store, lost = state_record.open_store(config)
+    for words in (*((lost,) if lost else ()), *know(config, store)):
+        told(words)
     return store
+
+
+def know(config: Config, store: SqliteStore) -> list[str]:
+    """Make the settings' items known, each to its source; return what changed hands."""
+    from halflife.live import ownership  # noqa: PLC0415  (which needs this module)
+
+    claims = ownership.claimed(config.source)
+    named: dict[str, Item] = {}
+    for item in claims:
+        named.setdefault(item.key, item)
+    store.add(named.values())
+    taken = ownership.take_over(config, store, claims, clock())
+    for one in taken:
+        logs.event("taken over", fields={"source": one.source, "owner": one.owner})
+    return [one.words() for one in taken]
 
 
 def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[Item]:

@@ -342,4 +342,6 @@ def _failed(key: str, at: float, why: str) -> Observation:
 
 
 def _moved(answer: Answer) -> str:
-    return f"moved for good to {shown(answer.moved_to)}" if answer.moved_to else ""
+    if answer.moved_to:
+        return f"moved for good to {shown(answer.moved_to)}"
+    return f"redirected to {shown(answer.url)}" if answer.hops > 1 else ""

@@ -20,8 +20,7 @@ def begin(
 ) -> Run:
     """Take the lease on sources, from a run that is dead or too late if need be."""
     sources = [source_id(db, name) for name in names]
-    for stale, expires in _stale_runs(db, names, now, me):
-        interrupt(db, stale, min(now, expires))
+    free(db, names, now, me)
     began, resumed = _beginning(db, names, now)
     cursor = db.execute(
         "INSERT INTO run (state, sources, owner, began) VALUES ('running', ?, ?, ?)",
@@ -33,6 +32,15 @@ def begin(
         [(source, run, now + lease) for source in sources],
     )
     return Run(run, run, names, began, resumed)
+
+
+def free(db: sqlite3.Connection, names: tuple[str, ...], now: float, me: Owner) -> None:
+    """Take sources from runs that are dead or too late; raise ``AlreadyRunning``.
+
+    Until the caller's transaction ends nobody else can take them.
+    """
+    for stale, expires in _stale_runs(db, names, now, me):
+        interrupt(db, stale, min(now, expires))
 
 
 def renew(db: sqlite3.Connection, run: Run, until: float) -> None:

@@ -4,7 +4,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from halflife.stores import columns, forecasts, links, outbox, rolled, spellings
+from halflife.stores import (
+    columns,
+    forecasts,
+    held_pages,
+    links,
+    outbox,
+    rolled,
+    spellings,
+)
 from halflife.stores.hinted import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -214,6 +222,7 @@ STEPS: tuple[Step, ...] = (
     columns.create,
     forecasts.create,
     spellings.create,
+    held_pages.create,
 )  # step n makes version n + 1 out of version n
 
 

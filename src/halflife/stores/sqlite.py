@@ -23,7 +23,17 @@ from halflife.links import Links
 from halflife.lives import Collection
 from halflife.observation import Content, Looks, Observation, Seen
 from halflife.register import Listing, Register
-from halflife.stores import Run, columns, files, folds, leases, lives, rolled, tables
+from halflife.stores import (
+    Run,
+    columns,
+    files,
+    folds,
+    held_pages,
+    leases,
+    lives,
+    rolled,
+    tables,
+)
 from halflife.stores import links as graph
 from halflife.stores.ahead import Ahead
 from halflife.stores.audit import problems
@@ -368,6 +378,7 @@ class SqliteStore:
         held = {fresh.keys[i]: int(places[i]) for i in good}
         folds.save_fold(db, evidence, fold, held)
         graph.save(db, fresh)
+        held_pages.clear_seen(db, fresh)
         for o in fresh.details:
             row = evidence.row(o.key)
             if o.content is not None and row is not None:
@@ -441,6 +452,11 @@ class SqliteStore:
                 yield db
             finally:
                 self._joined = False
+
+    def reread(self) -> None:
+        """Read evidence anew when it is next asked for."""
+        self._shelf.clear()
+        self._waiting.clear()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

@@ -131,7 +131,7 @@ class Site:
             answer=answer,
             now=seen.now,
             settings=seen.config.path,
-            waiting=len(seen.staged),
+            waiting=len(seen.waiting),
             jobs=jobs,
             query=str(request.query_params),
         )
@@ -192,9 +192,7 @@ class Site:
         verdict = str(form.get("verdict", ""))
         config = await run_in_threadpool(self.board.config)
         if verdict == "accept":
-            self.deeds.start(
-                f"accept run {run}", lambda: deeds.accept(config, run).words()
-            )
+            self.deeds.start(f"accept run {run}", lambda: deeds.accept(config, run))
         elif verdict == "keep":
             self.deeds.start(
                 f"keep what we have, not run {run}",
@@ -202,7 +200,7 @@ class Site:
             )
         elif verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
-            name = next((s.source for s in seen.staged if s.run == run), "")
+            name = next((s.source for s in seen.waiting if s.run == run), "")
             config.named([name])
             self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)
         else:

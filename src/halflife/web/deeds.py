@@ -12,14 +12,11 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.errors import HalflifeError, UsageError
-from halflife.live import crawling, faults, listings, upkeeping, wiring
+from halflife.live import crawling, decisions, faults, listings, upkeeping, wiring
 from halflife.live.forming import Former
 from halflife.live.keeping import keeping
-from halflife.live.listings import Looked
 from halflife.live.spending import spent
-from halflife.loop import LEASE
 from halflife.sources.containment import describe
-from halflife.stores import remembered
 from halflife.web import showcase, words
 
 REMEMBERED = 20
@@ -125,32 +122,16 @@ async def _set(config: Config, source: SourceConfig) -> str:
         return looked.words()
 
 
-def accept(config: Config, run: int) -> Looked:
+def accept(config: Config, run: int) -> str:
     """Believe the answer that a run put aside."""
     with wiring.writing(config) as store:
-        return listings.accept(config, store, run)
+        return decisions.accept(config, store, run).words
 
 
 def keep(config: Config, run: int) -> str:
-    """Keep the copy as it is: what a run put aside is not believed.
-
-    The look is written down as one that was broken.
-    """
+    """Keep the copy as it is: what a run put aside is not believed."""
     with wiring.writing(config) as store:
-        waiting = {one.run: one for one in store.staged()}
-        if run not in waiting:
-            raise UsageError(f"run {run} left nothing to decide")
-        source = config.named([waiting[run].source])[0]
-        mine = store.begin([source.name], wiring.clock(), lease=LEASE)
-        try:
-            tracked = listings.tracker(store, source)
-            tracked.reject(wiring.clock(), "somebody did not believe it")
-            store.save_register(mine, source.name, tracked.news())
-            with store.together() as db:
-                remembered.dismiss(db, run)
-        finally:
-            store.finish(mine, wiring.clock())
-    return source.name
+        return decisions.keep(config, store, run).source
 
 
 def demo(folder: Path) -> Path:

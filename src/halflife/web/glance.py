@@ -3,6 +3,7 @@
 import math
 
 from halflife.config import Config, SourceConfig
+from halflife.live import page_guard
 from halflife.live.spending import Wallet
 from halflife.stores import Store, remembered
 from halflife.stores.sqlite import SqliteStore
@@ -19,7 +20,9 @@ def take(config: Config, store: Store, now: float) -> Survey:
     all; to count those of each source takes long already.
     """
     staged = tuple(store.staged())
+    guarded = tuple(page_guard.held(store))
     held = {one.source: one.why for one in staged}
+    held |= {one.source: one.why for one in guarded}
     total = 0
     if isinstance(store, SqliteStore):
         with store.looking() as db:
@@ -31,6 +34,7 @@ def take(config: Config, store: Store, now: float) -> Survey:
         rows=tuple(_row(one, held.get(one.name)) for one in config.source),
         casts={},
         staged=staged,
+        held=guarded,
         spent=wallet.spent(now),
         days=by_day(store, now),
         wait=wallet.next_income(now),

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.live import listings, upkeeping, wiring
+from halflife.live.page_guard import HeldSource
 from halflife.queries.kept import Asked
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, Row
@@ -83,7 +84,7 @@ def overview(seen: Survey, _: Params) -> Answer:
         },
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
-        "waiting": len(seen.staged),
+        "waiting": len(seen.waiting),
         "risky": [told(row, seen.now) for row in risky[:NEXT]],
         "more_risky": max(len(risky) - NEXT, 0),
         "next": [
@@ -248,11 +249,24 @@ def inbox(seen: Survey, _: Params) -> Answer:
                     "examples": [words.plain(key) for key in lost[:5]],
                 }
             )
+    held += [_held_pages(one) for one in seen.held]
     return {
         "at": words.date(seen.now),
         "results": held,
         "troubled": _of(seen, ("failing", "below target")),
         "unknown": _of(seen, ("unknown",)),
+    }
+
+
+def _held_pages(one: HeldSource) -> Answer:
+    """Return pages whose answers wait for a decision."""
+    return {
+        "run": one.run,
+        "source": one.source,
+        "why": words.plain(one.why),
+        "looked": words.date(one.since),
+        "pages": one.pages,
+        "examples": [words.plain(key) for key in one.examples],
     }
 
 

@@ -49,7 +49,7 @@ def source(seen: Survey, params: Params) -> Answer:
             with store.looking() as db:
                 ran = remembered.recent(db, name, RUNS)
     figures += answer.pop("figures", [])
-    held = [s.run for s in seen.staged if s.source == name]
+    held = [s.run for s in seen.waiting if s.source == name]
     return {
         "at": words.date(seen.now),
         **told(row, seen.now),

@@ -11,8 +11,9 @@ from halflife.arrays import Ints
 from halflife.budget import Budget
 from halflife.config import Config, SourceConfig
 from halflife.forecast import Forecast
-from halflife.live import wiring, worths
+from halflife.live import page_guard, wiring, worths
 from halflife.live.owning import rows_of
+from halflife.live.page_guard import HeldSource
 from halflife.live.spending import Wallet
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Appraiser, Known
@@ -37,7 +38,8 @@ class Survey:
         now: The moment, in days.
         rows: One a source, in the order of the settings.
         casts: The quality of each source from now on if nothing is done.
-        staged: Answers that wait for a decision.
+        staged: Answers of set sources that wait for a decision.
+        held: Sources with pages whose answers wait for a decision.
         spent: Requests spent in the budget's window.
         days: Requests spent on each of the last days, the latest last.
         outlook: What is believed of pages; None if there are none.
@@ -55,6 +57,7 @@ class Survey:
     rows: tuple[Row, ...]
     casts: dict[str, Forecast]
     staged: tuple[Staged, ...] = ()
+    held: tuple[HeldSource, ...] = ()
     spent: int = 0
     days: tuple[int, ...] = ()
     outlook: Outlook | None = None
@@ -65,6 +68,11 @@ class Survey:
     working: bool = False
     total: int = 0
     _place: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def waiting(self) -> tuple[Staged | HeldSource, ...]:
+        """All that waits for a decision."""
+        return (*self.staged, *self.held)
 
     def row(self, name: str) -> Row | None:
         """Return a source by its name, if there is one."""
@@ -145,7 +153,9 @@ class Survey:
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Return what is known of all sources; ``memo`` keeps what only looks change."""
     staged = tuple(store.staged())
+    guarded = tuple(page_guard.held(store))
     held = {one.source: one.why for one in staged}
+    held |= {one.source: one.why for one in guarded}
     pages = [source for source in config.source if source.has_pages]
     outlook = wiring.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
@@ -173,6 +183,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
         staged=staged,
+        held=guarded,
         spent=wallet.spent(now),
         days=by_day(store, now),
         outlook=outlook,

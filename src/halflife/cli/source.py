@@ -1,0 +1,187 @@
+"""The verb that looks after sources: source."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json
+
+if TYPE_CHECKING:
+    from halflife.config import Config
+    from halflife.live.ownership import Overlap
+    from halflife.stores.ownership import Owned
+
+
+class Action(StrEnum):
+    """What is done to a source."""
+
+    LIST = "list"
+    RENAME = "rename"
+    REMOVE = "remove"
+    RESET = "reset"
+
+
+What = Annotated[
+    Action,
+    typer.Argument(
+        metavar="list|rename|remove|reset",
+        help="list: who owns what. rename OLD NEW. remove NAME: from the settings. "
+        "reset NAME: forget all that was observed.",
+    ),
+]
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="The source.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Data = Annotated[
+    bool, typer.Option("--data", help="remove: forget all that was observed, too.")
+]
+
+
+@app.command()
+def source(
+    what: What = Action.LIST,
+    names: Names = None,
+    *,
+    data: Data = False,
+    yes: Yes = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """List, rename, remove or reset sources, in settings and state together."""
+    from halflife.config import Config
+    from halflife.errors import UsageError
+
+    given = names or []
+    wanted = {Action.LIST: 0, Action.RENAME: 2}.get(what, 1)
+    if len(given) != wanted:
+        said = ("no name", "one name: NAME", "two names: OLD NEW")[wanted]
+        raise UsageError(f"source {what} takes {said}; got {len(given)}")
+    if data and what is not Action.REMOVE:
+        raise UsageError(f"--data has no meaning with source {what}")
+    settings = Config.load(Config.find(config))
+    if what is Action.LIST:
+        _list(settings, json=json)
+    elif what is Action.RENAME:
+        _rename(settings, *given, yes=yes, json=json)
+    elif what is Action.REMOVE:
+        _remove(settings, given[0], data=data, yes=yes, json=json)
+    else:
+        _reset(settings, given[0], yes=yes, json=json)
+
+
+def _list(config: "Config", *, json: bool) -> None:
+    """Say which source owns what, and where they overlap."""
+    from halflife.cli import show
+
+    owned, found = _read(config)
+    rows = _rows(config, owned)
+    if json:
+        shared = [
+            {"source": one.wants, "owner": one.owner, "urls": list(one.keys)}
+            for one in found
+        ]
+        show.emit({"overlaps": shared, "results": rows})
+        return
+    show.table(rows)
+    for one in found:
+        show.say(show.plain(f"{one.words()}; {one.advice}"))
+
+
+def _read(config: "Config") -> "tuple[list[Owned], list[Overlap]]":
+    from halflife.live import ownership
+    from halflife.stores import ownership as owners
+    from halflife.stores.sqlite import SqliteStore
+
+    if not config.store_path.exists():
+        return [], []
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        with store.looking() as db:
+            owned = owners.owners(db)
+        return owned, ownership.overlaps(config, store)
+
+
+def _rows(config: "Config", owned: "list[Owned]") -> list[dict[str, str | int]]:
+    from halflife.stores.ownership import Owned
+
+    kinds = {source.name: source.kind for source in config.source}
+    known = {one.name: one for one in owned}
+    return [
+        {
+            "source": name,
+            "kind": kinds.get(name, ""),
+            "in settings": "yes" if name in kinds else "no",
+            "pages": known.get(name, Owned(name)).items,
+            "gone": known.get(name, Owned(name)).gone,
+            "objects": known.get(name, Owned(name)).objects,
+        }
+        for name in sorted({*kinds, *known})
+    ]
+
+
+def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> None:
+    from halflife.cli import show
+    from halflife.live import ownership, wiring
+
+    names = {source.name for source in config.source}
+    if old != new and {old, new} <= names:
+        _confirm(f"join {old} and {new} into {new}?", yes=yes)
+    done = ownership.rename(config, old, new, wiring.clock())
+    if json:
+        show.emit({"source": new, "was": old, "pages": done.pages})
+    else:
+        show.say(f"{old} is now {new}; all that is known of it came along")
+
+
+def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -> None:
+    from halflife.cli import show
+    from halflife.live import ownership, wiring
+
+    what = " and forget all that was observed" if data else ""
+    _confirm(f"remove {name} from {config.path}{what}?", yes=yes)
+    done = ownership.remove(config, name, wiring.clock(), data=data)
+    if json:
+        kept = done.history and not data
+        show.emit({"source": name, "pages": done.items, "data_kept": kept})
+        return
+    show.say(f"{name} is no longer in {config.path}")
+    if data:
+        show.say(f"all that was observed of it is forgotten ({_size(done)})")
+    elif done.history:
+        again = f"halflife source remove {name} --data"
+        show.say(
+            f"what was observed of it is kept ({_size(done)}); to forget: `{again}`"
+        )
+
+
+def _reset(config: "Config", name: str, *, yes: bool, json: bool) -> None:
+    from halflife.cli import show
+    from halflife.live import ownership, wiring
+
+    _confirm(f"forget all that was observed of {name}?", yes=yes)
+    done = ownership.reset(config, name, wiring.clock())
+    if json:
+        show.emit({"source": name, "pages": done.items, "objects": done.objects})
+    else:
+        show.say(f"{name}: forgotten ({_size(done)}); its settings stay as they are")
+
+
+def _size(owned: "Owned") -> str:
+    parts = [(owned.items, "page"), (owned.objects, "object")]
+    said = [f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n]
+    return ", ".join(said) or "no page or object"
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """Ask a person; a program has to say --yes."""
+    import sys
+
+    from halflife.errors import UsageError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question.rstrip('?')}: give --yes to do so")
+    typer.confirm(question, abort=True, err=True)

@@ -1,0 +1,203 @@
+"""Answers of pages that are not believed yet, as rows; the SQL of it.
+
+One row a page, with the whole observation, so that it can be believed later without
+another request. It goes in the same transaction in which a good observation of the page
+is written: what is well again needs nobody to say so.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from halflife.observation import Content, Looks, Observation, Seen
+from halflife.stores.tables import item_id, pack, unpack
+
+MOST = 1000  # answers of a source that are kept with their bodies
+LARGEST = 1 << 18  # bytes of a body as kept; an outage page is a tenth of that
+WAITS, HELD, KEPT = "wait", "hold", "keep"  # states: put off, to be decided, dismissed
+
+_TABLE = """
+CREATE TABLE held_page (  -- an answer of a page that is not believed yet
+    item INTEGER PRIMARY KEY REFERENCES item,
+    run INTEGER NOT NULL,  -- that brought it first; its name in ``sync --accept``
+    state TEXT NOT NULL CHECK (state IN ('wait', 'hold', 'keep')),
+    why TEXT NOT NULL,
+    since REAL NOT NULL,  -- when the page first answered so
+    seen INTEGER NOT NULL,  -- how often it answered so
+    was TEXT NOT NULL,  -- the shape of the text before; empty if there was none
+    shape TEXT NOT NULL,
+    at REAL NOT NULL,
+    digest ANY NOT NULL,
+    raw ANY NOT NULL,
+    etag TEXT NOT NULL,
+    modified REAL,
+    note TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    body BLOB  -- zlib; NULL if it is not kept
+) STRICT"""
+_SAVE = """
+INSERT INTO held_page VALUES
+    (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (item) DO UPDATE SET
+    state = excluded.state, why = excluded.why,
+    since = CASE WHEN shape = excluded.shape THEN since ELSE excluded.since END,
+    seen = CASE WHEN shape = excluded.shape THEN seen + 1 ELSE 1 END,
+    shape = excluded.shape, at = excluded.at, digest = excluded.digest,
+    raw = excluded.raw, etag = excluded.etag, modified = excluded.modified,
+    note = excluded.note, media_type = excluded.media_type, body = excluded.body
+"""
+_PAGE = """
+SELECT key, source.name, item_group.name, run, state, why, since, seen, was, shape
+FROM held_page JOIN item ON item.id = held_page.item
+JOIN source ON source.id = item.source JOIN item_group ON item_group.id = item.grp
+"""
+_SOME = """
+WHERE ?1 = '[]' OR source.name IN (SELECT value FROM json_each(?1))
+ORDER BY since, held_page.item
+"""
+_WHOLE = """
+SELECT at, digest, raw, etag, modified, note, media_type, body
+FROM held_page JOIN item ON item.id = held_page.item WHERE key = ?
+"""
+_WELL = """
+SELECT count(*) FROM item JOIN evidence ON evidence.item = item.id
+WHERE item.source = (SELECT id FROM source WHERE name = ?1)
+    AND item.grp = (SELECT id FROM item_group WHERE name = ?2) AND last_at > ?3
+    AND item.id NOT IN (SELECT item FROM held_page)
+"""
+_OTHERS = """
+SELECT count(*) FROM item JOIN evidence ON evidence.item = item.id
+WHERE item.source = (SELECT id FROM source WHERE name = ?1)
+    AND item.grp = (SELECT id FROM item_group WHERE name = ?2) AND looks > 0
+    AND seen = 0 AND item.id NOT IN (SELECT item FROM held_page)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPage:
+    """A page whose answer is not believed yet.
+
+    Attributes:
+        key: The page.
+        source: Its source.
+        host: Its host.
+        run: The run that brought the answer first.
+        state: ``wait``, ``hold`` or ``keep``.
+        why: What speaks against it.
+        since: When the page first answered so, in days.
+        seen: How often it answered so.
+        was: The shape of the text before.
+        shape: The shape of the text.
+
+    """
+
+    key: str
+    source: str
+    host: str
+    run: int
+    state: str
+    why: str
+    since: float
+    seen: int
+    was: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that is put aside: what was seen, and what speaks against it."""
+
+    look: Observation
+    state: str
+    why: str
+    was: str
+    shape: str
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the table."""
+    db.execute(_TABLE)
+
+
+def rows(db: sqlite3.Connection, sources: Iterable[str] = ()) -> list[HeldPage]:
+    """Return the pages of sources, or of all, whose answers are not believed yet."""
+    found = db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
+    return [HeldPage(*row) for row in found]
+
+
+def row(db: sqlite3.Connection, key: str) -> HeldPage | None:
+    """Return a page whose answer is not believed yet; None if there is nothing."""
+    found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
+    return HeldPage(*found) if found else None
+
+
+def save(
+    db: sqlite3.Connection, run: int, answer: Answer, *, room: bool = True
+) -> None:
+    """Put an answer aside, in place of an earlier one of the same page.
+
+    Without ``room`` its body is not kept: when it is believed, it is asked for again.
+    """
+    look = answer.look
+    item = item_id(db, look.key)
+    if item is None:  # a page that nobody knows yet is asked for again
+        return
+    kind, body = "", None
+    if look.content is not None:
+        kind = look.content.media_type or "application/octet-stream"
+        packed = zlib.compress(look.content.body, 1)
+        body = packed if room and len(packed) <= LARGEST else None
+    about = (item, run, answer.state, answer.why, look.at, answer.was)
+    seen = (answer.shape, look.at, pack(look.digest), pack(look.raw), look.etag)
+    db.execute(_SAVE, (*about, *seen, look.modified, look.note, kind, body))
+
+
+def set_state(
+    db: sqlite3.Connection, pages: Iterable[HeldPage], state: str, why: str = ""
+) -> None:
+    """Say what is made of answers that were put aside, and why if that is new."""
+    db.executemany(
+        "UPDATE held_page SET state = ?1, why = CASE WHEN ?2 = '' THEN why ELSE ?2 END"
+        " WHERE item = (SELECT id FROM item WHERE key = ?3)",
+        [(state, why, page.key) for page in pages],
+    )
+
+
+def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
+    """Return an answer as it was observed; None if it is no longer there.
+
+    One whose body was too large to keep has no validators: the page is sent whole when
+    it is next asked for.
+    """
+    row = db.execute(_WHOLE, (page.key,)).fetchone()
+    if row is None:
+        return None
+    at, digest, raw, etag, modified, note, kind, body = row
+    if body is None and kind:  # with no body to compare with, it is sent anew
+        return Observation(page.key, at, Seen.PRESENT, unpack(digest), note=note)
+    content = None if body is None else Content(kind, zlib.decompress(body))
+    said = (unpack(digest), unpack(raw), etag, modified, note, content)
+    return Observation(page.key, at, Seen.PRESENT, *said)
+
+
+def clear_seen(db: sqlite3.Connection, looks: Looks) -> None:
+    """Forget what was put aside of pages of which there is a good observation."""
+    if db.execute("SELECT 1 FROM held_page LIMIT 1").fetchone() is None:
+        return
+    good = (looks.seen <= Seen.ABSENT).tolist()
+    db.executemany(
+        "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)",
+        [(key,) for key, is_good in zip(looks.keys, good, strict=True) if is_good],
+    )
+
+
+def well_since(db: sqlite3.Connection, source: str, host: str, at: float) -> int:
+    """Return how many pages of a host were seen to be well after a moment."""
+    return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
+
+
+def others(db: sqlite3.Connection, source: str, host: str) -> int:
+    """Return how many pages of a host have a copy and nothing put aside."""
+    return int(db.execute(_OTHERS, (source, host)).fetchone()[0])

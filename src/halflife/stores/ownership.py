@@ -1,0 +1,273 @@
+"""Which source owns what in the state file, and how that is moved or forgotten.
+
+An item belongs to one source, set sources have rows of their own, and notes (memos),
+forecasts and alarms carry a source's name. Every function here runs inside a
+transaction of the caller (``SqliteStore.together``), so a crash leaves all of a change
+or nothing of it. The ledger and the runs are never touched: what was spent stays spent.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from halflife.errors import UsageError
+from halflife.stores import leases
+from halflife.stores.leases import source_id
+
+if TYPE_CHECKING:
+    from halflife.stores.sqlite import SqliteStore
+
+# Notes about a source are named by one of these and the source's name.
+NOTES = (
+    "how it goes with ",
+    "requests of a look at ",
+    "how its records look: ",
+    "how its answers look: ",
+    "what a form does: ",
+    "where it has moved: ",
+    "rhythm of ",
+    "what was asked of ",
+    "the first crawl of ",
+    "keeping ",
+    "round of ",
+    "summaries of ",
+    "lives of summaries of ",
+    "accepted answers of ",
+)
+_VERSION = "summary of {}, version {}"
+_MINE = "(SELECT id FROM item WHERE source = ?1)"
+# In this order nothing is left that refers to a row that is gone.
+_FORGET_ITEMS = (
+    f"UPDATE linked SET same = NULL WHERE same IN {_MINE}",  # noqa: S608  (constants)
+    f"DELETE FROM link WHERE page IN {_MINE} OR target IN {_MINE}",  # noqa: S608
+    *(
+        f"DELETE FROM {table} WHERE item IN {_MINE}"  # noqa: S608
+        for table in (
+            "held_page", "linked", "content", "gap", "hinted_gap", "evidence",
+            "observation", "rolled", "rolled_gap", "rolled_hinted", "checked",
+        )
+    ),
+    "DELETE FROM item WHERE source = ?1",
+)  # fmt: skip
+_SET_TABLES = ("life", "snapshot", "unobserved", "staged")
+_OWNERS = """
+SELECT s.name, count(item.id), total(coalesce(evidence.looks, 0) > 0),
+    total(coalesce(evidence.seen, -1) = 1)
+FROM source AS s LEFT JOIN item ON item.source = s.id
+LEFT JOIN evidence ON evidence.item = item.id GROUP BY s.id ORDER BY s.name
+"""
+_FOREIGN = """
+SELECT j.value ->> 0, source.name, j.value ->> 1
+FROM json_each(?) AS j JOIN item ON item.key = j.value ->> 0
+JOIN source ON source.id = item.source WHERE source.name <> j.value ->> 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What the state file holds of a source.
+
+    Attributes:
+        name: The source.
+        items: Pages that belong to it.
+        looked: Pages that were observed with success, gone ones included.
+        gone: Pages that were missing when they were last observed.
+        objects: Objects of a set source that were there when it was last listed.
+        history: Whether anything would be forgotten by a reset.
+
+    """
+
+    name: str
+    items: int = 0
+    looked: int = 0
+    gone: int = 0
+    objects: int = 0
+    history: bool = False
+
+
+@contextmanager
+def reassigning(
+    store: "SqliteStore", sources: tuple[str, ...], now: float
+) -> Iterator[sqlite3.Connection]:
+    """Let what belongs to sources change hands, all of it or nothing.
+
+    Raise ``AlreadyRunning`` if another process keeps one of them.
+    """
+    with store.clearing(), store.together() as db:
+        leases.free(db, sources, now, store.owner)
+        yield db
+    store.reread()
+
+
+def owners(db: sqlite3.Connection) -> list[Owned]:
+    """Return every source of which the file holds something, by name."""
+    sets = dict(
+        db.execute(
+            "SELECT source, sum(gone_by IS NULL) FROM life GROUP BY source"
+        ).fetchall()
+    )
+    listed = {row[0] for row in db.execute("SELECT DISTINCT source FROM snapshot")}
+    number = dict(db.execute("SELECT name, id FROM source").fetchall())
+    noted = _noted(db)
+    found = []
+    for name, items, looked, gone in db.execute(_OWNERS):
+        has = bool(items) or number[name] in listed or name in noted
+        objects = int(sets.get(number[name], 0))
+        found.append(Owned(name, items, int(looked), int(gone), objects, has))
+    return [one for one in found if one.history]
+
+
+def _noted(db: sqlite3.Connection) -> set[str]:
+    names = [row[0] for row in db.execute("SELECT name FROM memo")]
+    return {n.removeprefix(p) for n in names for p in NOTES if n.startswith(p)}
+
+
+def foreign(
+    db: sqlite3.Connection, claims: Iterable[tuple[str, str]]
+) -> list[tuple[str, str, str]]:
+    """Return (key, owner, claimant) of items that another source owns.
+
+    ``claims`` are pairs of an item's key and the source that wants it.
+    """
+    return [
+        (str(key), str(owner), str(wants))
+        for key, owner, wants in db.execute(_FOREIGN, (json.dumps(list(claims)),))
+    ]
+
+
+def move(db: sqlite3.Connection, keys: Iterable[str], to: str) -> int:
+    """Give items to another source; return how many."""
+    number = source_id(db, to)
+    rows = [(number, key) for key in keys]
+    db.executemany("UPDATE item SET source = ? WHERE key = ?", rows)
+    return len(rows)
+
+
+def move_found(db: sqlite3.Connection, source: str, to: str) -> int:
+    """Give the items that a source found by itself to another; return how many."""
+    return db.execute(
+        "UPDATE item SET source = ?"
+        " WHERE added_at IS NOT NULL AND source = (SELECT id FROM source"
+        " WHERE name = ?)",
+        (source_id(db, to), source),
+    ).rowcount
+
+
+def rename(db: sqlite3.Connection, old: str, new: str) -> None:
+    """Give all that belongs to a source to another name.
+
+    If the other source is there already, its items stay and the old ones join them. Of
+    set sources, and of notes, there can be only one history: raise ``UsageError`` if
+    both have one.
+    """
+    mine, theirs = source_id(db, old), source_id(db, new)
+    for table in _SET_TABLES:
+        both = [_any(db, table, number) for number in (mine, theirs)]
+        if all(both):
+            raise UsageError(
+                f"both {old} and {new} have a history of listings, which cannot be "
+                f"joined; run `halflife source reset {new}` first"
+            )
+    db.execute("UPDATE item SET source = ? WHERE source = ?", (theirs, mine))
+    for table in _SET_TABLES:
+        db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (theirs, mine))  # noqa: S608
+    for table in ("forecast", "checked"):
+        db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (new, old))  # noqa: S608
+    db.execute("DELETE FROM alarm WHERE source = ?", (new,))
+    db.execute("UPDATE alarm SET source = ? WHERE source = ?", (new, old))
+    _rename_notes(db, old, new)
+    _rename_runs(db, old, new)
+    _drop_columns(db)
+    db.execute("DELETE FROM source WHERE id = ?", (mine,))
+
+
+def forget(db: sqlite3.Connection, name: str) -> None:
+    """Remove all that is known of a source, as if it had never been observed.
+
+    Runs and the ledger stay: what was spent counts.
+    """
+    number = source_id(db, name)
+    for statement in _FORGET_ITEMS:
+        db.execute(statement, (number,))
+    _keep_numbers_apart(db)
+    mine = "SELECT id FROM life WHERE source = ?"
+    db.execute(f"DELETE FROM version WHERE life IN ({mine})", (number,))  # noqa: S608
+    for table in _SET_TABLES:
+        db.execute(f"DELETE FROM {table} WHERE source = ?", (number,))  # noqa: S608
+    for table in ("forecast", "checked", "alarm"):
+        db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))  # noqa: S608
+    for note in _notes(db, name):
+        db.execute("DELETE FROM memo WHERE name = ?", (note,))
+    _drop_columns(db)
+
+
+def _any(db: sqlite3.Connection, table: str, source: int) -> bool:
+    query = f"SELECT 1 FROM {table} WHERE source = ? LIMIT 1"  # noqa: S608
+    return db.execute(query, (source,)).fetchone() is not None
+
+
+def _notes(db: sqlite3.Connection, source: str) -> Iterator[str]:
+    """Return the names of the notes about a source that are there."""
+    names = [prefix + source for prefix in NOTES]
+    index = _note(db, f"summaries of {source}")
+    latest = json.loads(index)["latest"] if index else 0
+    names += [_VERSION.format(source, n) for n in range(1, latest + 1)]
+    yield from (name for name in names if _note(db, name) is not None)
+
+
+def _note(db: sqlite3.Connection, name: str) -> str | None:
+    row = db.execute("SELECT text FROM memo WHERE name = ?", (name,)).fetchone()
+    return row and str(row[0])
+
+
+def _rename_notes(db: sqlite3.Connection, old: str, new: str) -> None:
+    """Let notes go with the source; those that the new name has already stay."""
+    pairs = [(prefix + old, prefix + new) for prefix in NOTES]
+    index = _note(db, f"summaries of {old}")
+    latest = json.loads(index)["latest"] if index else 0
+    if latest and _note(db, f"summaries of {new}"):
+        raise UsageError(
+            f"both {old} and {new} have summaries, which cannot be joined; "
+            f"run `halflife source reset {new}` first"
+        )
+    pairs += [
+        (_VERSION.format(old, n), _VERSION.format(new, n)) for n in range(1, latest + 1)
+    ]
+    for before, after in pairs:
+        db.execute("UPDATE OR IGNORE memo SET name = ? WHERE name = ?", (after, before))
+        db.execute("DELETE FROM memo WHERE name = ?", (before,))
+
+
+def _rename_runs(db: sqlite3.Connection, old: str, new: str) -> None:
+    """Let the runs that covered the old name cover the new one.
+
+    A hint counts when it was written by a run that covers the item's source.
+    """
+    query = "SELECT id, sources FROM run WHERE instr(sources, ?)"
+    for run, text in db.execute(query, (json.dumps(old),)).fetchall():
+        names = json.loads(text)
+        if old in names:
+            covered = sorted({new if name == old else name for name in names})
+            db.execute(
+                "UPDATE run SET sources = ? WHERE id = ?", (json.dumps(covered), run)
+            )
+
+
+def _drop_columns(db: sqlite3.Connection) -> None:
+    """Let go of evidence that was packed by source; the rows are the truth."""
+    db.execute("DELETE FROM filed_column")
+    db.execute("DELETE FROM filed")
+
+
+def _keep_numbers_apart(db: sqlite3.Connection) -> None:
+    """Let no new observation get a number that was rolled up already.
+
+    The next number follows the largest in the log, which may have been removed.
+    """
+    newest = db.execute("SELECT coalesce(max(id), 0) FROM observation").fetchone()[0]
+    db.execute(
+        "UPDATE rolled_until SET observation = ?1 WHERE observation > ?1", (newest,)
+    )
