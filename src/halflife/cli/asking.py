@@ -49,7 +49,7 @@ def status(
         rows: list[dict[str, object]] = []
         fresh = None
         if pages or not (names or searched):
-            rows, fresh = _of_all_pages(settings, store, pages)
+            rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
@@ -67,17 +67,30 @@ def status(
 
 
 def _of_all_pages(
-    config: "Config", store: "Store", pages: "Sequence[SourceConfig]"
+    config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
 ) -> "tuple[list[dict[str, object]], dict[str, float]]":
-    """Return what ``status`` says of each source of pages, and of all together."""
-    from halflife.cli.answers import freshness_now, source_rows
+    """Return what ``status`` says of each source of pages, and of all together.
+
+    Pages tell of one another, so all of them are believed together, also where only
+    some are asked about.
+    """
+    import numpy as np
+
+    from halflife.cli.answers import freshness_of, source_row
     from halflife.live import wiring
     from halflife.live.audited import factor
+    from halflife.live.owning import rows_of
 
-    names = wiring.names(pages)
-    seen = wiring.outlook(config, store, pages)
-    fresh = freshness_now(seen.view, factor(store, names, seen.now))
-    return source_rows(seen, store, pages), fresh
+    everything = [source for source in config.source if source.has_pages]
+    seen = wiring.outlook(config, store, everything, now)
+    names = wiring.names(everything)
+    owned = rows_of(store, names, seen.evidence, lambda: wiring.items(everything))
+    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
+    mine = np.unique(
+        np.concatenate([owned[s.name] for s in pages] or [np.zeros(0, int)])
+    )
+    trust = factor(store, wiring.names(pages), seen.now)
+    return rows, freshness_of(seen.view, mine, trust)
 
 
 def _tell(

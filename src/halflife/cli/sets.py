@@ -92,7 +92,7 @@ class Asked:
             "source": self.collection.name,
             "from": show.date(self.now),
             "copied": show.date(self.copied),
-            "held": int(self.collection.held(self.copied).size),
+            "held": int(self.collection.in_copy().size),
             "trust": self.trust.factor,
         }
 
@@ -189,18 +189,39 @@ def status_rows(
         if name in forms:
             rows.append(_form_row(store, forms[name], now))
             continue
-        collection = store.collection(name)
-        if not collection.looks.size:
-            rows.append({"source": name, "held": 0})
-            continue
-        trust = audited.trust(store, name, now)
-        rhythm = rhythms.rhythm(store, name)
-        asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
-        cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
-        worth = {metric: cast[metric] for metric in METRICS}
-        last = {"last_look": show.date(asked.copied)}
-        rows.append({"source": name, "held": asked.head["held"], **worth, **last})
+        rows.append(_listing_row(store, name, now))
     return rows
+
+
+def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
+    """Return what the copy of a listing is believed to be worth now.
+
+    Recall is the number that every surface states (``live.foreseen``).
+    """
+    from halflife.live.foreseen import listing_quality
+    from halflife.live.listings import incomplete
+
+    collection = store.collection(name)
+    row: dict[str, object] = {
+        "source": name,
+        "held": int(collection.in_copy().size),
+    }
+    if not collection.looks.size:
+        why = incomplete(store, name)
+        said = f"incomplete: {why}" if why else "it was never read whole"
+        return {**row, "why": show.plain(said)}
+    trust = audited.trust(store, name, now)
+    rhythm = rhythms.rhythm(store, name)
+    asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
+    cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
+    worth = {metric: cast[metric] for metric in METRICS}
+    if collection.looks.size > 1:
+        one = trust.forecast(
+            listing_quality(collection, now, np.zeros(1), rhythm=rhythm)
+        )
+        worth["recall"] = show.figure(one.mean[0], one.low[0], one.high[0])
+    last = {"last_look": show.date(asked.copied)}
+    return {**row, **worth, **last}
 
 
 def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:

@@ -159,7 +159,8 @@ def _tell(
     if outcome is not None:
         show.say(words_of(outcome))
     for one in looked:
-        show.say(show.plain(one.words()))
+        if words := one.words(trouble=False):
+            show.say(show.plain(words))
 
 
 def _end(
@@ -175,14 +176,26 @@ def _end(
         show.note(f"halflife: source {name} did not answer: {trouble}")
     failed = [one for one in looked if one.trouble]
     for one in failed:
-        trouble = show.plain(one.trouble)
-        show.note(f"halflife: source {one.source} did not answer in full: {trouble}")
+        show.note(f"halflife: {show.plain(_failure(one))}")
     if code:
         raise typer.Exit(code)
     if any(one.held for one in looked):
         raise listings.held_error(looked)
     if silent or failed:
         raise typer.Exit(exits.SOME_FAILED)
+
+
+def _failure(one: "Looked | Turned") -> str:
+    """Say what went wrong with a source, and what to do if its history is wrong."""
+    from halflife.sources.records import UNREADABLE
+
+    said = f"source {one.source} did not answer in full: {one.trouble}"
+    if UNREADABLE not in one.trouble:
+        return said
+    return (
+        f"{said}; if earlier answers were read wrongly too, mend its settings and "
+        f"forget them with `halflife source reset {one.source}`"
+    )
 
 
 def _accept(config: "Config", what: str, *, json: bool) -> None:

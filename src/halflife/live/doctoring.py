@@ -11,7 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
-from halflife.live import breakers, drifting, moving
+from halflife.live import breakers, drifting, listings, moving
 from halflife.stores import files, rolled, summaries
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
@@ -251,6 +251,18 @@ def _changed(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(NOTE, "sources", text, "nothing has to be done")
 
 
+def _incomplete(visit: Visit) -> Iterator[Complaint]:
+    """Look for listings that were not read to their end."""
+    known = set(visit.store.collections())
+    for source in visit.config.source:
+        if source.kind != "listing" or source.name not in known:
+            continue
+        if why := listings.incomplete(visit.store, source.name):
+            advice = "until it is read whole, nothing that it lacks counts as gone"
+            text = f"{source.name}: the last answer is incomplete: {why}"
+            yield Complaint(WARNING, "sources", text, advice)
+
+
 def _mend(source: SourceConfig) -> str:
     keys = {
         "search": "hits, hit_key, hit_text and total",
@@ -290,7 +302,7 @@ def _size(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
-_CHECKS = (_ahead, _runs, _hosts, _sources, _changed, _waiting, _size)
+_CHECKS = (_ahead, _runs, _hosts, _sources, _changed, _incomplete, _waiting, _size)
 
 
 def _one(visit: Visit, query: str, *values: object) -> float | None:

@@ -4,13 +4,16 @@ The row says whether all is well, and if not, why; the exposition has the figure
 the text format of Prometheus (version 0.0.4). See ``watching``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
+from time import perf_counter
 from typing import TypeAlias
 
 from halflife.alerts import Health
+from halflife.forecast import Forecast
 
+THRIFT = 20.0  # a measurement is not repeated for so many times what it took
 LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
 
 Labels: TypeAlias = Mapping[str, str]
@@ -38,6 +41,9 @@ class Status:
         sources: How each source is.
         alarms: What is wrong, as source and kind.
         store_bytes: Size of the state file, its log included.
+        measure: Works out the quality of each copy at a moment; None if nobody can.
+        measured: What it found last, by source.
+        measured_at: When that was.
 
     """
 
@@ -57,6 +63,22 @@ class Status:
     sources: tuple[Health, ...] = ()
     alarms: tuple[tuple[str, str], ...] = ()
     store_bytes: int = 0
+    measure: Callable[[float], Mapping[str, Forecast]] | None = None
+    measured: Mapping[str, Forecast] = field(default_factory=dict)
+    measured_at: float = float("nan")
+    _took: float = 0.0
+
+    def renew(self, now: float) -> None:
+        """Work out how good the copies are now, unless that was done just before.
+
+        However often somebody asks, it takes a twentieth of the time at most.
+        """
+        began = perf_counter()
+        passed = (now - self.measured_at) * 86400.0
+        if self.measure is None or 0 <= passed < THRIFT * self._took:
+            return
+        self.measured, self.measured_at = self.measure(now), now
+        self._took = perf_counter() - began
 
     def reasons(self, now: float) -> list[str]:
         """Return what is not well; nothing, if all is."""
@@ -96,6 +118,14 @@ def exposition(status: Status, now: float) -> str:
 Family: TypeAlias = tuple[str, str, str, Sequence[Sample]]
 
 
+def _levels(status: Status) -> dict[str, tuple[float, float, float]]:
+    """Return mean and bounds of each source's quality."""
+    found = {one.source: (one.mean, one.low, one.high) for one in status.sources}
+    for name, cast in status.measured.items():
+        found[name] = float(cast.mean[0]), float(cast.low[0]), float(cast.high[0])
+    return found
+
+
 def _families(status: Status, now: float) -> Iterable[Family]:
     """Return name, type, meaning and samples of every figure."""
     last = float("nan") if status.turned is None else status.turned * 86400.0
@@ -115,13 +145,14 @@ def _families(status: Status, now: float) -> Iterable[Family]:
 
 def _of_sources(status: Status) -> Iterable[Family]:
     """Return the figures that each source has."""
+    levels = _levels(status)
     sent = _counted("sources", status.requests)
     failed = _counted("source", status.failures)
     wanted = [({"source": one.source}, one.target) for one in status.sources]
     met = [
-        ({"source": one.source}, float(one.mean >= one.target))
+        ({"source": one.source}, float(levels[one.source][0] >= one.target))
         for one in status.sources
-        if not (isnan(one.target) or isnan(one.mean))
+        if not (isnan(one.target) or isnan(levels[one.source][0]))
     ]
     alone = [
         ({"source": one.source}, float(one.source in status.failing))
@@ -129,7 +160,9 @@ def _of_sources(status: Status) -> Iterable[Family]:
     ]
     yield "requests_total", "counter", "Requests sent since the start.", sent
     yield "failures_total", "counter", "Looks that failed since the start.", failed
-    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
+    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(levels)
+    measured = _one(status.measured_at * 86400.0)
+    yield "quality_timestamp_seconds", "gauge", "When quality was worked out.", measured
     yield "target", "gauge", "Quality that was asked for.", wanted
     yield "target_met", "gauge", "1 if the target is met.", met
     yield "failing", "gauge", "1 if a source is left alone: it fails.", alone
@@ -143,11 +176,11 @@ def _one(value: float) -> list[Sample]:
     return [({}, float(value))]
 
 
-def _quality(status: Status) -> list[Sample]:
+def _quality(levels: Mapping[str, tuple[float, float, float]]) -> list[Sample]:
     return [
-        ({"source": one.source, "bound": bound}, getattr(one, bound))
-        for one in status.sources
-        for bound in ("mean", "low", "high")
+        ({"source": source, "bound": bound}, value)
+        for source, values in levels.items()
+        for bound, value in zip(("mean", "low", "high"), values, strict=True)
     ]
 
 

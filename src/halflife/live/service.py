@@ -15,6 +15,7 @@ from typing import TypeAlias
 from halflife.alerts.machine import raised
 from halflife.config import SourceConfig
 from halflife.errors import HalflifeError, LeaseLost
+from halflife.forecast import Forecast
 from halflife.live import (
     aiming,
     alerts,
@@ -141,7 +142,7 @@ class Service:
         self._outside = outside or Outside()
         self.clock = self._outside.clock
         now = self.clock()
-        self.status = Status(began=now)
+        self.status = Status(began=now, measure=self._measure)
         self.breakers: dict[str, Breaker] = {}
         self._under: dict[Group, Under] = {}
         self._time = Timing(now, 0.0)
@@ -409,6 +410,13 @@ class Service:
         standing = raised(Outbox(store).alarms())
         self.status.alarms = tuple((one.source, one.kind) for one in standing)
         self._time.judging = asyncio.get_running_loop().time() - began
+
+    def _measure(self, now: float) -> dict[str, Forecast]:
+        """Return how good the copy of each source is at this moment."""
+        config = self.settings.config
+        judge = conditions.Judge(config, self.store, now, self.breakers, self._casts)
+        found = {one.name: judge.now(one) for one in self.settings.chosen}
+        return {name: cast for name, cast in found.items() if cast is not None}
 
     def _note(self, crew: Crew, seconds: float) -> None:
         """Write down how the service is, for those who watch."""

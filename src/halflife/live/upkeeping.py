@@ -81,11 +81,11 @@ class Turned:
         told = {"refreshed": self.kept.refreshed, "stop": self.kept.stop}
         return {**self.looked.row(), **told, "asked": asked}
 
-    def words(self) -> str:
-        """Return the same in a line."""
+    def words(self, *, trouble: bool = True) -> str:
+        """Return the same in a line; without ``trouble`` not what went wrong."""
         looked = self.looked
         if looked.held or (looked.trouble and not looked.listed):
-            return looked.words()
+            return looked.words(trouble=trouble)
         change = looked.change
         return (
             f"{looked.source}: {looked.requests} requests, {looked.listed} records "

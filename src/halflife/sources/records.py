@@ -21,6 +21,7 @@ from jmespath.exceptions import JMESPathError
 from halflife.errors import ConfigError, SourceError
 from halflife.register import Attributes, Scalar
 from halflife.sources.markup import Elements, check_selector
+from halflife.sources.page_hints import NO_HINTS, Hints, find_hints
 from halflife.sources.text import to_text
 
 FORMATS = ("json", "jsonl", "csv", "html")
@@ -48,6 +49,9 @@ class Page:
         keyless: Those of them that have no key.
         reasons: Why, for the first few.
         next: Where the answer says it goes on, as written; empty if it ends here.
+        kind: The format in which it was read.
+        broken: Lines that could not be read at all, so that a record may be missing.
+        hints: What the answer says of the list that it is a part of.
 
     """
 
@@ -57,6 +61,9 @@ class Page:
     keyless: int = 0
     reasons: list[str] = field(default_factory=list)
     next: str = ""
+    kind: str = ""
+    broken: int = 0
+    hints: Hints = NO_HINTS
 
     def refuse(self, where: str, why: str) -> None:
         """Put a record aside."""
@@ -114,7 +121,7 @@ class Reader:
         ``name`` is the file's or page's name, whose ending may tell the format.
         """
         kind = self.format or _format(content_type, name, body)
-        page = Page()
+        page = Page(kind=kind)
         try:
             found = self._found(kind, body, content_type, page)
             for where, given, find in found:
@@ -124,7 +131,7 @@ class Reader:
         except RecursionError:
             raise SourceError("it is nested too deeply to be read") from None
         except (ValueError, csv.Error, JMESPathError) as error:
-            raise SourceError(f"it is not {kind}: {_one_line(error)}") from None
+            raise SourceError(_unlike(kind, body, error)) from None
         if page.refused and not page.records:
             raise SourceError(f"none of its records can be used: {page.reasons[0]}")
         return page
@@ -167,6 +174,7 @@ class Reader:
 
     def _json(self, text: str, page: Page) -> Iterator[Found]:
         document = _loads(text)
+        page.hints = find_hints(document, self.records)
         if self.next:
             page.next = str(self._compiled(self.next).search(document) or "")
         expression = self.records
@@ -213,6 +221,7 @@ class Reader:
         for row in rows:
             where = f"line {rows.line_num}"
             if None in row or None in row.values():
+                page.broken += 1
                 page.refuse(where, "it has more or fewer cells than columns")
             else:
                 yield where, row, row.get
@@ -280,6 +289,7 @@ def _lines(text: str, page: Page) -> Iterator[tuple[str, Any]]:
         try:
             yield f"line {number}", _loads(line)
         except ValueError as error:
+            page.broken += 1
             page.refuse(f"line {number}", f"not JSON: {_one_line(error)}")
 
 
@@ -311,6 +321,14 @@ def _scalar(value: object) -> Scalar:
     if not isinstance(value, str):
         value = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return value.encode("utf-8", "replace").decode()
+
+
+def _unlike(kind: str, body: bytes, error: Exception) -> str:
+    """Say that an answer is not in the format that was expected, and what it is."""
+    start = body[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if kind != "html" and start.startswith((b"<!doctype html", b"<html")):
+        return f"it answered HTML where {kind} was expected"
+    return f"it is not {kind}: {_one_line(error)}"
 
 
 def _one_line(error: Exception) -> str:

@@ -13,8 +13,9 @@ from yarl import URL
 from halflife.budget import Purse
 from halflife.errors import BudgetSpent, Refused, SourceError, Unreachable, UsageError
 from halflife.searching import Answer, Document
-from halflife.sources.addresses import parse_url
+from halflife.sources.addresses import parse_url, shown
 from halflife.sources.gate import Gate
+from halflife.sources.negotiation import as_page
 from halflife.sources.records import UNREADABLE
 from halflife.sources.search_answers import AnswerReader, Hit, Results
 from halflife.sources.terms import Access
@@ -172,7 +173,8 @@ class Engine:
                 read, reply.body, reply.content_type, reply.url
             )
         except SourceError as error:
-            raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
+            where = shown(str(url))
+            raise SourceError(f"{where}: {UNREADABLE}: {error}") from None
         if not skip:
             self._learn(page)
         return Results(page.total, page.hits[before:])
@@ -184,12 +186,15 @@ class Engine:
         if "{page}" in self.settings.url and (short or shown > expected):
             self.settings = replace(self.settings, per_page=shown)
 
-    async def _get(self, url: URL) -> Reply:
-        reply = await self._gate.get(url, self._purse, access=self.settings.access)
+    async def _get(self, url: URL, *, page: bool = False) -> Reply:
+        access = self.settings.access
+        headers = as_page(access.headers) if page else None
+        reply = await self._gate.get(url, self._purse, access=access, headers=headers)
+        where = shown(str(url))
         if reply.status in {401, 403}:
-            raise Refused(f"{url.raw_host}: it answered {reply.status}")
+            raise Refused(f"{where}: it answered {reply.status}")
         if reply.status not in {200, 203}:
-            raise Unreachable(f"{url.raw_host}: it answered {reply.status}")
+            raise Unreachable(f"{where}: it answered {reply.status}")
         return reply
 
     async def _document(self, hit: Hit) -> Document:
@@ -205,7 +210,7 @@ class Engine:
     async def _fetched(self, link: str) -> tuple[str, ...]:
         """Return the words of a page; none if it cannot be read or paid for."""
         try:
-            reply = await self._get(parse_url(link))
+            reply = await self._get(parse_url(link), page=True)
         except (BudgetSpent, SourceError, UsageError):
             self.unread += 1
             return ()
