@@ -351,8 +351,8 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         "jobs was never seen",
         "lib was never seen",
         "set: an answer waits for a decision: too few",
-        "1 messages were given up; the last to $NO_HOOK: gave up",
-        "1 messages have waited for more than a day",
+        "1 message given up; the last to $NO_HOOK: gave up",
+        "1 message waiting for more than a day",
         "looks are older than twice the 90 days",
     ):
         assert words in found, words

@@ -84,6 +84,29 @@ def plan_rows(
     ]
 
 
+def listing_rows(
+    store: Store, listings: Sequence[SourceConfig], now: float
+) -> list[dict[str, object]]:
+    """Return what a sync would read of each listing: all of it, as it was last time."""
+    from halflife.live import costs
+
+    known = set(store.collections())
+    rows: list[dict[str, object]] = []
+    for source in listings:
+        looks = (
+            store.collection(source.name).looks.tolist() if source.name in known else []
+        )
+        seen = f"last read whole {span(now - looks[-1])} ago" if looks else ""
+        rows.append(
+            {
+                "source": source.name,
+                "requests": costs.expected(store, source),
+                "why": seen or "it was never read whole",
+            }
+        )
+    return rows
+
+
 def query_rows(
     store: Store, forms: Sequence[SourceConfig], now: float, most: int
 ) -> list[dict[str, object]]:

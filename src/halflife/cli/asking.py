@@ -13,6 +13,7 @@ from halflife.cli.options import (
     Sources,
     Where,
 )
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +115,8 @@ def _tell(
     show.table([texts.status_cells(row) for row in found["searches"]])
     for row in found["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
-    show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
+    whole = count(int(str(left["requests"])), "request")
+    show.say("{spent} of {} spent in the last {per}".format(whole, **left))
 
 
 @app.command()
@@ -135,32 +137,39 @@ def plan(
 def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
-    """Show the looks that a sync would spend its next requests on."""
+    """Show what a sync would spend its next requests on, and how many it would send."""
     from halflife.cli import show
-    from halflife.cli.answers import plan_rows, query_rows
+    from halflife.cli.answers import listing_rows, plan_rows, query_rows
     from halflife.live import crawling, wiring
     from halflife.live.spending import Wallet
 
     forms = [source for source in chosen if source.kind == "form"]
+    lists = [source for source in chosen if source.kind == "listing"]
     pages = [source for source in chosen if source.has_pages]
     rows: list[dict[str, object]] = []
     with wiring.reading(config) as store:
-        now = wiring.clock()
-        budget = Wallet(store, config.budget).room(now)
-        if pages or not forms:
-            seen = wiring.outlook(config, store, pages or chosen)
-            now = seen.now
-            budget = Wallet(store, config.budget).offer(now, seen.evidence)
+        now, wallet = wiring.clock(), Wallet(store, config.budget)
+        listed, room = listing_rows(store, lists, now), wallet.room(now)
+        wanted = sum(int(str(row["requests"])) for row in listed)
+        if pages or not (forms or lists):
+            seen = wiring.outlook(config, store, pages or chosen, now)
+            offer = wallet.offer(now, seen.evidence)
             found_by = crawling.found_by(store, chosen)
-            rows = plan_rows(seen, budget if most is None else most, found_by)
-        queries = query_rows(store, forms, now, budget if most is None else most)
+            rows = plan_rows(seen, offer if most is None else most, found_by)
+            wanted += offer
+        queries = query_rows(store, forms, now, room if most is None else most)
+    requests = room if forms else min(wanted, room)
     if json:
-        head = {"at": show.date(now), "requests": budget}
-        show.emit({**head, "queries": queries, "results": rows})
-    else:
-        show.table([show.flat(row) for row in rows])
-        show.table([show.flat(row) for row in queries])
-        show.note(f"a sync now would spend up to {budget} requests")
+        head = {"at": show.date(now), "requests": requests, "left": room}
+        show.emit({**head, "listings": listed, "queries": queries, "results": rows})
+        return
+    for part in (rows, listed, queries):
+        show.table([show.flat(row) for row in part])
+    about = "up to" if forms or not lists else "about"
+    show.note(
+        f"a sync now would send {about} {count(requests, 'request')}; "
+        f"the budget has {room} left"
+    )
 
 
 @app.command()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.wording import count, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ def cells(one: "Judged", what: str) -> "dict[str, str | int | float | None]":
         "forecast": interval(*one.believed) if one.believed else None,
         "checks": _number(one) if one.scored or one.checked else None,
         "within bounds": f"{one.coverage.mean:.2f}" if one.scored else None,
-        "trust factor": f"{one.trust.factor:.2g}",
+        "trust factor": f"{number(one.trust.factor, 2)}",
     }
 
 
@@ -140,13 +141,13 @@ def _quality(one: "Judged", what: str) -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:
-        return f"{one.checked} pages checked, {one.silent} did not answer"
+        return f"{count(one.checked, 'page')} checked, {one.silent} did not answer"
     found, believed = interval(*one.quality), interval(*one.believed)
     said = f"{one.measure or 'quality'} found {found}, believed {believed}"
     if one.how == "looks":
         return f"{said}, on average between {one.looked + 1} {BY[what]}"
     silent = f", {one.silent} did not answer" if one.silent else ""
-    return f"{said}; {one.checked} checks{silent}"
+    return f"{said}; {count(one.checked, 'check')}{silent}"
 
 
 def _brier(one: "Judged") -> str:
@@ -169,7 +170,7 @@ def _coverage(one: "Judged") -> str:
         verdict = "less often than they say"
     else:
         verdict = "more often than they say"
-    told = f"  {one.scored} forecasts came due"
+    told = f"  {count(one.scored, 'forecast')} came due"
     return f"{told}: within their 95 % bounds {share}, {verdict}"
 
 
@@ -183,7 +184,7 @@ def _drift(one: "Judged", now: float) -> str:
 
 
 def _trust(one: "Judged") -> str:
-    return f"trust factor {one.trust.factor:.2g}: {one.trust.words()}"
+    return f"trust factor {number(one.trust.factor, 2)}: {one.trust.words()}"
 
 
 def trusted(one: "Judged") -> str:
@@ -199,5 +200,5 @@ def trusted(one: "Judged") -> str:
         )
     return (
         f"{about} are trusted less than they say: bounds are taken "
-        f"{one.trust.factor:.2g} times as wide, for {one.trust.why}"
+        f"{number(one.trust.factor, 2)} times as wide, for {one.trust.why}"
     )

@@ -6,6 +6,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json, Sources
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -211,7 +212,7 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
         if equals:
             n = listings.accept_group(config, store, name, group)
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
-            said = f"{name}: {n} objects of {group} count as missing"
+            said = f"{name}: {count(n, 'object')} of {group} counted as missing"
         else:
             looked = listings.accept(config, store, int(what))
             answer, said = looked.row(), looked.words()
@@ -284,9 +285,9 @@ def words_of(outcome: "Outcome") -> str:
     """Return what a sync of pages did, in a line."""
     total = outcome.total
     return (
-        f"{outcome.requests} requests: {total('looks')} looks, "
+        f"{count(outcome.requests, 'request')}: {count(total('looks'), 'look')}, "
         f"{total('changed')} found a change, {total('failed')} failed, "
-        f"{outcome.found} new items"
+        f"{count(outcome.found, 'new item')}"
     )
 
 

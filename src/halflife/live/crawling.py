@@ -18,6 +18,7 @@ from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
 from halflife.stores import Store
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.live.keeping import Keeper, Outcome
@@ -74,7 +75,8 @@ class Progress:
     def words(self) -> str:
         """Return it in a line."""
         said = (
-            f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
+            f"{self.source}: {count(self.known, 'page')} known, {self.fetched} "
+            "fetched, "
             f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
         return f"{said}; {self.note}" if self.note else said
@@ -88,7 +90,10 @@ def progress(store: Store, source: SourceConfig) -> Progress:
     copies = int(present.sum()) - len(set(evidence.digest[present]))
     note = ""
     if len(evidence) >= source.most:
-        note = f"the limit of {source.most} pages is reached: set most higher for more"
+        note = (
+            f"the limit of {count(source.most, 'page')} is reached: set most "
+            "higher for more"
+        )
     frontier = len(evidence) - held
     return Progress(source.name, len(evidence), held, frontier, copies, note)
 

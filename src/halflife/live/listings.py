@@ -19,6 +19,7 @@ from halflife.sources.records import UNREADABLE, Reader
 from halflife.stores import Run, Store
 from halflife.stores.lives import Staged
 from halflife.tracking import Change, Tracker
+from halflife.wording import count
 
 HOURS = 24.0
 
@@ -78,7 +79,7 @@ class Looked:
             return f"{self.source}: {self.trouble}" if trouble else ""
         change = self.change
         said = (
-            f"{self.source}: {self.listed} objects: {change.arrived} new, "
+            f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
             f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
         )
         if change.unobserved:

@@ -15,6 +15,7 @@ from halflife.live.schedule import FIRST
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
 from halflife.market.keeping import Goal, Past, Round
+from halflife.wording import number
 
 TURN = 900.0 / 86400.0  # days between two turns while there is something left over
 ROUND = 1.0  # days of a round, at most
@@ -119,7 +120,7 @@ class Pages:
         if risk.miss - risk.least < LIKELY:  # there is time to feel one's way
             count = min(count, max(STRIDE * lot, seen))
         said = (
-            f"{risk.miss:.1%} likely to fall below {self.goal.level:.4g},"
+            f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
             f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
         )
         asked = float(ceil(count * float(self.view.cost[self.rows].mean())))

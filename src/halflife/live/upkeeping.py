@@ -27,6 +27,7 @@ from halflife.register import Attributes, Listing, Register
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.tracking import Change, Tracker
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.queries.splitting import Crawling
@@ -88,7 +89,8 @@ class Turned:
             return looked.words(trouble=trouble)
         change = looked.change
         return (
-            f"{looked.source}: {looked.requests} requests, {looked.listed} records "
+            f"{looked.source}: {count(looked.requests, 'request')}, "
+            f"{count(looked.listed, 'record')} "
             f"seen: {change.arrived} new, {change.updated} updated, "
             f"{change.missing} missing, {change.gone} gone; {self.kept.stop}"
         )

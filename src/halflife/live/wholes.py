@@ -22,6 +22,7 @@ from halflife.models.rhythm import Learned, Rhythm
 from halflife.stores import Store, summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
+from halflife.wording import number, span
 
 AHEAD = 2.0 * TURN
 
@@ -43,8 +44,8 @@ def stand(
     asked = _requests(store, source) if due else 0.0
     chance = now.chance(memory.past, goal.level)
     said = (
-        f"{max(chance, 0.0):.1%} likely to fall below {goal.level:.4g}, aged"
-        f" {now.age:.3g} days since its last look, {latest:.3g} at most"
+        f"{max(chance, 0.0):.1%} likely to fall below {number(goal.level, 4)}, read"
+        f" {span(now.age)} ago, to be read every {span(latest)} at least"
     )
     if asked and source.kind == "search":
         said = f"{said}; {_way(store, source)}"

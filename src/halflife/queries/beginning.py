@@ -8,6 +8,7 @@ from halflife.queries.held import Held
 from halflife.queries.kept import Asked, Kept, Tried
 from halflife.queries.ledger import Ledger
 from halflife.queries.splitting import Crawling
+from halflife.wording import count
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
 
@@ -43,9 +44,9 @@ def _said(crawl: Crawl) -> str:
     if crawl.complete:
         return "everything was read"
     if crawl.left:
-        return f"{len(crawl.left)} queries are left open"
+        return f"{count(len(crawl.left), 'query', 'queries')} left open"
     less = len(set(crawl.unresolved + crawl.unproven))
-    return f"all was asked; {less} queries may have more than they show"
+    return f"all was asked; {count(less, 'query', 'queries')} may have more than shown"
 
 
 def _tried(ledger: Ledger, query: Query) -> Tried:
@@ -61,7 +62,7 @@ def crawl_ahead(held: Held, interface: Interface) -> list[Asked]:
     # What was divided already is only looked at again, unless nothing else is left.
     fresh = [part for part in reversed(crawl.left) if not part.tried]
     waiting = [part.query for part in fresh or crawl.left[-1:]]
-    why = f"the first crawl goes on; {len(held.records)} records were found so far"
+    why = f"the first crawl goes on; {count(len(held.records), 'record')} found so far"
     gain = interface.page_size * UNREAD
     return [
         Asked(str(query), _pages_left(crawl, query, interface), gain, why)

@@ -21,6 +21,7 @@ from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
 from halflife.sources.records import MOST, UNREADABLE, Page, Reader
 from halflife.sources.terms import Access
+from halflife.wording import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,9 @@ class Walk:
                 if self.beyond
                 else "say with next, urls or page_url where the others are"
             )
-            return f"it reports {self.total} records and {read} were read; {how}"
+            return (
+                f"it reports {count(self.total, 'record')} and {read} were read; {how}"
+            )
         if self.beyond:
             return (
                 f"it has a next page, at {self.beyond!r}, which was not read; "
@@ -205,7 +208,7 @@ async def _page(
     gate: Gate, settings: ListingSettings, purse: Purse, url: URL, walk: Walk
 ) -> Page:
     if walk.pages >= settings.max_pages:
-        raise SourceError(f"it has more than {settings.max_pages} pages")
+        raise SourceError(f"it has more than {count(settings.max_pages, 'page')}")
     answer = await gate.get(url, purse, access=settings.access)
     where = shown(str(url))
     if answer.status not in {200, 203}:

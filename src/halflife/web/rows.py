@@ -18,6 +18,7 @@ from halflife.models.recall_curve import Knots
 from halflife.stores import Store, summaries
 from halflife.web import many
 from halflife.web.many import Owned
+from halflife.wording import count
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
@@ -163,7 +164,7 @@ def _formed(
     rhythm = rhythms.rhythm(store, source.name)
     cast = form_quality(copy, source, now, SURE, AHEAD, rhythm=rhythm)
     if cast is None:
-        why = f"its first crawl goes on; {row.items} records were read so far"
+        why = f"its first crawl goes on; {count(row.items, 'record')} read so far"
         return replace(row, why=why), None
     return replace(row, rate=copy.arrival[0]), cast
 
