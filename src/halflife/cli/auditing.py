@@ -6,6 +6,10 @@ from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
 from halflife.wording import count, number
 
+SAID = 0.95  # how often forecasts promise to keep their bounds
+FEWEST = 10  # forecasts of which a share says anything: one more or less is a tenth
+NEAR = 0.1  # how far below what is said a share may be and still be taken for it
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -164,14 +168,22 @@ def _coverage(one: "Judged") -> str:
     if not one.scored:
         return "  no forecast has come due yet"
     share = interval(*one.coverage)
-    if one.coverage.low <= 0.95 <= one.coverage.high:
-        verdict = "as often as they say"
-    elif one.coverage.mean < 0.95:
-        verdict = "less often than they say"
-    else:
-        verdict = "more often than they say"
     told = f"  {count(one.scored, 'forecast')} came due"
-    return f"{told}: within their 95 % bounds {share}, {verdict}"
+    return f"{told}: within their 95 % bounds {share}, {_kept(one)}"
+
+
+def _kept(one: "Judged") -> str:
+    """Say whether forecasts keep their bounds as often as they promise.
+
+    An interval may have 95 % in it only because it is wide: then that is said.
+    """
+    low, mean, high = one.coverage.low, one.coverage.mean, one.coverage.high
+    if high < SAID:
+        return "less often than they say"
+    if low > SAID:
+        return "more often than they say"
+    few = one.scored < FEWEST or mean < SAID - NEAR
+    return "too few to tell" if few else "as often as they say"
 
 
 def _drift(one: "Judged", now: float) -> str:

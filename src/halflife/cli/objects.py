@@ -142,10 +142,15 @@ def backtest(  # noqa: PLR0913  (each is an option)
     sure = words.share("--confidence", confidence)
     asked = sets.ask(name, config, since, where)
     rows = sets.backtest_rows(asked, ahead, sure)
+    told = {row["horizon"] for row in rows}
+    untold = [days for days in ahead if days not in told]
     if json:
-        show.emit({**asked.head, "confidence": sure, "results": rows})
-    else:
-        show.table([show.flat(row) for row in rows])
+        head = {**asked.head, "confidence": sure, "horizons_without_looks": untold}
+        show.emit({**head, "results": rows})
+        return
+    show.table([show.flat(row) for row in rows])
+    if untold:
+        show.note(sets.why_untold(asked, untold))
 
 
 @app.command()

@@ -20,6 +20,7 @@ from halflife.stores import Store
 if TYPE_CHECKING:
     from halflife.models.setquality import Band
 
+UNKNOWN = frozenset({"no look yet", "one look only", "nothing held"})  # of a forecast
 METRICS = ("precision", "recall", "gone", "new")
 SETS = frozenset({"listing", "form"})  # kinds of sources that hold objects
 
@@ -373,13 +374,21 @@ def target(precision: float | None, recall: float | None) -> tuple[str, float]:
 def when_row(
     asked: Asked, metric: str, level: float, confidence: float
 ) -> dict[str, object]:
-    """Return how soon the lower bound of a metric falls below a level."""
-    from halflife.models.setquality import when
+    """Return how soon the lower bound of a metric falls below a level.
+
+    At once where the forecast has nothing to go by: its bounds are then 0 and 1.
+    """
+    from halflife.models.setquality import forecast, when
 
     known, now, doubt = asked.collection, asked.now, asked.trust.factor
-    wait = when(known, now, metric, level, confidence, doubt=doubt)
-    days = math.inf if wait is None else asked.wait(wait)
+    status = forecast(known, now, [0.0]).status
+    if known.looks.size < 2 or status == "nothing held":
+        days = 0.0
+    else:
+        wait = when(known, now, metric, level, confidence, doubt=doubt)
+        days = math.inf if wait is None else asked.wait(wait)
     return {
+        "status": status,
         "metric": metric,
         "level": level,
         "confidence": confidence,
@@ -395,6 +404,11 @@ def verdict(asked: Asked, metric: str, level: float, row: dict[str, object]) -> 
     copy = f"{asked.collection.name}, copied {show.date(asked.copied)}"
     if math.isinf(days):
         return f"{copy}: {metric} stays at {level:g} or above, as far as can be seen"
+    if row["status"] in UNKNOWN:
+        return (
+            f"{copy}: how fast it changes is not known yet ({row['status']}), so "
+            f"{metric} may be below {level:g} at once; sync again"
+        )
     if days <= 0:
         return f"{copy}: {metric} may fall below {level:g} at once, {sure}"
     return (
@@ -410,3 +424,17 @@ def backtest_rows(
     from halflife.backtest import backtest
 
     return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
+
+
+def why_untold(asked: Asked, horizons: Sequence[float]) -> str:
+    """Say why no past forecast so far ahead can be held to account."""
+    looks = asked.collection.looks
+    said = ", ".join(show.span(days) for days in horizons)
+    if looks.size < 2:
+        return f"nothing to tell of {said}: {asked.collection.name} was seen once"
+    step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
+    return (
+        f"no look tells of {said}: {asked.collection.name} was seen every "
+        f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "
+        "as the first, and shorter than the second"
+    )
