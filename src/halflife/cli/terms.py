@@ -121,7 +121,7 @@ class Terms:
             f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a look",
             f"a look now would buy {number(self.gain, 3)}{self._made_of()}",
             f"the price of a request is {number(self.price, 3)}",
-            f"{self.rank} of {self.of} items would buy more",
+            f"{self.rank} of {count(self.of, 'item')} would buy more",
             *(f"  beside it: {key}, {number(gain, 3)}" for key, gain in self.beside),
             self._verdict(),
         ]

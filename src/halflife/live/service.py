@@ -45,7 +45,7 @@ from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
 PROBE = 30.0  # seconds between two looks whether the network is back
-CATCH_UP = 900.0  # seconds between turns while more is left over than an hour brings
+CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
 LONGEST_NAP = 300.0
 SLICE = 5.0  # seconds after which settings are looked at again
 WAIT = 30.0  # seconds that a turn waits for its work; the rest goes on meanwhile
@@ -75,6 +75,7 @@ class Timing:
     judged: float = float("-inf")
     nap: float = 0.0  # seconds
     decided: float = 0.0  # seconds that the last decision took
+    again: float = float("inf")  # seconds after which there may be something to do
     judging: float = 0.0  # seconds that the last judgement took
 
 
@@ -222,6 +223,7 @@ class Service:
             config, self.store, now, crew.groups, busy, self._decays
         )
         decision = deciding.decide(at)
+        self._time.again = decision.again * DAY
         at.wallet.use(sum(decision.paid.values()), now)
         for group in crew.groups:
             names = deciding.names(group)
@@ -352,7 +354,8 @@ class Service:
         wallet = Wallet(self.store, config.budget)
         plenty = wallet.income(now) >= deciding.hourly(config)
         rhythm = self._outside.rhythm
-        wait = rhythm.catch_up if plenty else wallet.next_income(now) * DAY
+        left_over = min(rhythm.catch_up, self._time.again)
+        wait = left_over if plenty else wallet.next_income(now) * DAY
         if self.status.offline:
             wait = PROBE
         closed = [one.closed_for(now) * DAY for one in self.breakers.values()]
