@@ -154,3 +154,18 @@ def test_a_failure_is_printed_once_with_its_address(listing, told, api):
     _, out, err = told("sync")
     assert (out + err).count("cannot be read as the settings say") == 1
     assert f"{api.url}: " in err
+
+
+def test_a_host_that_is_not_there_is_named_by_the_address_that_was_asked(here, told):
+    (here / "halflife.toml").write_text(
+        "[fetch]\ndelay = 0.0\ntimeout = 3.0\n"
+        f'{LIST}url = "http://127.0.0.1:9/jobs"\nkey = "id"\nrobots = false\n'
+        '[[source]]\nname = "docs"\nallow = ["127.0.0.0/8"]\nrobots = false\n'
+        'pages = ["http://127.0.0.1:9/a"]\n'
+    )
+    code, out, err = told("sync")
+    assert code == 4
+    assert "http://127.0.0.1:9/a: " in err
+    assert "http://127.0.0.1:9/jobs: " in err
+    assert "127.0.0.1: " not in err.replace("http://127.0.0.1:9", "")
+    assert (out + err).count("/jobs: ") == 1

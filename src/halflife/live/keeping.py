@@ -19,6 +19,7 @@ from halflife.loop import LEASE, Clock, Loop
 from halflife.observation import Looks, Seen
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.sources.gate import Gate
+from halflife.sources.troubles import with_address
 from halflife.stores import Run, Store
 
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
@@ -152,7 +153,7 @@ class Keeper:
             tally = outcome.sources.setdefault(self._owner(look.key), Tally())
             if look.seen is Seen.FAILED:
                 tally.failed += 1
-                tally.trouble = look.note
+                tally.trouble = with_address(look.note, look.key)
             else:
                 row = self._evidence.row(look.key)
                 tally.looks += 1

@@ -21,6 +21,7 @@ from halflife.sources.folding import REFUSED
 from halflife.sources.gate import Gate
 from halflife.sources.records import MOST, UNREADABLE, Page, Reader
 from halflife.sources.terms import Access
+from halflife.sources.troubles import with_address
 from halflife.wording import count
 
 
@@ -209,8 +210,11 @@ async def _page(
 ) -> Page:
     if walk.pages >= settings.max_pages:
         raise SourceError(f"it has more than {count(settings.max_pages, 'page')}")
-    answer = await gate.get(url, purse, access=settings.access)
     where = shown(str(url))
+    try:
+        answer = await gate.get(url, purse, access=settings.access)
+    except SourceError as error:
+        raise type(error)(with_address(str(error), str(url))) from None
     if answer.status not in {200, 203}:
         raise Unreachable(f"{where}: it answered {answer.status}")
     reader, body = settings.reader, answer.body
