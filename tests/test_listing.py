@@ -160,3 +160,121 @@ def test_html_pages_lead_on_by_their_links():
     assert listing.records["2"] == {"name": "b next"}
     assert list(listing.records) == ["1", "2", "3"]
     assert trouble == ""
+
+
+def counted(keys, total, following=None):
+    jobs = [{"id": key} for key in keys]
+    body = json.dumps({"count": total, "jobs": jobs, "next": following})
+    return response(body, Content_Type="application/json")
+
+
+def test_a_forgotten_next_leaves_the_listing_incomplete_and_is_named():
+    pages = {"/jobs": counted("ab", 5, "/jobs?page=2")}
+    listing, trouble, asked = looked(pages, reader=Reader("id", "json", "jobs"))
+    assert list(listing.records) == ["a", "b"]
+    assert not listing.complete
+    assert "it reports 5 records and 2 were read" in trouble
+    assert 'write next = "next"' in trouble
+    assert asked == ["/jobs"]
+
+
+def test_a_next_page_nobody_reads_is_enough_without_a_count():
+    pages = {"/jobs": page("ab", "/jobs?page=2")}
+    listing, trouble, _ = looked(pages, reader=Reader("id", "json", "jobs"))
+    assert not listing.complete
+    assert 'write next = "next"' in trouble
+
+
+def test_a_reported_count_larger_than_what_was_read_is_never_ignored():
+    pages = {"/jobs": counted("ab", 5, "/jobs/2"), "/jobs/2": counted("bc", 5)}
+    listing, trouble, _ = looked(pages)
+    assert list(listing.records) == ["a", "b", "c"]
+    assert not listing.complete
+    assert "it reports 5 records and 3 were read" in trouble
+
+
+def test_a_count_that_was_read_in_full_says_nothing():
+    for total in (3, 2, 0):
+        pages = {"/jobs": counted("ab", total, "/jobs/2"), "/jobs/2": counted("c", 3)}
+        listing, trouble, _ = looked(pages)
+        assert (listing.complete, trouble) == (True, "")
+
+
+def test_a_key_twice_on_one_page_is_read_and_on_two_pages_hides_another():
+    double = {"/jobs": counted("aab", 3)}
+    assert looked(double)[0].complete
+    moved = {"/jobs": counted("ab", 4, "/jobs/2"), "/jobs/2": counted("bc", 4)}
+    assert not looked(moved)[0].complete
+
+
+def test_pages_that_somebody_listed_by_hand_need_no_next():
+    async def scene():
+        async with Evil() as evil:
+            evil.pages |= {
+                "/jobs": page("ab", evil.url("/jobs/2")),
+                "/jobs/2": page("c"),
+            }
+            urls = (evil.url("/jobs"), evil.url("/jobs/2"))
+            how = ListingSettings(Reader("id", "json", "jobs"), urls, access=HOME)
+            async with make_gate() as gate:
+                return await look(gate, how, Coins())
+
+    listing, trouble = asyncio.run(scene())
+    assert (len(listing.records), listing.complete, trouble) == (3, True, "")
+
+
+def test_a_listing_that_is_said_to_be_a_part_is_not_held_against_its_count():
+    pages = {"/jobs": counted("ab", 500, "/jobs?page=2")}
+    how = {"reader": Reader("id", "json", "jobs"), "complete": False}
+    listing, trouble, _ = looked(pages, **how)
+    assert (listing.complete, trouble) == (False, "")
+
+
+def test_a_broken_line_leaves_the_listing_incomplete():
+    lines = [json.dumps({"id": n}) for n in range(100)]
+    lines[40] = '{"id": 40'
+    pages = {"/jobs": response("\n".join(lines))}
+    listing, trouble, _ = looked(pages, reader=Reader("id", "jsonl"))
+    assert len(listing.records) == 99
+    assert not listing.complete
+    assert "line 41" in trouble
+    assert "not JSON" in trouble
+
+
+def test_a_broken_row_of_a_table_leaves_the_listing_incomplete():
+    rows = ["id,pay", *(f"{n},10" for n in range(100)), "100"]
+    pages = {"/jobs": response("\n".join(rows), Content_Type="text/csv")}
+    listing, trouble, _ = looked(pages, reader=Reader("id", "csv"))
+    assert (len(listing.records), listing.complete) == (100, False)
+    assert "line 102" in trouble
+
+
+HTML = response("<html><ul><li>Jobs API</li></ul></html>", Content_Type="text/html")
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv", ""])
+def test_html_where_data_was_expected_is_no_empty_listing(kind):
+    reader = Reader("id", kind, "" if kind in {"csv", "jsonl"} else "jobs")
+    listing, trouble, _ = looked({"/jobs": HTML}, reader=reader)
+    assert listing is None
+    assert "/jobs: its answer cannot be read as the settings say" in trouble
+    if kind == "json":
+        assert "it answered HTML where json was expected" in trouble
+
+
+def test_a_later_page_in_another_format_leaves_the_listing_incomplete():
+    pages = {"/jobs": page("ab", "/jobs/2"), "/jobs/2": HTML}
+    reader = Reader("id", "", "jobs", next="next")
+    listing, trouble, _ = looked(pages, reader=reader)
+    assert (list(listing.records), listing.complete) == (["a", "b"], False)
+    assert "it answered html after json" in trouble
+
+
+def test_an_empty_list_is_a_list():
+    listing, trouble, _ = looked({"/jobs": page("")})
+    assert (dict(listing.records), listing.complete, trouble) == ({}, True, "")
+
+
+def test_a_failed_page_is_named_by_its_address():
+    _, trouble, _ = looked({"/jobs": response("", status=404)})
+    assert "/jobs: it answered 404" in trouble

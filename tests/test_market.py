@@ -396,7 +396,9 @@ def test_at_the_price_of_the_long_run_all_together_take_the_budget(budget):
 
 def test_what_is_enough_for_everything_has_no_price():
     gain = pricing.gains(Exponential(np.array([0.1, 0.2])), 2)
-    assert pricing.long_run(gain, np.ones(2), 100.0, np.ones(2)) == 0.0
+    everything = 2.0 / pricing.QUICKEST
+    assert pricing.long_run(gain, np.ones(2), everything, np.ones(2)) == 0.0
+    assert pricing.long_run(gain, np.ones(2), everything / 9.0, np.ones(2)) > 0.0
     still = pricing.gains(Exponential(np.zeros(2)), 2)
     assert pricing.long_run(still, np.ones(2), 0.1, np.ones(2)) == 0.0
 

@@ -8,9 +8,9 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
     AfterValidator,
@@ -182,17 +182,7 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
 
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> Self:
-        listing = {*ListingConfig.model_fields, "url"}
-        site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
-        form = {*FormConfig.model_fields}
-        foreign = {
-            "pages": listing | (site - _OF_MAPS) | search | form,
-            "site": listing | search | form,
-            "listing": site | search | form | _OF_PAGES,
-            "search": listing | site | form | _OF_PAGES,
-            "form": (listing | site | search | _OF_PAGES) - READ,
-        }
-        wrong = foreign[self.kind] & self.model_fields_set
+        wrong = _foreign(self.kind) & self.model_fields_set
         if self.kind == "listing" and not self.addresses:
             raise ValueError("a listing needs url, urls or page_url")
         if self.kind == "site" and self.start is None:
@@ -255,6 +245,21 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         return value_of(self.headers[name], what)
 
 
+def _foreign(kind: str) -> set[str]:
+    """Return the keys of sources of other kinds only."""
+    listing = {*ListingConfig.model_fields, "url"}
+    site, search = {*CrawlConfig.model_fields}, {*SearchConfig.model_fields}
+    form = {*FormConfig.model_fields}
+    foreign = {
+        "pages": listing | (site - _OF_MAPS) | search | form,
+        "site": listing | search | form,
+        "listing": site | search | form | _OF_PAGES,
+        "search": listing | site | form | _OF_PAGES,
+        "form": (listing | site | search | _OF_PAGES) - READ,
+    }
+    return foreign.get(kind, set())
+
+
 class Config(Table):
     """All settings; ``path`` is the file they were read from."""
 
@@ -297,7 +302,7 @@ class Config(Table):
         try:
             return cls.model_validate({**table, "path": path})
         except ValidationError as error:
-            raise ConfigError(f"{path}: {problem(error)}") from None
+            raise ConfigError(f"{path}: {problem(error, table)}") from None
 
     @property
     def store_path(self) -> Path:
@@ -339,12 +344,16 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def problem(error: ValidationError) -> str:
-    """Say in one line which key is wrong, why, and what would be right."""
+def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> str:
+    """Say in one line which key is wrong, why, and what would be right.
+
+    ``table`` is what was read; it tells of which kind a source is.
+    """
     first = error.errors()[0]
     place, key = first["loc"], _key_path(first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key; {_known(place[:-1], str(place[-1]))}"
+        kind = _kind(table, place)
+        return f"{key}: unknown key; {_known(place[:-1], str(place[-1]), kind)}"
     said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     said = said[0].lower() + said[1:]
     shown = first["input"]
@@ -370,13 +379,25 @@ def _key_path(place: tuple[int | str, ...]) -> str:
     return text.removeprefix(".")
 
 
-def _known(place: tuple[int | str, ...], wrong: str) -> str:
+def _kind(table: Mapping[str, Any] | None, place: tuple[int | str, ...]) -> str:
+    """Return of which kind the source is at whose key something is wrong."""
+    match place:
+        case ("source", int(number), _):
+            found = (table or {}).get("source", [])
+            return str(found[number].get("kind", "pages"))
+        case _:
+            return ""
+
+
+def _known(place: tuple[int | str, ...], wrong: str, kind: str = "") -> str:
     model: type[BaseModel] = Config
     for part in place:
         if isinstance(part, str) and part in model.model_fields:
             model = _model(model.model_fields[part].annotation) or model
-    keys = [k for k in model.model_fields if k != "path"]
-    return _suggest(wrong, keys, "known keys are")
+    hidden = {"path", *_foreign(kind)}
+    keys = [key for key in model.model_fields if key not in hidden]
+    known = f"keys of kind {kind!r} are" if kind else "known keys are"
+    return _suggest(wrong, keys, known)
 
 
 def _model(kind: object) -> type[BaseModel] | None:

@@ -142,6 +142,16 @@ class Collection:
         """Return the objects that a look at ``at`` showed, by number, ascending."""
         return np.unique(self.lives.object[self.lives.present(at)])
 
+    def in_copy(self) -> Ints:
+        """Return the objects that the copy has, by number, ascending.
+
+        Those of the last complete look, and those that were seen since, or ever if
+        no look was complete, and are not gone.
+        """
+        last = self.looks[-1] if self.looks.size else -np.inf
+        there = (self.lives.last_seen >= last) & ~self.lives.ended
+        return np.unique(self.lives.object[there])
+
     def quality(self, synced: float, later: float) -> tuple[float, float]:
         """Return precision and recall at ``later`` of a copy made at ``synced``.
 

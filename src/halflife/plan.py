@@ -9,6 +9,7 @@ import numpy as np
 from halflife import shown
 from halflife.arrays import Floats, Ints
 from halflife.request import Fetch, Request
+from halflife.wording import number
 
 SHOWN = 20  # steps that a notebook shows
 
@@ -65,7 +66,7 @@ class Plan(Sequence[Step]):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first steps, and how many follow."""
         head = ["request", "gain", "why"]
-        rows = [(s.request.key, f"{s.gain:.3g}", s.why) for s in self[:SHOWN]]
+        rows = [(s.request.key, f"{number(s.gain, 3)}", s.why) for s in self[:SHOWN]]
         more = len(self) - len(rows)
         return shown.table(head, rows) + (f"<p>and {more} more</p>" if more else "")
 

@@ -30,6 +30,8 @@ class Listing:
         absent: Objects that are not there though not everything was listed: a query
             that they would answer was read to its end.
         keyless: Records that are not among them because they had no key.
+        blank: Whether nothing in the answer looked like a record, so that it may not
+            be the list at all.
 
     """
 
@@ -39,6 +41,7 @@ class Listing:
     note: str = ""
     absent: frozenset[str] = frozenset()
     keyless: int = 0
+    blank: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from halflife.sources.recorded import NAME, RecordedSource, Recording
 from halflife.stores.memory import MemoryStore
 from halflife.truth import TrueCopy
 from halflife.view import View
+from halflife.wording import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Score:
         """Return what a notebook shows: freshness day by day, and the scores."""
         rows = [
             ("freshness", f"{self.freshness:.3f}"),
-            ("age, in days", f"{self.age:.3g}"),
+            ("age, in days", f"{number(self.age, 3)}"),
             ("looks that found a change", f"{self.change_ratio:.3f}"),
             ("items never looked at", f"{self.starved:.3f}"),
             ("requests", self.requests),

@@ -16,6 +16,7 @@ from halflife.errors import UsageError
 from halflife.lives import Collection, Lives
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.threshold import Fixed, Schedule
+from halflife.wording import number
 
 _SOON = 1e-9  # days; looks on a grid of minutes are not exact numbers
 
@@ -105,7 +106,7 @@ class Score:
     def plot(self) -> str:
         """Return the recall of each gap as an SVG that can stand alone."""
         middle = np.cumsum(self.days) - self.days / 2.0
-        ends = ("day 0", f"day {self.days.sum():.3g}")
+        ends = ("day 0", f"day {number(self.days.sum(), 3)}")
         return shown.line("recall between looks", middle, self.recalls, ends)
 
     def _repr_html_(self) -> str:
@@ -114,8 +115,8 @@ class Score:
             ("recall", f"{self.recall:.3f}"),
             ("precision", f"{self.precision:.3f}"),
             ("time below the target", f"{self.below:.3f}"),
-            ("syncs", f"{self.syncs:.4g}"),
-            ("recall per sync", f"{self.rho:.3g}"),
+            ("syncs", f"{number(self.syncs, 4)}"),
+            ("recall per sync", f"{number(self.rho, 3)}"),
         ]
         return self.plot() + shown.table(["score", "value"], rows)
 

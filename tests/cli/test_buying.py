@@ -99,7 +99,7 @@ def test_a_budget_that_is_too_small_names_the_cheapest_way_out(mixed, asked, tol
     assert answer["missing_a_day"] == pytest.approx(answer["requests_a_day"] - 1.0)
     code, out, _ = told("budget")
     assert code == 3
-    assert "requests a day are missing" in out
+    assert "the budget lacks" in out
     assert json.dumps(answer["relaxation"]) == "null" or "be content with" in out
 
 

@@ -73,6 +73,6 @@ def test_accepting_what_does_not_wait_is_a_slip(jobs, told):
 
 def test_a_listing_that_does_not_answer_is_told(jobs, told):
     code, out, err = told("sync")
-    assert code == 4
-    assert "it answered 404" in out
+    assert (code, out) == (4, "")
     assert "source jobs did not answer in full" in err
+    assert "/jobs.json: it answered 404" in err

@@ -44,7 +44,7 @@ def test_what_went_wrong_in_a_run_is_told(here, server, keep, asked, told):
     assert answer["pages"][0]["failed"] == 1
     (trouble,) = answer["troubles"]
     assert "robots.txt" in trouble["why"]
-    assert "1 looks failed" in told("explain", "--run", 1)[1]
+    assert "1 look failed" in told("explain", "--run", 1)[1]
 
 
 def test_a_run_that_never_was(here, server, keep, asked, fails):

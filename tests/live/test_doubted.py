@@ -122,6 +122,7 @@ def told(config, store, name):
     (source,) = (one for one in config.source if one.name == name)
     appraiser = Appraiser(config, store, NOW)
     worth = appraiser.known(source).worth
+    some = worth.requests.size // 2
     aim = aiming.aim(appraiser, [source], {})
     cast = Foresight(appraiser, {}).quality(
         Known.of(appraiser, source), 0.95, looks=False
@@ -130,7 +131,7 @@ def told(config, store, name):
     assert isinstance(health, Health)
     shown = survey.take(config, store, NOW, Memo()).casts[name]
     return {
-        "worth": (worth.quality[-3], worth.low[-3], worth.high[-3]),
+        "worth": (worth.quality[some], worth.low[some], worth.high[some]),
         "needed": (0.0, -worth.needed(0.5, sure=True), 0.0),
         "target": (0.0, -aim.stands[name].needed, 0.0),
         "alerts": (health.mean, health.low, health.high),

@@ -10,6 +10,7 @@ from enum import IntEnum
 from math import isfinite, isnan
 
 from halflife.alerts import Health, Kind, Lateness
+from halflife.wording import count, number
 
 
 class Level(IntEnum):
@@ -189,7 +190,8 @@ def _dead(health: Health, limits: Thresholds) -> Finding:
     good = health.failures == 0
     level = Level.BAD if many and long else Level.GOOD if good else Level.BETWEEN
     text = (
-        f"no good answer for {span(health.silent)}, {health.failures} looks in a row "
+        f"no good answer for {span(health.silent)}, "
+        f"{count(health.failures, 'look')} in a row "
         "failed"
     )
     text = f"{text}, the last one so: {health.trouble}" if health.trouble else text
@@ -259,5 +261,5 @@ def span(days: float) -> str:
         return "a long time"
     for unit, name in ((1.0, "days"), (1.0 / 24.0, "h")):
         if days >= 1.5 * unit:
-            return f"{days / unit:.3g} {name}"
+            return f"{number(days / unit, 3)} {name}"
     return f"{days * 1440.0:.0f} min"

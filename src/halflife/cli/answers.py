@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.arrays import Floats, Ints
 from halflife.cli.show import date, figure, span
 from halflife.config import BudgetConfig, SourceConfig
 from halflife.errors import UsageError
 from halflife.evidence import Evidence
 from halflife.live.audited import factor
-from halflife.live.owning import rows_of
 from halflife.live.spending import Wallet
-from halflife.live.wiring import Outlook, items
+from halflife.live.wiring import Outlook
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.observation import Content, Seen
@@ -35,33 +34,28 @@ def freshness_now(view: View, trust: float = 1.0) -> dict[str, float]:
     return figure(now.mean[0], now.low[0], now.high[0])
 
 
-def source_rows(
-    seen: Outlook, store: Store, pages: Sequence[SourceConfig]
-) -> list[dict[str, object]]:
-    """Return one row a source: how much there is, and how fresh it is."""
-    names = [source.name for source in pages]
-    owned = rows_of(store, names, seen.evidence, lambda: items(pages))
-    rows = []
-    for name in names:
-        mine = np.zeros(len(seen.view), dtype=np.bool_)
-        mine[owned[name]] = True
-        gone = mine & (seen.evidence.looks > 0) & (seen.evidence.seen == Seen.ABSENT)
-        held = mine & seen.view.held & ~gone
-        view = replace(seen.view, weight=np.where(mine, seen.view.weight, 0.0))
-        rows.append(
-            {
-                "source": name,
-                "items": int(mine.sum()),
-                "held": int(held.sum()),
-                "gone": int(gone.sum()),
-                "freshness": freshness_now(view, factor(store, [name], seen.now)),
-                "looks": int(seen.view.looks[mine].sum()),
-                "changes": int(seen.view.changes[mine].sum()),
-                "failing": int(np.count_nonzero(seen.evidence.failures[mine])),
-                "last_look": date(seen.evidence.last_at[mine].max(initial=-np.inf)),
-            }
-        )
-    return rows
+def freshness_of(view: View, rows: Ints, trust: float = 1.0) -> dict[str, float]:
+    """Return the same of some of the pages."""
+    mine = np.zeros(len(view))
+    mine[rows] = view.weight[rows]
+    return freshness_now(replace(view, weight=mine), trust)
+
+
+def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, object]:
+    """Return what is known of a source: how much there is, and how fresh it is."""
+    view, evidence = seen.view, seen.evidence
+    gone = (evidence.looks[rows] > 0) & (evidence.seen[rows] == Seen.ABSENT)
+    return {
+        "source": name,
+        "items": int(rows.size),
+        "held": int(np.count_nonzero(view.held[rows] & ~gone)),
+        "gone": int(np.count_nonzero(gone)),
+        "freshness": freshness_of(view, rows, factor(store, [name], seen.now)),
+        "looks": int(view.looks[rows].sum()),
+        "changes": int(view.changes[rows].sum()),
+        "failing": int(np.count_nonzero(evidence.failures[rows])),
+        "last_look": date(evidence.last_at[rows].max(initial=-np.inf)),
+    }
 
 
 def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, object]:
@@ -90,6 +84,29 @@ def plan_rows(
         {"gain": step.gain, "item": key, "why": _found(found_by, key) + step.why}
         for key, step in zip(keys, steps, strict=True)
     ]
+
+
+def listing_rows(
+    store: Store, listings: Sequence[SourceConfig], now: float
+) -> list[dict[str, object]]:
+    """Return what a sync would read of each listing: all of it, as it was last time."""
+    from halflife.live import costs
+
+    known = set(store.collections())
+    rows: list[dict[str, object]] = []
+    for source in listings:
+        looks = (
+            store.collection(source.name).looks.tolist() if source.name in known else []
+        )
+        seen = f"last read whole {span(now - looks[-1])} ago" if looks else ""
+        rows.append(
+            {
+                "source": source.name,
+                "requests": costs.expected(store, source),
+                "why": seen or "it was never read whole",
+            }
+        )
+    return rows
 
 
 def query_rows(

@@ -13,6 +13,7 @@ from halflife.cli.options import (
     Sources,
     Where,
 )
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ def status(
         rows: list[dict[str, object]] = []
         fresh = None
         if pages or not (names or searched):
-            rows, fresh = _of_all_pages(settings, store, pages)
+            rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [crawling.progress(store, site) for site in crawling.sites(pages)]
         broken = faults.found(store, chosen)
         told = [crawl.words() for crawl in crawls] + discovery.full(store, pages)
@@ -81,17 +82,30 @@ def status(
 
 
 def _of_all_pages(
-    config: "Config", store: "Store", pages: "Sequence[SourceConfig]"
+    config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
 ) -> "tuple[list[dict[str, object]], dict[str, float]]":
-    """Return what ``status`` says of each source of pages, and of all together."""
-    from halflife.cli.answers import freshness_now, source_rows
+    """Return what ``status`` says of each source of pages, and of all together.
+
+    Pages tell of one another, so all of them are believed together, also where only
+    some are asked about.
+    """
+    import numpy as np
+
+    from halflife.cli.answers import freshness_of, source_row
     from halflife.live import wiring
     from halflife.live.audited import factor
+    from halflife.live.owning import rows_of
 
-    names = wiring.names(pages)
-    seen = wiring.outlook(config, store, pages)
-    fresh = freshness_now(seen.view, factor(store, names, seen.now))
-    return source_rows(seen, store, pages), fresh
+    everything = [source for source in config.source if source.has_pages]
+    seen = wiring.outlook(config, store, everything, now)
+    names = wiring.names(everything)
+    owned = rows_of(store, names, seen.evidence, lambda: wiring.items(everything))
+    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
+    mine = np.unique(
+        np.concatenate([owned[s.name] for s in pages] or [np.zeros(0, int)])
+    )
+    trust = factor(store, wiring.names(pages), seen.now)
+    return rows, freshness_of(seen.view, mine, trust)
 
 
 def _tell(
@@ -115,7 +129,8 @@ def _tell(
     show.table([texts.status_cells(row) for row in found["searches"]])
     for row in found["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
-    show.say("{spent} of {requests} requests spent in the last {per}".format(**left))
+    whole = count(int(str(left["requests"])), "request")
+    show.say("{spent} of {} spent in the last {per}".format(whole, **left))
 
 
 @app.command()
@@ -136,34 +151,41 @@ def plan(
 def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
-    """Show the looks that a sync would spend its next requests on."""
+    """Show what a sync would spend its next requests on, and how many it would send."""
     from halflife.cli import show
-    from halflife.cli.answers import plan_rows, query_rows
+    from halflife.cli.answers import listing_rows, plan_rows, query_rows
     from halflife.live import crawling, discovery, wiring
     from halflife.live.spending import Wallet
 
     forms = [source for source in chosen if source.kind == "form"]
+    lists = [source for source in chosen if source.kind == "listing"]
     pages = [source for source in chosen if source.has_pages]
     rows: list[dict[str, object]] = []
     with wiring.reading(config) as store:
-        now = wiring.clock()
-        budget = Wallet(store, config.budget).room(now)
-        if pages or not forms:
-            seen = wiring.outlook(config, store, pages or chosen)
-            now = seen.now
+        now, wallet = wiring.clock(), Wallet(store, config.budget)
+        listed, room = listing_rows(store, lists, now), wallet.room(now)
+        wanted = sum(int(str(row["requests"])) for row in listed)
+        if pages or not (forms or lists):
             known = pages or chosen
+            seen = wiring.outlook(config, store, known, now)
             first = discovery.first_requests(config, store, known, seen.evidence, now)
-            budget = Wallet(store, config.budget).offer(now, first)
+            offer = wallet.offer(now, first)
             found_by = crawling.found_by(store, chosen)
-            rows = plan_rows(seen, budget if most is None else most, found_by)
-        queries = query_rows(store, forms, now, budget if most is None else most)
+            rows = plan_rows(seen, offer if most is None else most, found_by)
+            wanted += offer
+        queries = query_rows(store, forms, now, room if most is None else most)
+    requests = room if forms else min(wanted, room)
     if json:
-        head = {"at": show.date(now), "requests": budget}
-        show.emit({**head, "queries": queries, "results": rows})
-    else:
-        show.table([show.flat(row) for row in rows])
-        show.table([show.flat(row) for row in queries])
-        show.note(f"a sync now would spend up to {budget} requests")
+        head = {"at": show.date(now), "requests": requests, "left": room}
+        show.emit({**head, "listings": listed, "queries": queries, "results": rows})
+        return
+    for part in (rows, listed, queries):
+        show.table([show.flat(row) for row in part])
+    about = "up to" if forms or not lists else "about"
+    show.note(
+        f"a sync now would send {about} {count(requests, 'request')}; "
+        f"the budget has {room} left"
+    )
 
 
 @app.command()

@@ -4,6 +4,11 @@ from typing import TYPE_CHECKING
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.wording import count, number
+
+SAID = 0.95  # how often forecasts promise to keep their bounds
+FEWEST = 10  # forecasts of which a share says anything: one more or less is a tenth
+NEAR = 0.1  # how far below what is said a share may be and still be taken for it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +103,7 @@ def cells(one: "Judged", what: str) -> "dict[str, str | int | float | None]":
         "forecast": interval(*one.believed) if one.believed else None,
         "checks": _number(one) if one.scored or one.checked else None,
         "within bounds": f"{one.coverage.mean:.2f}" if one.scored else None,
-        "trust factor": f"{one.trust.factor:.2g}",
+        "trust factor": f"{number(one.trust.factor, 2)}",
     }
 
 
@@ -140,13 +145,13 @@ def _quality(one: "Judged", what: str) -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:
-        return f"{one.checked} pages checked, {one.silent} did not answer"
+        return f"{count(one.checked, 'page')} checked, {one.silent} did not answer"
     found, believed = interval(*one.quality), interval(*one.believed)
     said = f"{one.measure or 'quality'} found {found}, believed {believed}"
     if one.how == "looks":
         return f"{said}, on average between {one.looked + 1} {BY[what]}"
     silent = f", {one.silent} did not answer" if one.silent else ""
-    return f"{said}; {one.checked} checks{silent}"
+    return f"{said}; {count(one.checked, 'check')}{silent}"
 
 
 def _brier(one: "Judged") -> str:
@@ -163,14 +168,22 @@ def _coverage(one: "Judged") -> str:
     if not one.scored:
         return "  no forecast has come due yet"
     share = interval(*one.coverage)
-    if one.coverage.low <= 0.95 <= one.coverage.high:
-        verdict = "as often as they say"
-    elif one.coverage.mean < 0.95:
-        verdict = "less often than they say"
-    else:
-        verdict = "more often than they say"
-    told = f"  {one.scored} forecasts came due"
-    return f"{told}: within their 95 % bounds {share}, {verdict}"
+    told = f"  {count(one.scored, 'forecast')} came due"
+    return f"{told}: within their 95 % bounds {share}, {_kept(one)}"
+
+
+def _kept(one: "Judged") -> str:
+    """Say whether forecasts keep their bounds as often as they promise.
+
+    An interval may have 95 % in it only because it is wide: then that is said.
+    """
+    low, mean, high = one.coverage.low, one.coverage.mean, one.coverage.high
+    if high < SAID:
+        return "less often than they say"
+    if low > SAID:
+        return "more often than they say"
+    few = one.scored < FEWEST or mean < SAID - NEAR
+    return "too few to tell" if few else "as often as they say"
 
 
 def _drift(one: "Judged", now: float) -> str:
@@ -183,7 +196,7 @@ def _drift(one: "Judged", now: float) -> str:
 
 
 def _trust(one: "Judged") -> str:
-    return f"trust factor {one.trust.factor:.2g}: {one.trust.words()}"
+    return f"trust factor {number(one.trust.factor, 2)}: {one.trust.words()}"
 
 
 def trusted(one: "Judged") -> str:
@@ -199,5 +212,5 @@ def trusted(one: "Judged") -> str:
         )
     return (
         f"{about} are trusted less than they say: bounds are taken "
-        f"{one.trust.factor:.2g} times as wide, for {one.trust.why}"
+        f"{number(one.trust.factor, 2)} times as wide, for {one.trust.why}"
     )

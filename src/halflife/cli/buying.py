@@ -7,6 +7,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.wording import count, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,7 +136,7 @@ def _tell(
     if rows:
         show.say(
             f"quality in all: {now.total:.3f} now, {then.total:.3f} then; "
-            f"{now.spent:.4g} and {then.spent:.4g} requests a day"
+            f"{number(now.spent, 4)} and {count(then.spent, 'request')} a day"
         )
         for name, said in _sides(rows).items():
             if said:
@@ -250,13 +251,13 @@ def _say(
     )
     have = config.budget.pace
     show.say(
-        f"all that can be kept: {found.total:.4g} requests a day, "
-        f"{found.total * 30:.4g} a month; the budget is {have:.4g} a day"
+        f"all that can be kept: {count(found.total, 'request')} a day, "
+        f"{number(found.total * 30, 4)} a month; the budget is {number(have, 4)} a day"
     )
     for one in found.unreachable:
         show.say(f"{one.source}: {one.target} is out of reach; at best {one.to}")
     if found.missing > 0:
-        show.say(f"{found.missing:.4g} requests a day are missing")
+        show.say(f"the budget lacks {count(found.missing, 'request')} a day")
         if found.relaxed:
             one = found.relaxed
             show.say(f"or be content with {one.to} at {one.source}, not {one.target}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife import wording
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
 
@@ -107,7 +108,8 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
     if done.aside is not None:
         show.say(f"what was there before lies in {done.aside}; restore that to undo")
     if done.carried:
-        show.say(f"{done.carried} requests sent since then still count as spent")
+        sent = wording.count(done.carried, "request")
+        show.say(f"{sent} sent since then still counted as spent")
 
 
 @app.command()

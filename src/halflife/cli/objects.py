@@ -7,6 +7,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Confidence, ConfigPath, Json, Since, Where
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.lives import Collection
@@ -81,9 +82,10 @@ def since(  # noqa: PLR0913  (each is an option)
     if json:
         show.emit({**asked.head, "confidence": sure, **row, "results": [row]})
         return
+    held = int(str(asked.head["held"]))
     gone, new = sets.counted(row["gone"]), sets.counted(row["new"])
     show.say(
-        f"{name}, copied {show.date(asked.copied)}: of {asked.head['held']} objects "
+        f"{name}, copied {show.date(asked.copied)}: of {count(held, 'object')} "
         f"{gone} have gone by {row['at']}, and {new} are new"
     )
 
@@ -140,10 +142,15 @@ def backtest(  # noqa: PLR0913  (each is an option)
     sure = words.share("--confidence", confidence)
     asked = sets.ask(name, config, since, where)
     rows = sets.backtest_rows(asked, ahead, sure)
+    told = {row["horizon"] for row in rows}
+    untold = [days for days in ahead if days not in told]
     if json:
-        show.emit({**asked.head, "confidence": sure, "results": rows})
-    else:
-        show.table([show.flat(row) for row in rows])
+        head = {**asked.head, "confidence": sure, "horizons_without_looks": untold}
+        show.emit({**head, "results": rows})
+        return
+    show.table([show.flat(row) for row in rows])
+    if untold:
+        show.note(sets.why_untold(asked, untold))
 
 
 @app.command()

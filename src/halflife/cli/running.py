@@ -10,8 +10,12 @@ from halflife.cli.options import ConfigPath, DryRun, Json, Sources
 if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.live.crew import Result
+    from halflife.live.listings import Looked
+    from halflife.live.rechecking import Checked
     from halflife.live.service import Service
     from halflife.live.signals import Stop
+    from halflife.live.summarizing import Summarized
+    from halflife.live.upkeeping import Turned
     from halflife.stores.sqlite import SqliteStore
 
 Port = Annotated[
@@ -132,5 +136,18 @@ def _tell(result: "Result", *, json: bool) -> None:
         kinds = summarizing.Summarized, rechecking.Checked
         searched = isinstance(result, kinds)
         key = "summaries" if searched else "listings"
-        row, words = {key: [result.row()]}, result.words()
-    show.emit(row, one_line=True) if json else show.say(show.plain(words))
+        row, words = {key: [result.row()]}, _words(result)
+    if json:
+        show.emit(row, one_line=True)
+    elif words:
+        show.say(show.plain(words))
+
+
+def _words(result: "Looked | Turned | Summarized | Checked") -> str:
+    """Return a line about a result; the log has told already what went wrong."""
+    from halflife.live.listings import Looked
+    from halflife.live.upkeeping import Turned
+
+    if isinstance(result, Looked | Turned):
+        return result.words(trouble=False)
+    return result.words()

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from halflife.cli import show
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.config import Config
@@ -45,20 +46,20 @@ def _lines(found: "Account") -> list[str]:
     ended = "" if found.ended is None else f" until {show.date(found.ended)}"
     lines = [
         f"run {found.run} of {', '.join(found.sources)}: {found.state}",
-        f"  from {show.date(found.began)}{ended}, {found.requests} requests",
+        f"  from {show.date(found.began)}{ended}, {count(found.requests, 'request')}",
     ]
     lines += [
-        f"  {one.source}: {one.looks} looks, {one.changed} found a change, "
+        f"  {one.source}: {count(one.looks, 'look')}, {one.changed} found a change, "
         f"{one.failed} failed"
         for one in found.pages
     ]
     for look in found.listed:
-        said = f"{look.objects} objects, {look.missing} missing"
+        said = f"{count(look.objects, 'object')}, {look.missing} missing"
         part = "" if look.complete else ", not all of it"
         note = f"; {look.note}" if look.note else ""
         lines.append(
             f"  {look.source}: {said if look.valid else 'no answer'}{part}{note}"
         )
-    lines += [f"  {n} looks failed: {why}" for why, n in found.troubles]
+    lines += [f"  {count(n, 'look')} failed: {why}" for why, n in found.troubles]
     lines += [f"  {name} waits for a decision: {why}" for name, why in found.held]
     return lines

@@ -20,6 +20,7 @@ from halflife.stores import Store
 if TYPE_CHECKING:
     from halflife.models.setquality import Band
 
+UNKNOWN = frozenset({"no look yet", "one look only", "nothing held"})  # of a forecast
 METRICS = ("precision", "recall", "gone", "new")
 SETS = frozenset({"listing", "form"})  # kinds of sources that hold objects
 
@@ -92,7 +93,7 @@ class Asked:
             "source": self.collection.name,
             "from": show.date(self.now),
             "copied": show.date(self.copied),
-            "held": int(self.collection.held(self.copied).size),
+            "held": int(self.collection.in_copy().size),
             "trust": self.trust.factor,
         }
 
@@ -189,20 +190,40 @@ def status_rows(
         if name in forms:
             rows.append(_form_row(store, forms[name], now))
             continue
-        collection = store.collection(name)
-        if not collection.looks.size:
-            rows.append({"source": name, "held": 0})
-            continue
-        trust = audited.trust(store, name, now)
-        rhythm = rhythms.rhythm(store, name)
-        asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
-        cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
-        worth = {metric: cast[metric] for metric in METRICS}
-        last = {"last_look": show.date(asked.copied)}
-        gone = int(collection.lives.ended.sum())
-        head = {"source": name, "held": asked.head["held"], "gone": gone}
-        rows.append({**head, **worth, **last})
+        rows.append(_listing_row(store, name, now))
     return rows
+
+
+def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
+    """Return what the copy of a listing is believed to be worth now.
+
+    Recall is the number that every surface states (``live.foreseen``).
+    """
+    from halflife.live.foreseen import listing_quality
+    from halflife.live.listings import incomplete
+
+    collection = store.collection(name)
+    row: dict[str, object] = {
+        "source": name,
+        "held": int(collection.in_copy().size),
+        "gone": int(collection.lives.ended.sum()),
+    }
+    if not collection.looks.size:
+        why = incomplete(store, name)
+        said = f"incomplete: {why}" if why else "it was never read whole"
+        return {**row, "why": show.plain(said)}
+    trust = audited.trust(store, name, now)
+    rhythm = rhythms.rhythm(store, name)
+    asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
+    cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
+    worth = {metric: cast[metric] for metric in METRICS}
+    if collection.looks.size > 1:
+        one = trust.forecast(
+            listing_quality(collection, now, np.zeros(1), rhythm=rhythm)
+        )
+        worth["recall"] = show.figure(one.mean[0], one.low[0], one.high[0])
+    last = {"last_look": show.date(asked.copied)}
+    return {**row, **worth, **last}
 
 
 def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
@@ -366,13 +387,21 @@ def target(precision: float | None, recall: float | None) -> tuple[str, float]:
 def when_row(
     asked: Asked, metric: str, level: float, confidence: float
 ) -> dict[str, object]:
-    """Return how soon the lower bound of a metric falls below a level."""
-    from halflife.models.setquality import when
+    """Return how soon the lower bound of a metric falls below a level.
+
+    At once where the forecast has nothing to go by: its bounds are then 0 and 1.
+    """
+    from halflife.models.setquality import forecast, when
 
     known, now, doubt = asked.collection, asked.now, asked.trust.factor
-    wait = when(known, now, metric, level, confidence, doubt=doubt)
-    days = math.inf if wait is None else asked.wait(wait)
+    status = forecast(known, now, [0.0]).status
+    if known.looks.size < 2 or status == "nothing held":
+        days = 0.0
+    else:
+        wait = when(known, now, metric, level, confidence, doubt=doubt)
+        days = math.inf if wait is None else asked.wait(wait)
     return {
+        "status": status,
         "metric": metric,
         "level": level,
         "confidence": confidence,
@@ -388,6 +417,11 @@ def verdict(asked: Asked, metric: str, level: float, row: dict[str, object]) -> 
     copy = f"{asked.collection.name}, copied {show.date(asked.copied)}"
     if math.isinf(days):
         return f"{copy}: {metric} stays at {level:g} or above, as far as can be seen"
+    if row["status"] in UNKNOWN:
+        return (
+            f"{copy}: how fast it changes is not known yet ({row['status']}), so "
+            f"{metric} may be below {level:g} at once; sync again"
+        )
     if days <= 0:
         return f"{copy}: {metric} may fall below {level:g} at once, {sure}"
     return (
@@ -403,3 +437,17 @@ def backtest_rows(
     from halflife.backtest import backtest
 
     return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
+
+
+def why_untold(asked: Asked, horizons: Sequence[float]) -> str:
+    """Say why no past forecast so far ahead can be held to account."""
+    looks = asked.collection.looks
+    said = ", ".join(show.span(days) for days in horizons)
+    if looks.size < 2:
+        return f"nothing to tell of {said}: {asked.collection.name} was seen once"
+    step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
+    return (
+        f"no look tells of {said}: {asked.collection.name} was seen every "
+        f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "
+        "as the first, and shorter than the second"
+    )

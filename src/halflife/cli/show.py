@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
+from halflife.wording import number
+from halflife.wording import span as span  # noqa: PLC0414  (others ask for it here)
+
 Cell: TypeAlias = str | float | int | None
 Row: TypeAlias = Mapping[str, Cell]
 Advance: TypeAlias = Callable[[int, str], None]
@@ -115,7 +118,7 @@ def table(rows: Sequence[Row]) -> None:
 def _cell(value: Cell) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else plain(str(value))
+    return number(value, 4) if isinstance(value, float) else plain(str(value))
 
 
 def _drawn(names: list[str], cells: list[list[str]], right: list[bool]) -> None:
@@ -164,17 +167,3 @@ def date(days: float) -> str | None:
         return None
     moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
     return moment.isoformat().replace("+00:00", "Z")
-
-
-def span(days: float) -> str:
-    """Return a stretch of time as people say it.
-
-    >>> span(3.0), span(0.25), span(0.001), span(0.0001), span(float("inf"))
-    ('3 days', '6 h', '1.4 min', '9 s', 'never')
-    """
-    if not math.isfinite(days):
-        return "never"
-    for unit, name in ((1.0, "days"), (1 / 24, "h"), (1 / 1440, "min")):
-        if days >= 1.5 * unit or (name == "min" and days >= unit):
-            return f"{days / unit:.2g} {name}" if days < 100 else f"{days:.0f} days"
-    return f"{days * 86400:.0f} s"

@@ -7,6 +7,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Json
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.demo.run import Report
@@ -81,8 +82,9 @@ def _tell(report: "Report") -> None:
 
     options, kept = report.options, report.kept
     show.say(
-        f"A site of {options.pages} pages, kept for {options.days} days over HTTP on "
-        f"{options.daily} requests a day."
+        f"A site of {count(options.pages, 'page')}, kept for "
+        f"{count(options.days, 'day')} over HTTP on "
+        f"{count(options.daily, 'request')} a day."
     )
     show.say("Freshness: how much of the copy was current, by weight, over time.\n")
     show.table(_rows(report))

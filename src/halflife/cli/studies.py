@@ -8,6 +8,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Json
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.bench.league import Rules
@@ -257,7 +258,8 @@ def _replay_set(known: "Collection", *, json: bool) -> None:
 
     if known.looks.size < FEWEST:
         raise UsageError(
-            f"{known.name} has {known.looks.size} looks; a replay needs {FEWEST}"
+            f"{known.name} has {count(known.looks.size, 'look')}; a replay "
+            f"needs {FEWEST}"
         )
     rows = schedules(known)
     if json:

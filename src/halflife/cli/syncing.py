@@ -7,6 +7,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json, Sources
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -177,7 +178,8 @@ def _tell(
     if outcome is not None:
         show.say(words_of(outcome))
     for one in looked:
-        show.say(show.plain(one.words()))
+        if words := one.words(trouble=False):
+            show.say(show.plain(words))
 
 
 def _end(
@@ -196,8 +198,7 @@ def _end(
             show.note(f"halflife: source {name}: {show.plain(tally.mishandled)}")
     failed = [one for one in looked if one.trouble]
     for one in failed:
-        trouble = show.plain(one.trouble)
-        show.note(f"halflife: source {one.source} did not answer in full: {trouble}")
+        show.note(f"halflife: {show.plain(_failure(one))}")
     if code:
         raise typer.Exit(code)
     if any(one.held for one in looked):
@@ -233,6 +234,19 @@ def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) 
         show.emit(done.row) if json else show.say(show.plain(done.words))
 
 
+def _failure(one: "Looked | Turned") -> str:
+    """Say what went wrong with a source, and what to do if its history is wrong."""
+    from halflife.sources.records import UNREADABLE
+
+    said = f"source {one.source} did not answer in full: {one.trouble}"
+    if UNREADABLE not in one.trouble:
+        return said
+    return (
+        f"{said}; if earlier answers were read wrongly too, mend its settings and "
+        f"forget them with `halflife source reset {one.source}`"
+    )
+
+
 def _accept(config: "Config", what: str, *, json: bool) -> None:
     """Believe what was put aside, or that a group has gone."""
     from halflife.cli import show
@@ -246,7 +260,7 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
         if equals:
             n = listings.accept_group(config, store, name, group)
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
-            said = f"{name}: {n} objects of {group} count as missing"
+            said = f"{name}: {count(n, 'object')} of {group} counted as missing"
         else:
             done = decisions.accept(config, store, int(what))
             answer, said = done.row, done.words
@@ -352,9 +366,9 @@ def words_of(outcome: "Outcome") -> str:
     """Return what a sync of pages did, in a line."""
     total = outcome.total
     return (
-        f"{outcome.requests} requests: {total('looks')} looks, "
+        f"{count(outcome.requests, 'request')}: {count(total('looks'), 'look')}, "
         f"{total('changed')} found a change, {total('failed')} failed, "
-        f"{outcome.found} new items"
+        f"{count(outcome.found, 'new item')}"
     )
 
 

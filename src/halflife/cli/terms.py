@@ -17,6 +17,7 @@ from halflife.policies.discovery import Discovering
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
 from halflife.view import Survival, View
+from halflife.wording import count, number
 
 LATEST = 3650.0  # days; what would be due later than this is never due
 CONFIDENCE = 0.95
@@ -106,16 +107,22 @@ class Terms:
         mean, low, high = self.rate
         seen = f"last seen {span(self.age)} ago" if self.looks else "never seen"
         return [
-            f"{seen}; {self.looks} looks so far, {self.changes} found a change",
-            f"changes {mean:.3g} times a day, 95 % between {low:.2g} and {high:.2g}",
+            (
+                f"{seen}; {count(self.looks, 'look')} so far, {self.changes} found "
+                "a change"
+            ),
+            (
+                f"changes {count(mean, 'time')} a day, 95 % between "
+                f"{number(low, 2)} and {number(high, 2)}"
+            ),
             f"  (from {self.rate_from})",
             f"{self.stale:.0%} likely to have changed since",
             *self._busy(),
-            f"weight {self.weight:g}, {self.cost:g} request(s) a look",
-            f"a look now would buy {self.gain:.3g}{self._made_of()}",
-            f"the price of a request is {self.price:.3g}",
-            f"{self.rank} of {self.of} items would buy more",
-            *(f"  beside it: {key}, {gain:.3g}" for key, gain in self.beside),
+            f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a look",
+            f"a look now would buy {number(self.gain, 3)}{self._made_of()}",
+            f"the price of a request is {number(self.price, 3)}",
+            f"{self.rank} of {count(self.of, 'item')} would buy more",
+            *(f"  beside it: {key}, {number(gain, 3)}" for key, gain in self.beside),
             self._verdict(),
         ]
 
@@ -129,7 +136,9 @@ class Terms:
     def _made_of(self) -> str:
         if len(self.parts) < 2:
             return ""
-        said = ", ".join(f"{value:.3g} {name}" for name, value in self.parts.items())
+        said = ", ".join(
+            f"{number(value, 3)} {name}" for name, value in self.parts.items()
+        )
         return f" ({said})"
 
     def _verdict(self) -> str:

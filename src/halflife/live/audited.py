@@ -26,6 +26,7 @@ from halflife.models.rhythm import Rhythm
 from halflife.stores import Store
 from halflife.stores.forecasts import Checks, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
+from halflife.wording import count
 
 WINDOW = 30.0  # days that audits tell of
 YEAR = 365.0  # days that audits of summaries tell of
@@ -195,7 +196,9 @@ def _missed(told: Sequence[Issued]) -> list[Trust]:
         ]
         scores = scores_of(some[-calibration.RECENT :])
         missed = np.count_nonzero(np.abs(scores) > SIDE)
-        said = f"{missed} of the last {scores.size} forecasts missed their bounds"
+        said = (
+            f"{missed} of the last {count(scores.size, 'forecast')} missed the bounds"
+        )
         if length is not None:
             said = f"{said} among those {LENGTHS[length][1]} ahead"
         if scores.size:

@@ -102,21 +102,27 @@ class Judge:
         """Return the same with how good the copy is, and when it is too bad."""
         wanted = aiming.level(known.source)
         level, sure = wanted or (nan, None)
-        ahead = AHEAD if wanted else AHEAD[:1]
-        looks = not health.blocked
-        cast = self._foresight.quality(known, sure, looks=looks, ahead=ahead)
-        if cast is None:
+        now = self._foresight.quality(known, sure, looks=False, ahead=foreseen.NOW)
+        if now is None:
             return replace(health, target=level)
+        ahead = None
+        if wanted:
+            looks = not health.blocked
+            ahead = self._foresight.quality(known, sure, looks=looks, ahead=AHEAD)
         return replace(
             health,
-            mean=float(cast.mean[0]),
-            low=float(cast.low[0]),
-            high=float(cast.high[0]),
+            mean=float(now.mean[0]),
+            low=float(now.low[0]),
+            high=float(now.high[0]),
             target=level,
-            measure=cast.measure,
+            measure=now.measure,
             sure=nan if sure is None else sure,
-            first_below=_first_below(cast, wanted),
+            first_below=_first_below(ahead, wanted),
         )
+
+    def now(self, source: SourceConfig) -> Forecast | None:
+        """Return the quality of a source's copy at this moment; None if not known."""
+        return self._foresight.now(Known.of(self._appraiser, source))
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
         """Return the days until a source can be looked at, and what is in the way."""
@@ -191,9 +197,11 @@ def lateness(target: Target, age: Floats, gap: Floats) -> Lateness | None:
     )
 
 
-def _first_below(cast: Forecast, wanted: tuple[float, float | None] | None) -> float:
+def _first_below(
+    cast: Forecast | None, wanted: tuple[float, float | None] | None
+) -> float:
     """Return the days until the quality, or its lower bound, falls below a level."""
-    if wanted is None:
+    if wanted is None or cast is None:
         return inf
     level, sure = wanted
     column = cast.mean if sure is None else cast.low

@@ -16,5 +16,15 @@ def noted(store: Store, source: SourceConfig) -> int:
     return int(memo) if memo and memo.isdigit() else max(len(source.addresses), 1)
 
 
+def expected(store: Store, source: SourceConfig) -> int:
+    """Return what a look is expected to take now.
+
+    Before the first one its pages cannot be counted, and its host is asked for its
+    robots.txt too, if that is obeyed.
+    """
+    first = store.memo(_name(source.name)) is None
+    return noted(store, source) + int(first and source.robots)
+
+
 def _name(source: str) -> str:
     return f"requests of a look at {source}"

@@ -23,6 +23,7 @@ from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
 from halflife.stores import Store
 from halflife.view import View
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.live.keeping import Keeper, Outcome
@@ -147,7 +148,8 @@ class Progress:
     def words(self) -> str:
         """Return it in a line."""
         said = (
-            f"{self.source}: {self.known} pages known, {self.fetched} fetched, "
+            f"{self.source}: {count(self.known, 'page')} known, {self.fetched} "
+            "fetched, "
             f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
         said += f", {self.gone} gone" if self.gone else ""
@@ -162,7 +164,10 @@ def progress(store: Store, source: SourceConfig) -> Progress:
     copies = int(present.sum()) - len(set(evidence.digest[present]))
     note = ""
     if len(evidence) >= source.most:
-        note = f"the limit of {source.most} pages is reached: set most higher for more"
+        note = (
+            f"the limit of {count(source.most, 'page')} is reached: set most "
+            "higher for more"
+        )
     frontier = len(evidence) - held
     gone = int(np.count_nonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT)))
     return Progress(source.name, len(evidence), held, frontier, copies, gone, note)

@@ -107,6 +107,7 @@ class Decision:
         why: Why a group gets what it gets, in a few words, if targets decide.
         memories: What to remember until the next decision.
         idle: Whether nothing had come in, so that nobody asked what there is to do.
+        again: Days after which something may have to be done, if there is budget left.
 
     """
 
@@ -118,6 +119,7 @@ class Decision:
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     memories: Mapping[str, Memory] = field(default_factory=dict)
     idle: bool = False
+    again: float = inf
 
     def beyond(self, config: Config) -> bool:
         """Say whether targets need more in the long run than the budget has."""
@@ -229,7 +231,9 @@ def _shared(
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
-    return Decision(grants, paid, max(due, 0), _waits(offers, taken))
+    again = [prices.again(appraiser, source, price) for source in sources]
+    again += [source.latest / 2.0 for source in sources]
+    return Decision(grants, paid, max(due, 0), _waits(offers, taken), again=min(again))
 
 
 def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
@@ -272,7 +276,15 @@ def _aimed(
         aim,
         why,
         aim.memories,
+        again=_again(at.config, sources, aim),
     )
+
+
+def _again(config: Config, sources: Sequence[SourceConfig], aim: aiming.Aim) -> float:
+    """Return the days after which a target may ask for something."""
+    stands = [stand.again for stand in aim.stands.values()]
+    ages = [aiming.latest(config, source) / 2.0 for source in sources]
+    return min([*stands, *ages], default=inf)
 
 
 class Asked(NamedTuple):
@@ -396,7 +408,8 @@ def _turn(
 ) -> Turn:
     """Return which offers may be taken now, and which must not wait.
 
-    Whatever is not a page is one thing, which is not done again within minutes. What
+    Whatever is not a page is one thing, which is done again as soon as settings and
+    politeness allow, or within minutes as long as nobody knows how it changes. What
     takes more than the budget ever has is not waited for.
     """
     age = np.zeros(len(offers))
@@ -404,12 +417,20 @@ def _turn(
     for i, source in enumerate(sources):
         mine = offers.source == i
         age[mine] = appraiser.age(source)
-        least = 0.0 if source.has_pages else SOONEST
+        least = 0.0 if source.has_pages else _least(appraiser, source)
         soonest[mine] = max(source.soonest, least)
         latest[mine] = max(aiming.latest(appraiser.config, source), least)
     turn = intervals(age, soonest, latest)
     fits = offers.cost <= appraiser.config.budget.requests
     return Turn(turn.ready & fits, turn.urgent & fits)
+
+
+def _least(appraiser: Appraiser, source: SourceConfig) -> float:
+    """Return the days between two reads of what is not a page, at least."""
+    if source.kind == "search":
+        return SOONEST
+    decay, whole = appraiser.decay(source)
+    return SOONEST if decay is None else appraiser.shortest(source, whole)
 
 
 def _grant(

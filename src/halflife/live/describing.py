@@ -131,7 +131,8 @@ async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, obje
     """Return how a database is searched, as settings."""
     if "{query}" in wanted.url:
         return {"search_url": wanted.url}
-    access = network.access(wanted.source({"search_url": f"{wanted.url}#{{query}}"}))
+    trial = wanted.source({"search_url": f"{wanted.url}#{{query}}"})
+    access = network.access(trial, page=True)
     reply = await _get(gate, purse, access, wanted.url)
     if not is_description(reply.body) and is_html(reply.content_type, reply.body):
         there = linked(to_text(reply.content_type, reply.body), reply.url)

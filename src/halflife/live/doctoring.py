@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from halflife import wording
 from halflife.config import Config, SourceConfig
 from halflife.errors import ConfigError, StoreError
 from halflife.host import HostState
 from halflife.live import (
     breakers,
     drifting,
+    listings,
     moving,
     ownership,
     page_guard,
@@ -185,7 +187,8 @@ def _ahead(visit: Visit) -> Iterator[Complaint]:
         query = f"SELECT count(*) FROM {table} WHERE at > ?"  # noqa: S608  (constants)
         count = _one(visit, query, late)
         if count:
-            text = f"{count} rows of {table} lie in the future: the clock was set back"
+            rows = wording.count(count, "row")
+            text = f"{rows} of {table} lie in the future: the clock was set back"
             advice = "check the clock; what lies ahead counts until its time is past"
             yield Complaint(WARNING, "clock", text, advice)
 
@@ -193,7 +196,7 @@ def _ahead(visit: Visit) -> Iterator[Complaint]:
 def _runs(visit: Visit) -> Iterator[Complaint]:
     last = _one(visit, "SELECT max(ended) FROM run WHERE state = 'done'")
     if last is not None and visit.now - last > QUIET:
-        text = f"nothing was synced for {visit.now - last:.0f} days"
+        text = f"nothing was synced for {wording.span(visit.now - last)}"
         advice = "run `halflife sync`, or keep `halflife run` running"
         yield Complaint(WARNING, "runs", text, advice)
     with visit.store.looking() as db:
@@ -213,7 +216,8 @@ def _hosts(visit: Visit) -> Iterator[Complaint]:
     for state in (HostState(*row) for row in rows):
         wait = max(state.not_before - visit.now, 0.0) * 24.0
         text = (
-            f"{state.name}: {state.failures} failures in a row, left alone {wait:.1f} h"
+            f"{state.name}: {wording.count(state.failures, 'failure')} in a "
+            f"row, left alone {wait:.1f} h"
         )
         advice = "open it in a browser; if it has gone, remove its source"
         yield Complaint(WARNING, "hosts", text, advice)
@@ -283,6 +287,18 @@ def _changed(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(NOTE, "sources", text, "nothing has to be done")
 
 
+def _incomplete(visit: Visit) -> Iterator[Complaint]:
+    """Look for listings that were not read to their end."""
+    known = set(visit.store.collections())
+    for source in visit.config.source:
+        if source.kind != "listing" or source.name not in known:
+            continue
+        if why := listings.incomplete(visit.store, source.name):
+            advice = "until it is read whole, nothing that it lacks counts as gone"
+            text = f"{source.name}: the last answer is incomplete: {why}"
+            yield Complaint(WARNING, "sources", text, advice)
+
+
 def _mend(source: SourceConfig) -> str:
     keys = {
         "search": "hits, hit_key, hit_text and total",
@@ -308,13 +324,16 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
     dead = outbox.tally()["dead"]
     if dead:
         why = outbox.latest("dead", 1)[0]
-        text = f"{dead} messages were given up; the last to {why.target}: {why.trouble}"
+        text = (
+            f"{wording.count(dead, 'message')} given up; the last to "
+            f"{why.target}: {why.trouble}"
+        )
         advice = "run `halflife alerts --test`, then `halflife alerts --retry`"
         yield Complaint(WARNING, "messages", text, advice)
     late = len(outbox.due(visit.now - LATE))
     if late:
         advice = "run `halflife alerts --test` to see why"
-        text = f"{late} messages have waited for more than a day"
+        text = f"{wording.count(late, 'message')} waiting for more than a day"
         yield Complaint(WARNING, "messages", text, advice)
 
 
@@ -325,7 +344,10 @@ def _size(visit: Visit) -> Iterator[Complaint]:
     query = "SELECT count(*) FROM observation WHERE at < ? AND id > ?"
     old = _one(visit, query, visit.now - 2.0 * days, done) or 0
     if old:
-        text = f"{old} looks are older than twice the {days:g} days they are kept"
+        text = (
+            f"{wording.count(old, 'look')} older than twice the "
+            f"{wording.count(days, 'day')} they are kept"
+        )
         yield Complaint(NOTE, "size", text, "run `halflife gc`")
 
 
@@ -337,6 +359,7 @@ _CHECKS = (
     _sources,
     _owners,
     _changed,
+    _incomplete,
     _waiting,
     _size,
 )

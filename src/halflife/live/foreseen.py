@@ -19,8 +19,8 @@ from halflife.live.turning import turnover
 from halflife.live.worths import Appraiser, sampled
 from halflife.lives import Collection
 from halflife.models.quality import freshness_forecast
+from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.setquality import forecast
 from halflife.models.turnover import bounds
 from halflife.stores import summaries
 from halflife.view import View
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from halflife.queries.held import Held
 
 AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
-FAR = np.concatenate([[0.0], np.geomspace(1.0 / 24.0, 30.0, 14)])  # days since a look
-FEW = FAR[::7]  # they will do for what has no target
+NOW = np.zeros(1)
 SURE = 0.975  # the confidence of each bound where a target names none
 OVERDUE = 1.5  # times the usual gap after which no look is expected any more
 TURN = 900.0 / 86400.0  # days between two turns of the service, at most
 RECENT = 6  # looks that tell how often there is one
 
-_Mark: TypeAlias = tuple[int, float, float, bool]  # looks, the last, confidence, far
-Casts: TypeAlias = dict[str, tuple[_Mark, Forecast]]
+_Mark: TypeAlias = tuple[
+    str, int, float, float
+]  # a source, its looks, the last, how sure
+Casts: TypeAlias = dict[_Mark, Knots]
 
 
 @dataclass(slots=True)
@@ -105,6 +106,13 @@ class Foresight:
         if cast is None:
             return None
         return self._appraiser.trust(known.source).forecast(cast)
+
+    def now(self, known: Known) -> Forecast | None:
+        """Return the quality at this moment with 95 % bounds; None if it is not known.
+
+        Every surface states this number: it counts on no fetch that has not been made.
+        """
+        return self.quality(known, None, looks=False, ahead=NOW)
 
     def _stated(
         self, known: Known, sure: float, ahead: Floats, *, looks: bool
@@ -174,22 +182,39 @@ class Foresight:
         collection, now = known.collection, self._appraiser.now
         if collection is None or collection.looks.size < 2:
             return None
-        last = float(collection.looks[-1])
-        mark = int(collection.looks.size), last, sure, ahead.size > 1
-        name, far = known.source.name, FAR if ahead.size > 1 else FEW
-        if name not in self._casts or self._casts[name][0] != mark:
-            both = max(2.0 * sure - 1.0, 0.01)
-            recall = forecast(collection, last, far.tolist(), both).recall
-            bounds = recall.mean, recall.low, recall.high
-            self._casts[name] = mark, Forecast("recall", last + far, *bounds, both)
-        cast = self._casts[name][1]
+        name, both = known.source.name, max(2.0 * sure - 1.0, 0.01)
         rhythm = rhythms.rhythm(self._appraiser.store, name)
-        at = last + rhythm.between(np.array(last), max(now, last) + ahead)
-        mean, low, high = (
-            np.interp(at, cast.at, column)
-            for column in (cast.mean, cast.low, cast.high)
-        )
-        return Forecast("recall", now + ahead, mean, low, high, cast.confidence)
+        knots = self._knots(collection, both)
+        return listing_quality(collection, now, ahead, both, rhythm=rhythm, known=knots)
+
+    def _knots(self, collection: Collection, both: float) -> Knots:
+        """Return the forecasts made since the last look; older ones are given up."""
+        looks = collection.looks
+        mark = collection.name, int(looks.size), float(looks[-1]), both
+        for old in [m for m in self._casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
+            del self._casts[old]
+        return self._casts.setdefault(mark, {})
+
+
+def listing_quality(
+    collection: Collection,
+    now: float,
+    ahead: Floats,
+    confidence: float = 0.95,
+    *,
+    rhythm: Rhythm = FLAT,
+    known: Knots | None = None,
+) -> Forecast:
+    """Return the recall of a listing's copy from now on, if nobody looks.
+
+    Days since the last look count as the source's rhythm has it; ``known`` has the
+    forecasts that were made since that look.
+    """
+    last = float(collection.looks[-1])
+    at = max(now, last) + ahead
+    ages = at - last if rhythm.flat else rhythm.between(np.array(last), at)
+    band = recall(collection, ages, confidence, known)
+    return Forecast("recall", now + ahead, *band, confidence)
 
 
 def form_quality(

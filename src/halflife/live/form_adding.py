@@ -52,7 +52,7 @@ async def _find(config: Config, store: Store, wanted: Wanted) -> SourceConfig:
 async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
     """Return what the form of a search page asks for."""
     trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
-    access = network.access(wanted.source(trial))
+    access = network.access(wanted.source(trial), page=True)
     reply = await gate.get(parse_url(wanted.url), purse, access=access)
     if reply.status not in {200, 203}:
         raise Unreachable(f"{shown(wanted.url)}: it answered {reply.status}")

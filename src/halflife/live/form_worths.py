@@ -14,13 +14,14 @@ from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.live import upkeeping
 from halflife.market.curves import Decay
+from halflife.market.pricing import QUICKEST
 from halflife.queries.held import Held, Wish
 from halflife.queries.kept import Asked
 from halflife.queries.known.content import measure
 from halflife.stores import Store
 
 FARTHEST = 365.0  # days that anything is foreseen
-HORIZONS = 24
+HORIZONS = 40
 PLANNED = 200  # requests that are thought of at a time
 
 
@@ -51,7 +52,7 @@ def bounds(
     rate, watched = copy.arrival
     n = len(copy.records)
     z = max(float(special.ndtri(confidence)), 0.0)
-    ahead = np.geomspace(1.0 / 24.0, FARTHEST, HORIZONS)
+    ahead = np.geomspace(QUICKEST, FARTHEST, HORIZONS)
     true = np.ones(ahead.size) if wish.purpose == "new" else _true(copy, wish, ahead)
     spread = z * np.sqrt(true * (1.0 - true) / n)
     doubt = z * np.sqrt(rate / watched)

@@ -25,6 +25,7 @@ from halflife.sources.forms import Desk, FormEngine, FormSettings
 from halflife.sources.gate import Gate
 from halflife.sources.records import Reader
 from halflife.stores import Run, Store
+from halflife.wording import count
 
 MEMO = "what a form does: "  # the memo of a form begins so
 WORDS = 30  # common words to begin with, for a form without choices
@@ -170,7 +171,7 @@ class Probed:
 
     def words(self) -> list[str]:
         """Return the same in lines."""
-        lines = [f"{self.source}: {self.requests} requests"]
+        lines = [f"{self.source}: {count(self.requests, 'request')}"]
         lines += [f"  {finding}" for finding in self.measured.findings]
         changes = [f"{name} = {value}" for name, value in self.changes().items()]
         changes += [f"without {name}" for name in self.measured.ignored]

@@ -4,13 +4,16 @@ The row says whether all is well, and if not, why; the exposition has the figure
 the text format of Prometheus (version 0.0.4). See ``watching``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
+from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
 from halflife.alerts import Health
+from halflife.forecast import Forecast
 
+THRIFT = 20.0  # a measurement is not repeated for so many times what it took
 LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
 
 RECENT = 1.0  # days for which an answer that our own code failed at is a reason
@@ -50,6 +53,9 @@ class Status:
         store_bytes: Size of the state file, its log included.
         mishandled: By source: how many answers our own code failed at since the
             start, when it last did, and at what.
+        measure: Works out the quality of each copy at a moment; None if nobody can.
+        measured: What it found last, by source.
+        measured_at: When that was.
 
     """
 
@@ -70,12 +76,28 @@ class Status:
     alarms: tuple[tuple[str, str], ...] = ()
     store_bytes: int = 0
     mishandled: dict[str, Mishap] = field(default_factory=dict)
+    measure: Callable[[float], Mapping[str, Forecast]] | None = None
+    measured: Mapping[str, Forecast] = field(default_factory=dict)
+    measured_at: float = float("nan")
+    _took: float = 0.0
 
     def mishandle(self, source: str, said: str, now: float) -> None:
         """Count an answer of a source that our own code failed at."""
         before = self.mishandled.get(source)
         count = 1 if before is None else before.times + 1
         self.mishandled[source] = Mishap(count, now, said)
+
+    def renew(self, now: float) -> None:
+        """Work out how good the copies are now, unless that was done just before.
+
+        However often somebody asks, it takes a twentieth of the time at most.
+        """
+        began = perf_counter()
+        passed = (now - self.measured_at) * 86400.0
+        if self.measure is None or 0 <= passed < THRIFT * self._took:
+            return
+        self.measured, self.measured_at = self.measure(now), now
+        self._took = perf_counter() - began
 
     def reasons(self, now: float) -> list[str]:
         """Return what is not well; nothing, if all is."""
@@ -118,6 +140,14 @@ def exposition(status: Status, now: float) -> str:
 Family: TypeAlias = tuple[str, str, str, Sequence[Sample]]
 
 
+def _levels(status: Status) -> dict[str, tuple[float, float, float]]:
+    """Return mean and bounds of each source's quality."""
+    found = {one.source: (one.mean, one.low, one.high) for one in status.sources}
+    for name, cast in status.measured.items():
+        found[name] = float(cast.mean[0]), float(cast.low[0]), float(cast.high[0])
+    return found
+
+
 def _families(status: Status, now: float) -> Iterable[Family]:
     """Return name, type, meaning and samples of every figure."""
     last = float("nan") if status.turned is None else status.turned * 86400.0
@@ -137,14 +167,15 @@ def _families(status: Status, now: float) -> Iterable[Family]:
 
 def _of_sources(status: Status) -> Iterable[Family]:
     """Return the figures that each source has."""
+    levels = _levels(status)
     sent = _counted("sources", status.requests)
     failed = _counted("source", status.failures)
     broken = _counted("source", {n: it.times for n, it in status.mishandled.items()})
     wanted = [({"source": one.source}, one.target) for one in status.sources]
     met = [
-        ({"source": one.source}, float(one.mean >= one.target))
+        ({"source": one.source}, float(levels[one.source][0] >= one.target))
         for one in status.sources
-        if not (isnan(one.target) or isnan(one.mean))
+        if not (isnan(one.target) or isnan(levels[one.source][0]))
     ]
     alone = [
         ({"source": one.source}, float(one.source in status.failing))
@@ -153,7 +184,9 @@ def _of_sources(status: Status) -> Iterable[Family]:
     yield "requests_total", "counter", "Requests sent since the start.", sent
     yield "failures_total", "counter", "Looks that failed since the start.", failed
     yield "mishandled_total", "counter", "Answers that broke our code.", broken
-    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(status)
+    yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(levels)
+    measured = _one(status.measured_at * 86400.0)
+    yield "quality_timestamp_seconds", "gauge", "When quality was worked out.", measured
     yield "target", "gauge", "Quality that was asked for.", wanted
     yield "target_met", "gauge", "1 if the target is met.", met
     yield "failing", "gauge", "1 if a source is left alone: it fails.", alone
@@ -167,11 +200,11 @@ def _one(value: float) -> list[Sample]:
     return [({}, float(value))]
 
 
-def _quality(status: Status) -> list[Sample]:
+def _quality(levels: Mapping[str, tuple[float, float, float]]) -> list[Sample]:
     return [
-        ({"source": one.source, "bound": bound}, getattr(one, bound))
-        for one in status.sources
-        for bound in ("mean", "low", "high")
+        ({"source": source, "bound": bound}, value)
+        for source, values in levels.items()
+        for bound, value in zip(("mean", "low", "high"), values, strict=True)
     ]
 
 

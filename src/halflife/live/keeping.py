@@ -21,6 +21,7 @@ from halflife.observation import Looks, Seen
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.sources.containment import is_mishandled
 from halflife.sources.gate import Gate
+from halflife.sources.troubles import with_address
 from halflife.stores import Run, Store
 
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
@@ -170,7 +171,7 @@ class Keeper:
                 continue  # what is put aside is told of apart
             if look.seen is Seen.FAILED:
                 tally.failed += 1
-                tally.trouble = look.note
+                tally.trouble = with_address(look.note, look.key)
                 if is_mishandled(look.note):
                     tally.mishandled = look.note
             else:

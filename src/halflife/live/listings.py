@@ -12,13 +12,15 @@ from halflife.live.visiting import Visitor
 from halflife.loop import LEASE, Clock
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.register import Listing, Register
+from halflife.sources.addresses import shown
 from halflife.sources.containment import contained
 from halflife.sources.gate import Gate
 from halflife.sources.listing import ListingSettings, look
-from halflife.sources.records import Reader
+from halflife.sources.records import UNREADABLE, Reader
 from halflife.stores import Run, Store
 from halflife.stores.lives import Staged
 from halflife.tracking import Change, Tracker
+from halflife.wording import count
 
 HOURS = 24.0
 
@@ -66,20 +68,28 @@ class Looked:
             "held": self.held,
         }
 
-    def words(self) -> str:
-        """Return the same in a line."""
+    def words(self, *, trouble: bool = True) -> str:
+        """Return the same in a line.
+
+        Without ``trouble`` what went wrong is left out, for whoever tells it elsewhere;
+        the line is empty if nothing else came of it.
+        """
         if self.held:
             return f"{self.source}: held: {self.held}"
         if self.trouble and not self.listed:
-            return f"{self.source}: {self.trouble}"
+            return f"{self.source}: {self.trouble}" if trouble else ""
         change = self.change
         said = (
-            f"{self.source}: {self.listed} objects: {change.arrived} new, "
+            f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
             f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
         )
         if change.unobserved:
             said += f"; not seen: {', '.join(change.unobserved)}"
-        return f"{said}; incomplete: {self.trouble}" if self.trouble else said
+        if not self.trouble:
+            return said
+        return (
+            f"{said}; incomplete: {self.trouble}" if trouble else f"{said}; incomplete"
+        )
 
 
 def are_sets(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
@@ -138,6 +148,8 @@ async def sync(
     visitor = Visitor(config, store, clock, gate)
     async with visitor.visit(source.name, most) as (run, way, purse):
         listing, trouble = await look(way, how, purse)
+        if listing is not None and _is_unreadable(store, source, listing):
+            listing, trouble = None, _unlike(source)
         if listing is None:
             if not is_lost(trouble):
                 _note_failure(store, run, source, trouble, clock())
@@ -152,6 +164,28 @@ async def sync(
         if not looked.held:
             rhythms.heard(store, source.name)
         return looked
+
+
+def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool:
+    """Say whether an empty answer may not be the list at all.
+
+    So it is as long as nothing was ever listed; afterwards the guard decides.
+    """
+    return listing.blank and not tracker(store, source).register().spells
+
+
+def _unlike(source: SourceConfig) -> str:
+    return (
+        f"{shown(source.addresses[0])}: {UNREADABLE}: nothing in its HTML matches "
+        f"records {source.records!r}, and it never listed anything before"
+    )
+
+
+def incomplete(store: Store, name: str) -> str:
+    """Return why the last answer of a listing was not all of it; empty if it was."""
+    snapshots = store.register(name).snapshots
+    last = snapshots[-1] if snapshots else None
+    return last.note if last and last.valid and not last.complete else ""
 
 
 def _note_failure(
@@ -218,11 +252,11 @@ class Holding(Protocol):
 def held_error(looked: Iterable[Holding]) -> HeldForDecision:
     """Return the error that says what waits and how to decide."""
     waiting = [one for one in looked if one.held]
-    said = "; ".join(f"{one.source}: {one.held}" for one in waiting)
+    names = ", ".join(one.source for one in waiting)
     runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
     return HeldForDecision(
-        f"nothing was removed, somebody has to decide: {said}; if that is true run "
-        f"{runs}, else sync again later"
+        f"nothing was removed from {names}, somebody has to decide: if the answer is "
+        f"true run {runs}, else sync again later"
     )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO
 
+from halflife.wording import number
+
 NAME = "halflife"
 _FIELDS = "halflife_fields"
 
@@ -83,6 +85,6 @@ def _plain(value: object) -> object:
 
 def _text(value: object) -> str:
     """Return a value as words that a terminal cannot take for orders."""
-    said = f"{value:.4g}" if isinstance(value, float) else str(value)
+    said = f"{number(value, 4)}" if isinstance(value, float) else str(value)
     kept = (c if c.isprintable() else " " if c.isspace() else "" for c in said)
     return "".join(kept)

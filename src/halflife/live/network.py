@@ -10,6 +10,7 @@ from halflife.live import crawling, discovery, moving
 from halflife.loop import Clock
 from halflife.sources.addresses import networks, origin, parse_url
 from halflife.sources.gate import Gate
+from halflife.sources.negotiation import accept
 from halflife.sources.pages import Pages, SiteSettings
 from halflife.sources.terms import Access, Credentials, GateSettings
 from halflife.stores import Store
@@ -50,11 +51,17 @@ async def way_out(
             moving.note(store, own, config.source)
 
 
-def access(source: SourceConfig) -> Access:
-    """Return on what terms a source is asked; secrets are bound to its one host."""
+def access(source: SourceConfig, *, page: bool = False) -> Access:
+    """Return on what terms a source is asked; secrets are bound to its one host.
+
+    It is asked for the format that its settings name, or with ``page`` for a web page.
+    """
     secrets = source.secrets()
     private = {n: s.reveal() for n, s in secrets.items() if n in source.from_env}
     public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
+    wanted = accept(source.kind, source.engine or source.format)
+    if wanted and not page and "accept" not in {name.lower() for name in secrets}:
+        public["Accept"] = wanted
     credentials, homes = None, set[str]()
     if secrets:
         homes = {origin(parse_url(url)) for url in source.addresses}

@@ -26,6 +26,7 @@ from halflife.sources.gate import Gate
 from halflife.sources.search import Engine, Line
 from halflife.stores import Run, Store, summary_lives
 from halflife.stores.summaries import Kept
+from halflife.wording import count, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ class Checked:
         """Return the same in a line."""
         told = self.trouble or self._verdict()
         return (
-            f"{self.source}: check of its summary, {self.age:.3g} days old: {told}; "
-            f"{self.documents} documents read, {self.requests} requests"
+            f"{self.source}: check of its summary, {span(self.age)} old: {told}; "
+            f"{count(self.documents, 'document')} read, "
+            f"{count(self.requests, 'request')}"
         )
 
     def _verdict(self) -> str:

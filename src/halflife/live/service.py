@@ -15,6 +15,7 @@ from typing import TypeAlias
 from halflife.alerts.machine import raised
 from halflife.config import SourceConfig
 from halflife.errors import HalflifeError, LeaseLost
+from halflife.forecast import Forecast
 from halflife.live import (
     aiming,
     alerts,
@@ -45,7 +46,7 @@ from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
 PROBE = 30.0  # seconds between two looks whether the network is back
-CATCH_UP = 900.0  # seconds between turns while more is left over than an hour brings
+CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
 LONGEST_NAP = 300.0
 SLICE = 5.0  # seconds after which settings are looked at again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
@@ -76,6 +77,7 @@ class Timing:
     judged: float = float("-inf")
     nap: float = 0.0  # seconds
     decided: float = 0.0  # seconds that the last decision took
+    again: float = float("inf")  # seconds after which there may be something to do
     judging: float = 0.0  # seconds that the last judgement took
 
 
@@ -143,7 +145,7 @@ class Service:
         self._outside = outside or Outside()
         self.clock = self._outside.clock
         now = self.clock()
-        self.status = Status(began=now)
+        self.status = Status(began=now, measure=self._measure)
         self.breakers: dict[str, Breaker] = {}
         self._under: dict[Group, Under] = {}
         self._time = Timing(now, 0.0)
@@ -224,6 +226,7 @@ class Service:
             config, self.store, now, crew.groups, busy, self._decays
         )
         decision = deciding.decide(at)
+        self._time.again = decision.again * DAY
         at.wallet.use(sum(decision.paid.values()), now)
         for group in crew.groups:
             names = deciding.names(group)
@@ -359,7 +362,8 @@ class Service:
         wallet = Wallet(self.store, config.budget)
         plenty = wallet.income(now) >= deciding.hourly(config)
         rhythm = self._outside.rhythm
-        wait = rhythm.catch_up if plenty else wallet.next_income(now) * DAY
+        left_over = min(rhythm.catch_up, self._time.again)
+        wait = left_over if plenty else wallet.next_income(now) * DAY
         if self.status.offline:
             wait = PROBE
         closed = [one.closed_for(now) * DAY for one in self.breakers.values()]
@@ -417,6 +421,13 @@ class Service:
         standing = raised(Outbox(store).alarms())
         self.status.alarms = tuple((one.source, one.kind) for one in standing)
         self._time.judging = asyncio.get_running_loop().time() - began
+
+    def _measure(self, now: float) -> dict[str, Forecast]:
+        """Return how good the copy of each source is at this moment."""
+        config = self.settings.config
+        judge = conditions.Judge(config, self.store, now, self.breakers, self._casts)
+        found = {one.name: judge.now(one) for one in self.settings.chosen}
+        return {name: cast for name, cast in found.items() if cast is not None}
 
     def _note(self, crew: Crew, seconds: float) -> None:
         """Write down how the service is, for those who watch."""

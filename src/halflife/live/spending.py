@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from halflife.config import BudgetConfig
 from halflife.errors import BudgetSpent
 from halflife.stores import Run, Store
+from halflife.wording import count
 
 SPENT_UNTIL = "income spent until"  # the memo that says so, in days
 
@@ -85,7 +86,7 @@ class Wallet:
 def spent(budget: BudgetConfig) -> BudgetSpent:
     """Return the error that says so."""
     return BudgetSpent(
-        f"the budget of {budget.requests} requests per {budget.per} is spent; "
+        f"the budget of {count(budget.requests, 'request')} per {budget.per} is spent; "
         "wait, or raise [budget] requests"
     )
 

@@ -15,6 +15,7 @@ from halflife.live.schedule import FIRST
 from halflife.live.worths import Appraiser
 from halflife.market import keeping
 from halflife.market.keeping import Goal, Past, Round
+from halflife.wording import number
 
 TURN = 900.0 / 86400.0  # days between two turns while there is something left over
 ROUND = 1.0  # days of a round, at most
@@ -62,6 +63,7 @@ class Stand:
         asked: Requests that it asks for now.
         needed: Requests a day that keep the level in the long run; ``inf`` if none do.
         said: Why it asks, in a few words.
+        again: Days after which it has to be thought of again, at most.
 
     """
 
@@ -69,6 +71,7 @@ class Stand:
     asked: float
     needed: float
     said: str
+    again: float = inf
 
     def ask(self) -> float:
         """Return the requests that it asks for now."""
@@ -95,6 +98,8 @@ class Pages:
         self.now, self.source, self.goal = appraiser.now, source, goal
         weight = np.where(self.view.held, self.view.weight, 0.0)[self.rows]
         self.share = weight / max(float(weight.sum()), 1e-12)
+        cost = float(self.view.cost[self.rows].sum())
+        self.least = appraiser.shortest(source, cost)
 
     @property
     def known(self) -> bool:
@@ -119,11 +124,12 @@ class Pages:
         if risk.miss - risk.least < LIKELY:  # there is time to feel one's way
             count = min(count, max(STRIDE * lot, seen))
         said = (
-            f"{risk.miss:.1%} likely to fall below {self.goal.level:.4g},"
+            f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
             f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
         )
         asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
-        return Stand(self.source.name, asked, memory.needed, said), memory
+        again = memory.length / 2.0
+        return Stand(self.source.name, asked, memory.needed, said, again), memory
 
     def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
         """Return how many pages to look at, if all is as it is believed.
@@ -178,13 +184,16 @@ class Pages:
         """Return the days in which a part of the loss that is allowed will come.
 
         As fast as is believed; within a round at least as fast as what it has found.
+        An hour at least, unless all that is allowed is lost sooner; and no less than
+        settings and politeness let all pages be fetched in.
         """
         pace = float(self.share @ self.view.rate[self.rows])
         if memory is not None and self.now > memory.began:
             passed = max(self.now - memory.began, memory.unwatched)
             changed = self.view.changed[self.rows] & ~self._unseen(memory)
             pace = max(pace, float(self.share @ changed) / passed)
-        return max(QUARTER * self.goal.loss / max(pace, 1e-9), FIRST)
+        lasts = self.goal.loss / max(pace, 1e-9)
+        return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
     def _unseen(self, memory: Memory) -> Bools:
         unseen: Bools = self.view.age[self.rows] >= self.now - memory.began

@@ -34,6 +34,7 @@ from halflife.stores import Run, Store, summaries, summary_lives
 from halflife.stores.summaries import Kept
 from halflife.stores.summary_lives import Life
 from halflife.summary import Summary
+from halflife.wording import count
 
 METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
@@ -109,17 +110,23 @@ class Summarized:
     def words(self) -> str:
         """Return the same in a line."""
         if self.kept is None:
-            asked = f"after {self.requests} requests" if self.requests else "unasked"
+            asked = (
+                f"after {count(self.requests, 'request')}"
+                if self.requests
+                else "unasked"
+            )
             return f"{self.source}: no summary, {asked}: {self.ending}"
         kept, high = self.kept, self.kept.high
         top = f"{high:.0f}" if high < inf else "?"
         about = f", about {', '.join(kept.topics)}" if kept.topics else ""
         cut = kept.sized == str(Method.CUT_OFF)
         said = (
-            f"{self.source}: {kept.summary.sampled} documents read, "
-            f"{len(kept.summary.words)} words, {'at least' if cut else 'about'} "
-            f"{kept.summary.size:.0f} documents in all [{kept.low:.0f}, {top}], "
-            f"{self.requests} requests{about}; {self.ending}; {kept.told}"
+            f"{self.source}: {count(kept.summary.sampled, 'document')} read, "
+            f"{count(len(kept.summary.words), 'word')}, "
+            f"{'at least' if cut else 'about'} {kept.summary.size:.0f} documents "
+            f"in all [{kept.low:.0f}, {top}], "
+            f"{count(self.requests, 'request')}{about}; "
+            f"{self.ending}; {kept.told}"
         )
         if cut:
             said += "; its results are cut off, so that nobody can tell how many more"
@@ -347,7 +354,7 @@ def in_words(sample: Sample, line: Line) -> str:
             f"({line.engine.unread} tried); allow snippets with --snippets"
         )
     failed = f", {line.failures} failed: {line.trouble}" if line.failures else ""
-    return f"{sample.ending} ({line.answered} queries{failed})"
+    return f"{sample.ending} ({count(line.answered, 'query', 'queries')}{failed})"
 
 
 def _made(source: str, now: float, method: str, learned: Learned) -> Kept:

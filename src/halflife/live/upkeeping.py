@@ -29,6 +29,7 @@ from halflife.sources.containment import contained
 from halflife.sources.forms import Desk
 from halflife.stores import Run, Store
 from halflife.tracking import Change, Tracker
+from halflife.wording import count
 
 if TYPE_CHECKING:
     from halflife.queries.splitting import Crawling
@@ -86,14 +87,15 @@ class Turned:
         told = {"refreshed": self.kept.refreshed, "stop": self.kept.stop}
         return {**self.looked.row(), **told, "asked": asked}
 
-    def words(self) -> str:
-        """Return the same in a line."""
+    def words(self, *, trouble: bool = True) -> str:
+        """Return the same in a line; without ``trouble`` not what went wrong."""
         looked = self.looked
         if looked.held or (looked.trouble and not looked.listed):
-            return looked.words()
+            return looked.words(trouble=trouble)
         change = looked.change
         return (
-            f"{looked.source}: {looked.requests} requests, {looked.listed} records "
+            f"{looked.source}: {count(looked.requests, 'request')}, "
+            f"{count(looked.listed, 'record')} "
             f"seen: {change.arrived} new, {change.updated} updated, "
             f"{change.missing} missing, {change.gone} gone; {self.kept.stop}"
         )

@@ -31,7 +31,9 @@ async def watched(status: Status, port: int, clock: Clock) -> AsyncIterator[int]
         return web.json_response(row, status=code, headers=_SAFE)
 
     async def metrics(_: web.Request) -> web.Response:
-        text = exposition(status, clock())
+        now = clock()
+        status.renew(now)
+        text = exposition(status, now)
         return web.Response(text=text, headers={**_TEXT, **_SAFE})
 
     app = web.Application(middlewares=[_from_here])

@@ -12,6 +12,7 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.live import costs, form_worths, rhythms, selecting, upkeeping
+from halflife.live.renewals import POINTS, spread
 from halflife.live.schedule import FIRST, LATEST, SOONEST
 from halflife.live.standing import ROUND, TURN, Memory, Stand
 from halflife.live.worths import Appraiser
@@ -22,8 +23,9 @@ from halflife.models.rhythm import Learned, Rhythm
 from halflife.stores import Store, summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
+from halflife.wording import number, span
 
-AHEAD = 2.0 * TURN
+AHEAD = 2.0 * TURN  # days until the next round, at most
 
 
 def stand(
@@ -43,12 +45,12 @@ def stand(
     asked = _requests(store, source) if due else 0.0
     chance = now.chance(memory.past, goal.level)
     said = (
-        f"{max(chance, 0.0):.1%} likely to fall below {goal.level:.4g}, aged"
-        f" {now.age:.3g} days since its last look, {latest:.3g} at most"
+        f"{max(chance, 0.0):.1%} likely to fall below {number(goal.level, 4)}, read"
+        f" {span(now.age)} ago, to be read every {span(latest)} at least"
     )
     if asked and source.kind == "search":
         said = f"{said}; {_way(store, source)}"
-    return Stand(source.name, asked, memory.needed, said), memory
+    return Stand(source.name, asked, memory.needed, said, now.step / 2.0), memory
 
 
 def _way(store: Store, source: SourceConfig) -> str:
@@ -147,7 +149,6 @@ def _form(
 
     By the source's own time, in which records that change together are one thing.
     """
-    del goal
     copy = form_worths.held(appraiser.store, source)
     if copy is None:
         return None
@@ -159,15 +160,16 @@ def _form(
     new = upkeeping.wish(source).purpose == "new"
     seen = np.array([copy.last] if new else list(copy.seen.values()))
     known = rhythms.learned(appraiser.store, source.name)
-    lost = _losses(decay, known, seen, appraiser.now)
-    return Whole(max(things / _together(known), 1.0), *lost, AHEAD), inf
+    whole = form_worths.whole(copy, source)
+    step = step_of(decay, goal, appraiser.shortest(source, whole))
+    lost = _losses(decay, known, seen, (appraiser.now, step))
+    return Whole(max(things / _together(known), 1.0), *lost, step), inf
 
 
 def _listing(
     appraiser: Appraiser, source: SourceConfig, goal: Goal
 ) -> tuple[Whole, float] | None:
     """Return how a listing stands; it is foreseen for as long as it was watched."""
-    del goal
     store = appraiser.store
     if source.name not in store.collections():
         return None
@@ -178,23 +180,40 @@ def _listing(
     age = max(appraiser.now - last, 0.0)
     most = max(min(max(last - first, FIRST), LATEST), SOONEST)
     things = max(float(np.count_nonzero(known.lives.present(last))), 1.0)
-    decay, _ = appraiser.decay(source)
-    if decay is None:
-        return Whole(things, age, 0.0, 0.0, AHEAD), most
+    decay, whole = appraiser.decay(source)
+    if decay is None:  # one look tells nothing of how fast it changes
+        return Whole(things, age, 0.0, 0.0, SOONEST), SOONEST
     habit = rhythms.learned(store, source.name)
-    lost = _losses(decay, habit, np.array([last]), appraiser.now)
-    return Whole(max(things / _together(habit), 1.0), *lost, AHEAD), most
+    step = step_of(decay, goal, appraiser.shortest(source, whole))
+    lost = _losses(decay, habit, np.array([last]), (appraiser.now, step))
+    return Whole(max(things / _together(habit), 1.0), *lost, step), most
+
+
+def step_of(decay: Decay, goal: Goal, least: float) -> float:
+    """Return the days until the next round: soon enough to keep the level.
+
+    Half of the time in which a fresh copy loses what is allowed, but no less than
+    the settings and politeness allow, and no more than ``AHEAD``.
+    """
+    least = min(least, AHEAD)
+    moments = spread(least, 2.0 * AHEAD, 2 * POINTS)
+    mean, low = decay.at(moments)
+    kept = mean if goal.confidence is None else low
+    lost = np.flatnonzero(1.0 - kept > goal.loss)
+    holds = float(moments[max(lost[0] - 1, 0)]) if lost.size else inf
+    return min(max(holds / 2.0, least), AHEAD)
 
 
 def _losses(
-    decay: Decay, known: Learned, seen: Floats, now: float
+    decay: Decay, known: Learned, seen: Floats, when: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return the age, the loss at the next round, and that of a copy made now.
 
-    By effective days: none of a nightly job has passed until its hour has.
+    ``when`` is now, and how many days the next round is away. By effective days: none
+    of a nightly job has passed until its hour has.
     """
-    rhythm = known.rhythm
-    moments = np.array([now, now + AHEAD])
+    rhythm, (now, step) = known.rhythm, when
+    moments = np.array([now, now + step])
     begun = np.minimum(seen, now)
     age, then = rhythm.between(begun[:, None], moments).T
     later = 1.0 - float(np.mean(decay.at(then)[0]))

@@ -29,12 +29,12 @@ from halflife.live import (
     wiring,
 )
 from halflife.live.owning import rows_of
+from halflife.live.renewals import POINTS, recall_decay, renewed, shortest, spread
 from halflife.live.trusting import FULL, Trust
 from halflife.lives import Collection
-from halflife.market.curves import Decay, decaying
+from halflife.market.curves import Decay
 from halflife.market.limits import Limits
 from halflife.models.quality import beta_bounds, parts
-from halflife.models.setquality import forecast
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
 from halflife.policies.shortlist import MANY
@@ -46,12 +46,8 @@ from halflife.worth import Offers, Worth, joined
 if TYPE_CHECKING:
     from halflife.queries.held import Held
 
-POINTS = 24  # of a curve
 SAMPLE = 65_536  # pages that stand for all, where there are many more
-OFTEN = 24.0  # whole looks a day, at most
 RARE = 1000.0  # days between two, at most
-FARTHEST = 365.0  # days that anything is forecast
-HORIZONS = 16
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
 
 Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
@@ -191,6 +187,10 @@ class Appraiser:
             self._decays[seen] = form_worths.decay(copy, wish, 0.95)
         return self._decays[seen], form_worths.whole(copy, source)
 
+    def shortest(self, source: SourceConfig, whole: float) -> float:
+        """Return the days between two whole reads that settings allow."""
+        return shortest(self.config, source, whole)
+
     def age(self, source: SourceConfig, *, some: bool = False) -> Floats:
         """Return the days since the last look, page by page where there are pages.
 
@@ -209,9 +209,11 @@ class Appraiser:
                 return inf
             return max(self.now - selecting.looked(self.store, kept), 0.0)
         collection = self._collection(source)
-        if collection is None or collection.looks.size == 0:
+        if collection is None or len(collection.lives) + collection.looks.size == 0:
             return inf
-        return max(self.now - float(collection.looks[-1]), 0.0)
+        seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
+        last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
+        return max(self.now - last, 0.0)
 
     def looked_at(self, source: SourceConfig) -> tuple[Evidence, Ints]:
         """Return what all looks at pages add up to, and the rows of a source's."""
@@ -267,9 +269,8 @@ class Appraiser:
         whole = float(seen.evidence.cost[mine].sum())
         if not seen.evidence.looks[mine].any():
             return Known(source, max(whole, 1.0), None, "no page was looked at yet")
-        requests = np.concatenate(
-            [[0.0], np.geomspace(whole / RARE, whole * OFTEN, POINTS)]
-        )
+        most = max(whole / self.shortest(source, whole), whole)
+        requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
         view, some = near.sampled
         rows = some[source.name]
         part = float(view.cost[rows].sum()) / whole
@@ -301,10 +302,10 @@ class Appraiser:
             seen = 0 if collection is None else collection.looks.size
             why = "it was never looked at" if seen == 0 else "it was looked at once"
             return Known(source, whole, None, why)
-        decay = recall_decay(collection, confidence)
-        return Known(
-            source, whole, _renewed(source, "recall", decay, whole, confidence)
-        )
+        least = self.shortest(source, whole)
+        decay = recall_decay(collection, confidence, least)
+        cost = whole, least
+        return Known(source, whole, renewed(source, "recall", decay, cost, confidence))
 
     def _listing_offer(self, source: SourceConfig) -> Offers:
         collection = self._collection(source)
@@ -319,7 +320,8 @@ class Appraiser:
         looks = collection.looks
         seen = source.name, int(looks.size), float(looks[-1])
         if seen not in self._decays:
-            self._decays[seen] = recall_decay(collection, 0.95)
+            least = self.shortest(source, float(costs.noted(self.store, source)))
+            self._decays[seen] = recall_decay(collection, 0.95, least)
         return self._decays[seen]
 
     def _form(self, source: SourceConfig, confidence: float) -> Known:
@@ -331,7 +333,8 @@ class Appraiser:
             return Known(source, whole, None, "its first crawl has not come to its end")
         decay = form_worths.decay(copy, upkeeping.wish(source), confidence)
         measure = form_worths.measure_of(source)
-        return Known(source, whole, _renewed(source, measure, decay, whole, confidence))
+        cost = whole, self.shortest(source, whole)
+        return Known(source, whole, renewed(source, measure, decay, cost, confidence))
 
     def _form_offers(self, source: SourceConfig) -> Offers:
         copy = self._held(source)
@@ -365,7 +368,8 @@ class Appraiser:
         if kept is None:
             return Known(source, 1.0, None, "there is no summary yet")
         survival = selecting.survival(kept, source, self.store)
-        every = np.geomspace(1.0 / OFTEN, RARE, POINTS)[::-1]
+        least = self.shortest(source, kept.requests)
+        every = spread(min(least, RARE / 10.0), RARE, POINTS)[::-1]
         mean = np.concatenate([[0.0], survival.lasting(every) / every])
         alive = survival.alive(every)
         low = np.concatenate([[0.0], alive])
@@ -393,23 +397,6 @@ class Appraiser:
         gain = survival.lasting(age) - age * alive
         whole = kept.requests * selecting.deal(alive, source, kept)
         return _one(source, cost, float((gain * cost / whole)[0]))
-
-
-def _renewed(
-    source: SourceConfig, measure: str, decay: Decay, whole: float, confidence: float
-) -> Worth:
-    """Return what it buys to renew a copy every so often, ``whole`` requests each."""
-    every = np.geomspace(1.0 / OFTEN, FARTHEST, POINTS)
-    curve = decaying(decay, every, confidence)
-    requests = np.concatenate([[0.0], whole / every[::-1]])
-    ends = float(decay.mean[-1]), float(decay.low[-1]), 1.0
-    mean, low, high = (
-        np.maximum.accumulate(np.concatenate([[end], column[::-1]]))
-        if end < 1.0
-        else np.concatenate([[end], column[::-1]])
-        for end, column in zip(ends, curve, strict=True)
-    )
-    return Worth(source.name, measure, source.weight, requests, mean, low, high)
 
 
 def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
@@ -457,15 +444,6 @@ def _lasting(view: View, rows: Ints, every: Floats) -> Floats:
     whole = np.ones(len(view))
     whole[rows] = every
     return view.survival.lasting(whole)[rows]
-
-
-def recall_decay(collection: Collection, confidence: float) -> Decay:
-    """Return how the recall of a copy made at the last look is expected to fall."""
-    last = float(collection.looks[-1])
-    step = float(np.median(np.diff(collection.looks)))
-    ahead = np.geomspace(min(max(step / 4.0, 1.0 / OFTEN), 1.0), FARTHEST, HORIZONS)
-    cast = forecast(collection, last, ahead.tolist(), max(2.0 * confidence - 1.0, 0.01))
-    return Decay(ahead, cast.recall.mean, cast.recall.low)
 
 
 def limits(config: Config, known: Sequence[Known]) -> Limits:

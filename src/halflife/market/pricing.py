@@ -5,7 +5,8 @@ import numpy as np
 from halflife.arrays import Floats
 from halflife.view import Survival
 
-AGES: Floats = np.geomspace(1.0 / 24.0, 1000.0, 32)  # days at which gains are told
+QUICKEST = 5.0 / 86400.0  # days between two turns of the service, at least
+AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # days at which gains are told
 _HALVINGS = 40
 _LEAST = 1e-12
 

@@ -13,6 +13,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from halflife.wording import number
 from halflife.worth import Worth
 
 MEASURES = ("freshness", "recall", "content", "summary")
@@ -51,9 +52,12 @@ class Target:
 
     def __str__(self) -> str:
         if self.measure == "age":
-            return f"age p{100 * (self.confidence or 0):g} <= {24 * self.level:.3g} h"
+            return (
+                f"age p{100 * (self.confidence or 0):g} <= "
+                f"{number(24 * self.level, 3)} h"
+            )
         sure = f" with confidence {self.confidence:g}" if self.confidence else ""
-        return f"{self.measure} >= {self.level:.4g}{sure}"
+        return f"{self.measure} >= {number(self.level, 4)}{sure}"
 
     @property
     def interval(self) -> float:

@@ -7,6 +7,7 @@ from halflife.budget import Budget
 from halflife.plan import Plan
 from halflife.policies.choose import best
 from halflife.view import View
+from halflife.wording import count, span
 
 _LONG_AGO = 1e9  # days; an item never seen is due for that long
 
@@ -45,11 +46,11 @@ def _when(late: Floats, row: int) -> str:
     if np.isinf(late[row]):
         return "never seen yet"
     if late[row] < 0:
-        return f"due in {-late[row]:.3g} days"
-    return f"due {late[row]:.3g} days ago"
+        return f"due in {span(-late[row])}"
+    return f"due {span(late[row])} ago"
 
 
 def _by_chance(view: View, often: Floats, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    return f"drawn by chance, at {often[row]:.2g} looks a day"
+    return f"drawn by chance, at {count(often[row], 'look')} a day"

@@ -19,6 +19,7 @@ from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.view import View
+from halflife.wording import count, number
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
 _FIRST = 1e30  # above whatever a look may buy
@@ -86,9 +87,9 @@ def _why(view: View, row: int) -> str:
     if not view.looks[row] > 0:
         return "never seen yet"
     stale = 1.0 - alive_at(view, row)
-    weight = "" if view.weight[row] == 1 else f", weight {view.weight[row]:g}"
+    weight = "" if view.weight[row] == 1 else f", weight {number(view.weight[row], 6)}"
     return (
-        f"{stale:.0%} likely changed: {view.rate[row]:.2g} changes/day, "
+        f"{stale:.0%} likely changed: {count(view.rate[row], 'change')} a day, "
         f"last seen {days(float(view.age[row]))} ago{weight}"
     )
 
@@ -100,10 +101,10 @@ def days(length: float) -> str:
     ('2.5 days', '6 h', '1.4 min')
     """
     if length >= 2:
-        return f"{length:.3g} days"
+        return f"{number(length, 3)} days"
     if length >= 1 / 24:
-        return f"{length * 24:.2g} h"
-    return f"{length * 1440:.2g} min"
+        return f"{number(length * 24, 2)} h"
+    return f"{number(length * 1440, 2)} min"
 
 
 harmonic = Strategy(

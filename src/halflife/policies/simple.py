@@ -8,6 +8,7 @@ from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.view import View
+from halflife.wording import count, span
 
 
 def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
@@ -39,7 +40,11 @@ def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     del rng
     missed = view.rate * np.minimum(view.age, 1e9)
     return best(
-        view, budget, missed, missed, lambda row: f"{missed[row]:.2g} changes missed"
+        view,
+        budget,
+        missed,
+        missed,
+        lambda row: f"{count(missed[row], 'change')} missed",
     )
 
 
@@ -57,7 +62,7 @@ def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Pla
 def _unseen(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    return f"not seen for {view.age[row]:.3g} days"
+    return f"not seen for {span(view.age[row])}"
 
 
 round_robin = Strategy(

@@ -9,6 +9,7 @@ from halflife.queries.kept import Asked, Kept, Tried
 from halflife.queries.ledger import Ledger
 from halflife.queries.reported import Reported, at_least, reported
 from halflife.queries.splitting import Crawling
+from halflife.wording import count
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
 
@@ -65,12 +66,13 @@ def said(crawl: Crawl, interface: Interface) -> str:
     if crawl.complete:
         return "everything was read"
     if crawl.left:
-        return f"{len(crawl.left)} queries are left open"
+        return f"{count(len(crawl.left), 'query', 'queries')} left open"
     less = len(set(crawl.unresolved + crawl.unproven))
     if not less:
         return "all that it shows was read"
     most = f" (it shows {interface.cap} of a query at most)" if interface.cap else ""
-    return f"all was asked; {less} queries may have more than they show{most}"
+    left = count(less, "query", "queries")
+    return f"all was asked; {left} may have more than shown{most}"
 
 
 def _tried(ledger: Ledger, query: Query) -> Tried:
@@ -86,7 +88,7 @@ def crawl_ahead(held: Held, interface: Interface) -> list[Asked]:
     # What was divided already is only looked at again, unless nothing else is left.
     fresh = [part for part in reversed(crawl.left) if not part.tried]
     waiting = [part.query for part in fresh or crawl.left[-1:]]
-    why = f"the first crawl goes on; {len(held.records)} records were found so far"
+    why = f"the first crawl goes on; {count(len(held.records), 'record')} found so far"
     gain = interface.page_size * UNREAD
     return [
         Asked(str(query), _pages_left(crawl, query, interface), gain, why)

@@ -7,6 +7,7 @@ from halflife.queries.counting import Opinion, judged_counts
 from halflife.queries.measured import Finding, Measured, Worth
 from halflife.queries.notes import SLACK, Notes
 from halflife.register import Scalar
+from halflife.wording import count
 
 FEW = 3  # records that must be seen before they prove anything
 SEVERAL = 10  # records that must be seen if the proof is indirect
@@ -92,7 +93,9 @@ def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
         before = notes.pages.get((query, page - 1))
         twice = found.records.keys() & (before.records.keys() if before else set())
         if twice and len(twice) < len(found.records):
-            why = f"{len(twice)} records of a page were on the page before, too"
+            why = (
+                f"{count(len(twice), 'record')} of a page came on the page before, too"
+            )
             return False, Opinion("unstable", why)
     if not notes.again:
         return None, None

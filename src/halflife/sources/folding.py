@@ -35,7 +35,8 @@ def listing(snapshot: Dated, reader: Reader) -> Listing:
     if snapshot.body is None:
         raise SourceError(snapshot.note or "it is not there")
     page = reader.read(snapshot.body, name=snapshot.name)
-    complete = page.refused <= REFUSED * (len(page.records) + page.refused)
+    few = page.refused <= REFUSED * (len(page.records) + page.refused)
+    complete = few and not page.broken
     return Listing(snapshot.at, page.records, complete, page.note())
 
 

@@ -11,7 +11,7 @@ from yarl import URL
 from halflife.budget import Purse
 from halflife.errors import BudgetSpent, Mishandled, Refused, SourceError, Unreachable
 from halflife.forms import Found, Interface, Query
-from halflife.sources.addresses import parse_url
+from halflife.sources.addresses import parse_url, shown
 from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.form_addresses import Addresses
 from halflife.sources.form_answers import FormReader
@@ -170,7 +170,7 @@ class FormEngine:
                 return Found(requests=self.requests - before)
             page, _ = await _read(self.settings.reader.read_one, reply, url)
         if page.records and key not in page.records:
-            raise SourceError(f"{url.raw_host}: it answered with another record")
+            raise SourceError(f"{shown(str(url))}: it answered with another record")
         found = {key: page.records[key]} if page.records else {}
         return Found(found, len(found), requests=self.requests - before)
 
@@ -198,9 +198,9 @@ class FormEngine:
         if reply.status in nothing:
             return None
         if reply.status in {401, 403}:
-            raise Refused(f"{url.raw_host}: it answered {reply.status}")
+            raise Refused(f"{shown(str(url))}: it answered {reply.status}")
         if reply.status not in {200, 203}:
-            raise Unreachable(f"{url.raw_host}: it answered {reply.status}")
+            raise Unreachable(f"{shown(str(url))}: it answered {reply.status}")
         return reply
 
     def _learn(self, page: Page, total: int | None) -> None:
@@ -238,7 +238,7 @@ async def _read(
     except Mishandled:
         raise
     except SourceError as error:
-        raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
+        raise SourceError(f"{shown(str(url))}: {UNREADABLE}: {error}") from None
 
 
 class Desk:

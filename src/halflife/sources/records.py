@@ -22,6 +22,7 @@ from halflife.errors import ConfigError, SourceError
 from halflife.register import Attributes, Scalar
 from halflife.sources.json_document import load_json
 from halflife.sources.markup import Query, check_selector, first, only, select
+from halflife.sources.page_hints import NO_HINTS, Hints, find_hints
 from halflife.sources.text import to_text
 
 FORMATS = ("json", "jsonl", "csv", "html")
@@ -49,6 +50,9 @@ class Page:
         keyless: Those of them that have no key.
         reasons: Why, for the first few.
         next: Where the answer says it goes on, as written; empty if it ends here.
+        kind: The format in which it was read.
+        broken: Lines that could not be read at all, so that a record may be missing.
+        hints: What the answer says of the list that it is a part of.
 
     """
 
@@ -58,6 +62,9 @@ class Page:
     keyless: int = 0
     reasons: list[str] = field(default_factory=list)
     next: str = ""
+    kind: str = ""
+    broken: int = 0
+    hints: Hints = NO_HINTS
 
     def refuse(self, where: str, why: str) -> None:
         """Put a record aside."""
@@ -115,7 +122,7 @@ class Reader:
         ``name`` is the file's or page's name, whose ending may tell the format.
         """
         kind = self.format or _format(content_type, name, body)
-        page = Page()
+        page = Page(kind=kind)
         try:
             found = self._found(kind, body, content_type, page)
             for where, given, find in found:
@@ -127,7 +134,7 @@ class Reader:
         except ConfigError as error:  # expressions meant for answers of another format
             raise SourceError(f"it is {kind}, and {error}") from None
         except (ValueError, csv.Error, JMESPathError) as error:
-            raise SourceError(f"it is not {kind}: {_one_line(error)}") from None
+            raise SourceError(_unlike(kind, body, error)) from None
         if page.refused and not page.records:
             raise SourceError(f"none of its records can be used: {page.reasons[0]}")
         return page
@@ -170,6 +177,7 @@ class Reader:
 
     def _json(self, text: str, page: Page) -> Iterator[Found]:
         document = load_json(text)
+        page.hints = find_hints(document, self.records)
         if self.next:
             page.next = str(self._compiled(self.next).search(document) or "")
         expression = self.records
@@ -218,6 +226,7 @@ class Reader:
             if not cells:
                 continue
             if len(cells) != len(names):
+                page.broken += 1
                 page.refuse(where, "it has more or fewer cells than columns")
             else:
                 row: dict[str, Scalar] = dict(zip(names, cells, strict=True))
@@ -286,6 +295,7 @@ def _lines(text: str, page: Page) -> Iterator[tuple[str, Any]]:
         try:
             yield f"line {number}", load_json(line)
         except ValueError as error:
+            page.broken += 1
             page.refuse(f"line {number}", f"not JSON: {_one_line(error)}")
 
 
@@ -322,6 +332,14 @@ def _scalar(value: object) -> Scalar:
 def _writable(text: str) -> str:
     """Return text that can be written down: JSON may hold halves of characters."""
     return text.encode("utf-8", "replace").decode()
+
+
+def _unlike(kind: str, body: bytes, error: Exception) -> str:
+    """Say that an answer is not in the format that was expected, and what it is."""
+    start = body[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if kind != "html" and start.startswith((b"<!doctype html", b"<html")):
+        return f"it answered HTML where {kind} was expected"
+    return f"it is not {kind}: {_one_line(error)}"
 
 
 def _one_line(error: Exception) -> str:

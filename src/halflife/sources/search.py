@@ -20,9 +20,10 @@ from halflife.errors import (
     UsageError,
 )
 from halflife.searching import Answer, Document
-from halflife.sources.addresses import parse_url
+from halflife.sources.addresses import parse_url, shown
 from halflife.sources.containment import contained, read_in_thread
 from halflife.sources.gate import Gate
+from halflife.sources.negotiation import as_page
 from halflife.sources.records import UNREADABLE
 from halflife.sources.search_answers import AnswerReader, Hit, Results
 from halflife.sources.terms import Access
@@ -209,7 +210,8 @@ class Engine:
         except Mishandled:
             raise
         except SourceError as error:
-            raise SourceError(f"{url.raw_host}: {UNREADABLE}: {error}") from None
+            where = shown(str(url))
+            raise SourceError(f"{where}: {UNREADABLE}: {error}") from None
         if not skip:
             self._learn(page)
             self._first, self._lengths[query] = (query, page), len(page.hits)
@@ -232,12 +234,15 @@ class Engine:
         if "{page}" in self.settings.url and (short or shown > expected):
             self.settings = replace(self.settings, per_page=shown)
 
-    async def _get(self, url: URL) -> Reply:
-        reply = await self._gate.get(url, self._purse, access=self.settings.access)
+    async def _get(self, url: URL, *, page: bool = False) -> Reply:
+        access = self.settings.access
+        headers = as_page(access.headers) if page else None
+        reply = await self._gate.get(url, self._purse, access=access, headers=headers)
+        where = shown(str(url))
         if reply.status in {401, 403}:
-            raise Refused(f"{url.raw_host}: it answered {reply.status}")
+            raise Refused(f"{where}: it answered {reply.status}")
         if reply.status not in {200, 203}:
-            raise Unreachable(f"{url.raw_host}: it answered {reply.status}")
+            raise Unreachable(f"{where}: it answered {reply.status}")
         return reply
 
     async def _document(self, hit: Hit) -> Document:
@@ -254,7 +259,7 @@ class Engine:
         """Return the words of a page; none if it cannot be read or paid for."""
         try:
             with contained(link):
-                reply = await self._get(parse_url(link))
+                reply = await self._get(parse_url(link), page=True)
                 words = words_of(await read_in_thread(link, _text, reply))
         except (BudgetSpent, SourceError):
             self.unread += 1

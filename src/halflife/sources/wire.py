@@ -16,6 +16,7 @@ from halflife.errors import Refused, SourceError, Unreachable
 from halflife.sources.addresses import AddressInfo, Blocked, Network, guarded
 from halflife.sources.dates import from_http
 from halflife.sources.decoding import ACCEPTED, Undecodable, coding, pieces
+from halflife.sources.negotiation import PAGE
 from halflife.sources.terms import Answer, GateSettings
 
 _WITH_BODY = frozenset({200, 203})
@@ -27,7 +28,6 @@ _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
 NO_NETWORK = "there seems to be no network"  # how every such complaint ends
 _LAST = {"Connection": "close"}  # the connection is of no use after the answer
-_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 class HungUp(Unreachable):
@@ -175,7 +175,7 @@ class Wire:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={
                 "User-Agent": self._settings.agent,
-                "Accept": _ACCEPT,
+                "Accept": PAGE,
                 "Accept-Encoding": ACCEPTED,
             },
             max_field_size=_LINE,

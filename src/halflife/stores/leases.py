@@ -125,7 +125,8 @@ def _stale_runs(
 
 def _moment(days: float) -> str:
     """Return a time for people; numpy knows every year a clock may show."""
-    return f"{np.datetime64(int(days * 86400), 's')} UTC".replace("T", " ")
+    moment = str(np.datetime64(int(days * 86400), "s"))
+    return f"{moment.replace('T', ' ')} UTC"
 
 
 def _beginning(

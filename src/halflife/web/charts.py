@@ -16,6 +16,7 @@ from halflife.study.figures import cell
 from halflife.study.marks import Band, Bars, Line, Mark, Points
 from halflife.study.svg import Chart
 from halflife.web import words
+from halflife.wording import count, number
 
 MEASURES = {
     "freshness": "Freshness",
@@ -104,12 +105,13 @@ def spent(days: Sequence[int], now: float, pace: float) -> Figure:
     ends = np.array([left[0], left[-1] + 1.0])
     marks = (
         Bars(left + 0.1, left + 0.9, height, "requests"),
-        Line(ends, np.full(2, pace), f"budget: {pace:g} a day", 1, 1),
+        Line(ends, np.full(2, pace), f"budget: {number(pace)} a day", 1, 1),
     )
     chart = Chart(
         "Requests a day",
-        f"{int(height.sum())} requests in {len(days)} days, {days[-1]} of them today;"
-        f" the budget allows {pace:g} a day.",
+        f"{count(int(height.sum()), 'request')} in {count(len(days), 'day')}, "
+        f"{days[-1]} of them today;"
+        f" the budget allows {number(pace)} a day.",
         calendar("day", float(ends[0]), float(ends[1])),
         linear("requests", 0.0, most),
         marks,
@@ -131,8 +133,8 @@ def buys(
     )
     chart = Chart(
         "What a budget buys",
-        f"{now[0]:g} requests a day keep a mean quality of {now[1]:.3f}; "
-        f"{then[0]:g} would keep {then[1]:.3f}.",
+        f"{count(now[0], 'request')} a day keep a mean quality of {now[1]:.3f}; "
+        f"{number(then[0])} would keep {then[1]:.3f}.",
         _until(linear("requests a day", 0.0, most), most),
         percent("mean quality", floor, 1.0),
         marks,
@@ -163,7 +165,7 @@ def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:
     sums = ", ".join(f"{int(c.sum())} {name}" for name, c in counts.items())
     chart = Chart(
         title,
-        f"{sums} in {days.size} days.",
+        f"{sums} in {count(days.size, 'day')}.",
         calendar("day", float(days[0]), float(days[-1]) + 1.0),
         linear("a day", 0.0, most),
         marks,
@@ -186,7 +188,10 @@ def told(mean: Floats, found: Floats, inside: Bools) -> Figure:
     )
     chart = Chart(
         "Forecasts and what came true",
-        f"{int(yes.sum())} of {yes.size} forecasts had the truth within their bounds.",
+        (
+            f"{int(yes.sum())} of {count(yes.size, 'forecast')} had the truth "
+            "within their bounds."
+        ),
         percent("forecast"),
         percent("found"),
         marks,
@@ -204,7 +209,8 @@ def reliable(table: Reliability) -> Figure:
     )
     chart = Chart(
         "Pages drawn at random: believed and found",
-        f"{int(table.size.sum())} pages in {table.size.size} classes; whiskers are "
+        f"{count(int(table.size.sum()), 'page')} in "
+        f"{count(table.size.size, 'class', 'classes')}; whiskers are "
         "95 % intervals of what was found.",
         percent("believed chance of being current"),
         percent("share that was current"),

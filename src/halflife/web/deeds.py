@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from halflife import wording
 from halflife.config import Config, SourceConfig
 from halflife.errors import HalflifeError, UsageError
 from halflife.live import crawling, decisions, faults, listings, upkeeping, wiring
@@ -105,9 +106,10 @@ async def _pages(config: Config, source: SourceConfig) -> str:
                 outcome = await keeper.turn(requests)
     total = outcome.total
     return (
-        f"{outcome.requests} requests: {total('looks')} looks, "
+        f"{wording.count(outcome.requests, 'request')}: "
+        f"{wording.count(total('looks'), 'look')}, "
         f"{total('changed')} found a change, {total('failed')} failed, "
-        f"{outcome.found} new items"
+        f"{wording.count(outcome.found, 'new item')}"
     )
 
 

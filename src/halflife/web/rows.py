@@ -7,22 +7,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.config import SourceConfig
 from halflife.forecast import Forecast
 from halflife.live import form_worths, rhythms, selecting
-from halflife.live.foreseen import SURE, form_quality
+from halflife.live.foreseen import SURE, form_quality, listing_quality
 from halflife.live.wiring import Outlook
 from halflife.live.worths import Known
 from halflife.lives import Collection
-from halflife.models.rhythm import Rhythm
-from halflife.models.setquality import forecast
+from halflife.models.recall_curve import Knots
 from halflife.stores import Store, summaries
 from halflife.web import many
 from halflife.web.many import Owned
+from halflife.wording import count
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
-HORIZONS = 12
 SOON = 1.0  # days before a target is missed that a source is at risk
 MEASURES = {"listing": "recall", "search": "summary"}
 Look: TypeAlias = tuple[str, int, float, int]
@@ -35,12 +33,12 @@ class Memo:
     """What only another look changes, by source and look.
 
     Attributes:
-        casts: Forecasts made at the look.
+        knots: Forecasts made since the look.
         known: What requests buy.
 
     """
 
-    casts: dict[Look, Forecast] = field(default_factory=dict)
+    knots: dict[Look, Knots] = field(default_factory=dict)
     known: dict[Look, Known] = field(default_factory=dict)
 
 
@@ -140,24 +138,20 @@ def alone(
         return _formed(store, source, row, now)
     known = store.collection(source.name)
     if not known.looks.size:
-        return replace(row, why="never looked at"), None
+        held = int(known.in_copy().size)
+        why = "it was never read whole" if held else "never looked at"
+        return replace(row, items=held, why=why), None
     last = float(known.looks[-1])
-    row = replace(row, items=int(known.held(last).size), last=last)
+    row = replace(row, items=int(known.in_copy().size), last=last)
     if known.looks.size < 2:
         return replace(row, why="looked at once: rates need a second look"), None
-    look = look_at(known)
-    if look not in memo.casts:
-        step = float(np.median(np.diff(known.looks)))
-        # Past forecasts were told by looks, so whole steps are known best.
-        whole = np.geomspace(1.0, max(30.0, 30.0 / max(step, 1e-3)), HORIZONS)
-        ahead = step * np.unique(np.concatenate([[0.5], np.round(whole)]))
-        recall = forecast(known, last, ahead.tolist(), 0.95).recall
-        memo.casts[look] = Forecast("recall", last + ahead, *recall)
+    knots = memo.knots.setdefault(look_at(known), {})
     since = known.looks[0]
     came = int(np.count_nonzero(known.lives.first_seen > since))
     rate = came / max(last - float(since), 1e-9)
     rhythm = rhythms.rhythm(store, source.name)
-    return replace(row, rate=rate), _shifted(memo.casts[look], last, now, rhythm)
+    cast = listing_quality(known, now, AHEAD, rhythm=rhythm, known=knots)
+    return replace(row, rate=rate), cast
 
 
 def _formed(
@@ -170,7 +164,7 @@ def _formed(
     rhythm = rhythms.rhythm(store, source.name)
     cast = form_quality(copy, source, now, SURE, AHEAD, rhythm=rhythm)
     if cast is None:
-        why = f"its first crawl goes on; {row.items} records were read so far"
+        why = f"its first crawl goes on; {count(row.items, 'record')} read so far"
         return replace(row, why=why), None
     return replace(row, rate=copy.arrival[0]), cast
 
@@ -192,17 +186,6 @@ def measure_of(source: SourceConfig) -> str:
     if source.kind == "form":
         return form_worths.measure_of(source)
     return MEASURES.get(source.kind, "freshness")
-
-
-def _shifted(cast: Forecast, last: float, now: float, rhythm: Rhythm) -> Forecast:
-    """Return a forecast made at the last look as one from now on, by the rhythm."""
-    at = now + AHEAD
-    own = at if rhythm.flat else last + rhythm.between(np.array(last), at)
-
-    def seen(values: Floats) -> Floats:
-        return np.interp(own, np.r_[last, cast.at], np.r_[1.0, values])
-
-    return Forecast(cast.measure, at, seen(cast.mean), seen(cast.low), seen(cast.high))
 
 
 def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:

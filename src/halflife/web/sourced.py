@@ -18,6 +18,7 @@ from halflife.web.charts import Figure
 from halflife.web.pages import Answer, Params, asked, told, whole
 from halflife.web.rows import Row
 from halflife.web.survey import Survey
+from halflife.wording import count, number
 
 FORECAST = {
     "listing": "The forecast is a weighted mean of several models; each counts by how "
@@ -154,8 +155,9 @@ def _page_card(row: Row, rate: Floats, looks: Ints, changes: Ints) -> list[str]:
     quiet = int(np.count_nonzero(changes == 0))
     said = [
         (
-            f"{int(changes.sum())} changes were found in {int(looks.sum())} looks at "
-            f"{rate.size} pages."
+            f"{count(int(changes.sum()), 'change')} found in "
+            f"{count(int(looks.sum()), 'look')} at "
+            f"{count(rate.size, 'page')}."
         ),
         (
             f"The middle page changes every {words.span(1.0 / middle)}; one in ten "
@@ -172,7 +174,10 @@ def _page_card(row: Row, rate: Floats, looks: Ints, changes: Ints) -> list[str]:
             f"{quiet} pages were never seen to change; their rates are small, not 0."
         )
     if row.failing:
-        said.append(f"The last look failed at {row.failing} pages: they back off.")
+        said.append(
+            f"The last look failed at {count(row.failing, 'page')}; these are "
+            "tried less often."
+        )
     return said
 
 
@@ -260,19 +265,20 @@ def _set_card(known: Collection, row: Row) -> list[str]:
         came = row.rate * days
         spread = 1.96 * math.sqrt(max(came, 1.0)) / days
         said.append(
-            f"{row.rate:.2g} objects come a day, give or take {spread:.2g} (95 %)."
+            f"{count(row.rate, 'object')} a day arrive, give or take "
+            f"{number(spread, 2)} (95 %)."
         )
     if ended and spent > 0:
         rate = ended / spent
         said.append(
-            f"An object goes at a rate of {rate:.2g} a day: half are gone after "
+            f"An object goes at a rate of {number(rate, 2)} a day: half are gone after "
             f"{words.span(math.log(2.0) / rate)}."
         )
     elif days > 0:
         most = 3.0 / max(spent, 1e-9)
         said.append(
             f"No object was seen to go in {words.span(days)}; the rate is at most "
-            f"{most:.2g} a day at 95 % confidence."
+            f"{number(most, 2)} a day at 95 % confidence."
         )
     said.append(FORECAST[row.kind])
     return said
@@ -290,7 +296,7 @@ def _search(store: Store, row: Row) -> Answer:
         "card": [
             (
                 f"Version {kept.version} of the summary rests on {summary.sampled} "
-                f"documents, read with {kept.requests} requests "
+                f"documents, read with {count(kept.requests, 'request')} "
                 f"({words.plain(kept.ending)})."
             ),
             (

@@ -3,6 +3,8 @@
 import math
 from datetime import UTC, datetime
 
+from halflife.wording import number
+
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 
 
@@ -53,8 +55,8 @@ def span(days: float | None) -> str:
         return "never"
     for size, name in _UNITS:
         if days >= 1.5 * size:
-            count = f"{days / size:.2g}" if days < 100 else f"{days:.0f}"
-            return f"{count} {name}{'s' if name == 'day' else ''}"
+            many = number(days / size, 2)
+            return f"{many} {name}{'s' if name == 'day' else ''}"
     return f"{days * 86400:.0f} s"
 
 
@@ -91,7 +93,7 @@ def count(value: float | None) -> str:
         return "-"
     if float(value).is_integer() or abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.2g}"
+    return number(value, 2)
 
 
 def finite(value: object) -> object:

@@ -39,6 +39,7 @@ from halflife.policies.sampling.shares import (
 )
 from halflife.policies.sampling.sizes import Root, SampleSize, staleness
 from halflife.view import View
+from halflife.wording import number
 
 Spend: TypeAlias = Literal["greedy", "proportional"]
 Inside: TypeAlias = Literal["chance", "staleness", "odds"]
@@ -190,7 +191,9 @@ def _why(categories: Categories, sample: Sample, of: Ints, row: int) -> str:
     count = sample.count[category]
     if count <= 0:
         return f"{name}: not sampled in this turn"
-    return f"{name}: {sample.mean[category]:.0%} of {count:.3g} sampled had changed"
+    return (
+        f"{name}: {sample.mean[category]:.0%} of {number(count, 3)} sampled had changed"
+    )
 
 
 def topic_sampling(

@@ -14,6 +14,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
 from halflife.queries.reported import at_least
 from halflife.register import Attributes
+from halflife.wording import count
 
 
 class Exhaustive:
@@ -35,7 +36,7 @@ class Exhaustive:
         best = int(np.argmax(value)) if value.size else 0
         if not value.size or value[best] <= 0:
             return None
-        why = f"{unseen[best]} records not seen again yet"
+        why = f"{count(unseen[best], 'record')} not seen again yet"
         return Choice(Query.of(local.terms[best]), pages=None, why=why)
 
 

@@ -1,0 +1,51 @@
+"""How numbers, counts and stretches of time are written for people, everywhere."""
+
+import math
+
+LEAST = 1e-6  # what is closer to 0 is only said to be
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits that count, never in scientific notation.
+
+    >>> number(578.4), number(0.01234, 2), number(1234567.8), number(2.0)
+    ('578', '0.012', '1234568', '2')
+    >>> number(3e-9), number(-3e-9), number(math.inf), number(0.0)
+    ('<0.000001', '>-0.000001', '-', '0')
+    """
+    if not math.isfinite(value):
+        return "-"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < LEAST:
+        return "<0.000001" if value > 0 else ">-0.000001"
+    places = max(digits - 1 - math.floor(math.log10(size)), 0)
+    said = f"{value:.{places}f}"
+    return said.rstrip("0").rstrip(".") if places else said
+
+
+def count(many: float, thing: str, things: str = "") -> str:
+    """Return a number of things, with the noun in its number.
+
+    >>> count(1, "request"), count(7, "request"), count(0, "query", "queries")
+    ('1 request', '7 requests', '0 queries')
+    """
+    said = number(many)
+    return f"{said} {thing if said == '1' else things or f'{thing}s'}"
+
+
+def span(days: float) -> str:
+    """Return a stretch of time as people say it.
+
+    >>> span(3.0), span(0.25), span(0.001), span(0.0001), span(math.inf)
+    ('3 days', '6 h', '1.4 min', '9 s', 'never')
+    >>> span(99.7), span(1.0), span(365.0)
+    ('100 days', '24 h', '365 days')
+    """
+    if not math.isfinite(days):
+        return "never"
+    for unit, name in ((1.0, "days"), (1 / 24, "h"), (1 / 1440, "min")):
+        if days >= 1.5 * unit or (name == "min" and days >= unit):
+            return f"{number(days / unit, 2)} {name}"
+    return f"{days * 86400:.0f} s"
