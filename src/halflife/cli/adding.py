@@ -99,9 +99,7 @@ def add(  # noqa: PLR0913  (each is an option)
         source = _named(urls or [], listed, source)
         found, crawl = probing.gathered([site], None), told
     wish = probing.Wish(found, source, weight, tuple(allow or ()), crawl)
-    added = _added(path, wish, check=check, dry_run=dry_run)
-    _say_overlaps(path, {row.source for row in added})
-    _report(path, added, json=json)
+    _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
 
 
 def _add_asked(
@@ -228,6 +226,7 @@ def _say_overlaps(path: Path, names: "set[str]") -> None:
 def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
     from halflife.cli import exits, show
 
+    _say_overlaps(path, {row.source for row in added})
     if json:
         show.emit({"config": str(path), "results": [row.row() for row in added]})
     else:

@@ -36,19 +36,24 @@ def status(
     json: Json = False,
 ) -> None:
     """Say how good the copy is believed to be, and what the budget has left."""
-    from halflife.cli import gone_pages, sets, show, texts
-    from halflife.cli.answers import budget_left
+    from halflife.cli import gone_pages
     from halflife.config import Config
-    from halflife.live import crawling, discovery, faults, state_record, wiring
 
     settings = Config.load(Config.find(config))
-    chosen = settings.named(sources or ())
     if gone:
-        gone_pages.tell(settings, chosen, json=json)
+        gone_pages.tell(settings, settings.named(sources or ()), json=json)
         return
-    lost = state_record.missing(settings)
-    if lost:
-        show.note(show.plain(f"halflife: {lost}"))
+    _say_if_lost(settings)
+    _status(settings, sources or [], json=json)
+
+
+def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
+    """Say how good the copy of sources is believed to be."""
+    from halflife.cli import sets, show, texts
+    from halflife.cli.answers import budget_left
+    from halflife.live import crawling, discovery, faults, wiring
+
+    chosen = settings.named(sources)
     pages = [source for source in chosen if source.has_pages]
     now = wiring.clock()
     with wiring.reading(settings) as store:
@@ -79,6 +84,16 @@ def status(
         return
     told += [one.words() for one in broken]
     _tell(found, fresh, left, told)
+
+
+def _say_if_lost(config: "Config") -> None:
+    """Say that the state of settings that were used before is not there any more."""
+    from halflife.cli import show
+    from halflife.live import state_record
+
+    lost = state_record.missing(config)
+    if lost:
+        show.note(show.plain(f"halflife: {lost}"))
 
 
 def _of_all_pages(

@@ -88,7 +88,7 @@ class Keeper:
         self.run = run
         self.loop = loop
         self._config = config
-        self._kept = config.named(run.sources)
+        self._kept = [one for one in config.source if one.name in run.sources]
         self._delay = config.fetch.delay
         self._owner = network.Ownership(store)
         self._evidence = store.evidence(run.sources)

@@ -64,7 +64,7 @@ FROM held_page JOIN item ON item.id = held_page.item WHERE key = ?
 _WELL = """
 SELECT count(*) FROM item JOIN evidence ON evidence.item = item.id
 WHERE item.source = (SELECT id FROM source WHERE name = ?1)
-    AND item.grp = (SELECT id FROM item_group WHERE name = ?2) AND last_at > ?3
+    AND item.grp = (SELECT id FROM item_group WHERE name = ?2) AND last_at >= ?3
     AND item.id NOT IN (SELECT item FROM held_page)
 """
 _OTHERS = """
@@ -194,7 +194,7 @@ def clear_seen(db: sqlite3.Connection, looks: Looks) -> None:
 
 
 def well_since(db: sqlite3.Connection, source: str, host: str, at: float) -> int:
-    """Return how many pages of a host were seen to be well after a moment."""
+    """Return how many pages of a host were seen to be well from a moment on."""
     return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
 
 

@@ -36,6 +36,10 @@ NOTES = (
     "summaries of ",
     "lives of summaries of ",
     "accepted answers of ",
+    "records reported by ",
+    "the search for missing records of ",
+    "maps followed of ",
+    "what could not be handled of ",
 )
 _VERSION = "summary of {}, version {}"
 _MINE = "(SELECT id FROM item WHERE source = ?1)"
@@ -46,8 +50,8 @@ _FORGET_ITEMS = (
     *(
         f"DELETE FROM {table} WHERE item IN {_MINE}"  # noqa: S608
         for table in (
-            "held_page", "linked", "content", "gap", "hinted_gap", "evidence",
-            "observation", "rolled", "rolled_gap", "rolled_hinted", "checked",
+            "held_page", "item_url", "old_key", "linked", "content", "gap",
+            "hinted_gap", "evidence", "observation", "rolled", "rolled_gap", "rolled_hinted", "checked",
         )
     ),
     "DELETE FROM item WHERE source = ?1",

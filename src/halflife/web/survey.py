@@ -152,14 +152,12 @@ class Survey:
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Return what is known of all sources; ``memo`` keeps what only looks change."""
-    staged = tuple(store.staged())
-    guarded = tuple(page_guard.held(store))
-    held = {one.source: one.why for one in staged}
-    held |= {one.source: one.why for one in guarded}
+    staged, guarded = tuple(store.staged()), tuple(page_guard.held(store))
+    held = {s.source: s.why for s in staged} | {s.source: s.why for s in guarded}
     pages = [source for source in config.source if source.has_pages]
     outlook = wiring.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
-    alone = [source for source in config.source if not source.has_pages]
+    alone = (source for source in config.source if not source.has_pages)
     told = [rows.alone(store, source, now, memo) for source in alone]
     together = None
     if owned is not None and outlook is not None:
