@@ -51,7 +51,8 @@ _FORGET_ITEMS = (
         f"DELETE FROM {table} WHERE item IN {_MINE}"  # noqa: S608
         for table in (
             "held_page", "item_url", "old_key", "linked", "content", "gap",
-            "hinted_gap", "evidence", "observation", "rolled", "rolled_gap", "rolled_hinted", "checked",
+            "hinted_gap", "evidence", "observation", "rolled", "rolled_gap",
+            "rolled_hinted", "checked",
         )
     ),
     "DELETE FROM item WHERE source = ?1",
