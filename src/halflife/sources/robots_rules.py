@@ -30,7 +30,7 @@ _IN_QUERY = frozenset(b"/?")  # of these it does not after the first question ma
 _ESCAPE = re.compile(r"%..")
 _STARS = re.compile(r"\*{2,}")
 _LONGEST = 1 << 14  # characters of a rule; a URL that long is not fetched at all
-MOST_WILD = 5000  # rules with wildcards that are matched: 70 ms for a URL of 4 KB
+MOST_WILD = 5000  # rules with wildcards that are matched: 45 ms for a URL of 4 KB
 
 
 class Pattern(NamedTuple):
