@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from alert_parts import listing
 from halflife.cli import main
 from halflife.config import Config
-from halflife.live import listings, prices, renewals, wiring, worths
+from halflife.live import listings, renewals, wiring, worths
 from halflife.live.keeping import SHORTEST_NAP
 from halflife.live.service import Rhythm
 from halflife.live.wholes import AHEAD, step_of
@@ -137,20 +137,6 @@ def test_a_round_is_never_shorter_than_allowed_and_keeps_the_level(days, level, 
     assert min(least, AHEAD) <= step <= AHEAD
     if step > least:
         assert decay.at(np.array([step]))[0][0] >= level
-
-
-def test_it_is_worth_a_read_again_when_it_gains_its_price(busy):
-    path, at = busy(requests=24_000)
-    config = Config.load(path)
-    with SqliteStore.open(config.store_path, readonly=True) as store:
-        source = config.source[0]
-        appraiser = worths.Appraiser(config, store, at)
-        waits = [prices.again(appraiser, source, p) for p in (0.0, 1e-6, 1e-4, 1e-2)]
-        later = worths.Appraiser(config, store, at + 2 * MINUTE)
-        assert prices.again(later, source, 1e-4) < waits[2]
-    assert waits[0] == pytest.approx(renewals.QUICKEST)
-    assert waits == sorted(waits)
-    assert waits[2] < 1 / 24
 
 
 def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
