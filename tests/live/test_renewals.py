@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from alert_parts import listing
 from halflife.cli import main
 from halflife.config import Config
-from halflife.live import listings, prices, renewals, wiring, worths
+from halflife.live import listings, renewals, wiring, worths
 from halflife.live.keeping import SHORTEST_NAP
+from halflife.live.service import Rhythm
 from halflife.live.wholes import AHEAD, step_of
 from halflife.loop import LEASE
 from halflife.market import pricing
@@ -138,20 +139,6 @@ def test_a_round_is_never_shorter_than_allowed_and_keeps_the_level(days, level, 
         assert decay.at(np.array([step]))[0][0] >= level
 
 
-def test_it_is_worth_a_read_again_when_it_gains_its_price(busy):
-    path, at = busy(requests=24_000)
-    config = Config.load(path)
-    with SqliteStore.open(config.store_path, readonly=True) as store:
-        source = config.source[0]
-        appraiser = worths.Appraiser(config, store, at)
-        waits = [prices.again(appraiser, source, p) for p in (0.0, 1e-6, 1e-4, 1e-2)]
-        later = worths.Appraiser(config, store, at + 2 * MINUTE)
-        assert prices.again(later, source, 1e-4) < waits[2]
-    assert waits[0] == pytest.approx(renewals.QUICKEST)
-    assert waits == sorted(waits)
-    assert waits[2] < 1 / 24
-
-
 def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
     """One of 100 jobs is replaced each minute; the budget is far from spent."""
     path = tmp_path / "halflife.toml"
@@ -174,11 +161,11 @@ def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
             missed.append(max(first - held, 0) / 100)
         seen[:] = looks
 
-    play = Play(path)
+    play = Play(path, rhythm=Rhythm(shortest=30.0))
     turn(play)
     play.run(1.5 / 24, turn)
     late = [at for at in seen if at > BEGAN + 1 / 24]
     assert np.max(np.diff(late)) < 8 * MINUTE
     assert max(missed) <= 0.08
-    assert np.mean(missed) <= 0.03  # of which some is lent at first
+    assert np.mean(missed) <= 0.035  # 0.02, a part that is lent, and a turn
     assert play.named("trouble") == []

@@ -107,7 +107,7 @@ class Decision:
         why: Why a group gets what it gets, in a few words, if targets decide.
         memories: What to remember until the next decision.
         idle: Whether nothing had come in, so that nobody asked what there is to do.
-        again: Days after which something may have to be done, if there is budget left.
+        again: Days after which a target may ask for something.
 
     """
 
@@ -231,9 +231,7 @@ def _shared(
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
-    again = [prices.again(appraiser, source, price) for source in sources]
-    again += [source.latest / 2.0 for source in sources]
-    return Decision(grants, paid, max(due, 0), _waits(offers, taken), again=min(again))
+    return Decision(grants, paid, max(due, 0), _waits(offers, taken))
 
 
 def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:

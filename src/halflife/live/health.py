@@ -185,7 +185,8 @@ def _of_sources(status: Status) -> Iterable[Family]:
     yield "failures_total", "counter", "Looks that failed since the start.", failed
     yield "mishandled_total", "counter", "Answers that broke our code.", broken
     yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(levels)
-    measured = _one(status.measured_at * 86400.0)
+    at = status.turned if isnan(status.measured_at) else status.measured_at
+    measured = _one(float("nan") if at is None else at * 86400.0)
     yield "quality_timestamp_seconds", "gauge", "When quality was worked out.", measured
     yield "target", "gauge", "Quality that was asked for.", wanted
     yield "target_met", "gauge", "1 if the target is met.", met

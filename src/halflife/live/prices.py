@@ -1,7 +1,6 @@
 """What a request is worth at the sources of a store, in the long run."""
 
 from collections.abc import Sequence
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -44,22 +43,6 @@ def long_run(
         return 0.0
     gain, cost, many = (np.concatenate(column) for column in zip(*found, strict=True))
     return pricing.long_run(gain, cost, budget, many)
-
-
-def again(appraiser: Appraiser, source: SourceConfig, price: float) -> float:
-    """Return the days until a whole read of a source gains so much per request.
-
-    ``inf`` for pages, and for what is not known yet.
-    """
-    found = None if source.has_pages else _prospects(appraiser, source)
-    if found is None:
-        return inf
-    worth = np.flatnonzero(found.gain[0] >= price * found.cost[0])
-    if not worth.size:
-        return inf
-    least = appraiser.shortest(source, float(found.cost[0]))
-    age = float(appraiser.age(source)[0])
-    return max(float(pricing.AGES[worth[0]]) - age, least - age, 0.0)
 
 
 def _prospects(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
