@@ -152,9 +152,6 @@ def test_a_form_over_a_view_holds_what_the_database_does(garage, database, copy)
     assert copy.held("cars") == truth(database, CARS)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="`next` of a form is not followed: pages after the first"
-)
 def test_a_form_over_a_table_follows_its_next_page(garage, database, copy):
     # Datasette pages through tables by a token.
     keys = 'next = "next_url"\npurpose = "both"'
@@ -168,9 +165,6 @@ def test_a_form_over_a_table_follows_its_next_page(garage, database, copy):
     assert copy.held("cars") == truth(database, CARS)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="new records with the dates of known ones are not found"
-)
 def test_newest_first_finds_new_records_that_have_the_dates_of_old_ones(
     garage, database, copy
 ):

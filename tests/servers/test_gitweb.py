@@ -121,10 +121,7 @@ def test_a_listing_holds_the_files_of_the_newest_commit_through_outages(
     assert copy.requests == [2, 1, 1, 1, 1, 1]
 
 
-def test_the_feed_names_every_commit(request, repository, copy):
-    if "?" in repository.feed:
-        why = "`;` in a query is sent as %3B, which gitweb does not know"
-        request.applymarker(pytest.mark.xfail(strict=False, reason=why))
+def test_the_feed_names_every_commit(repository, copy):
     copy.settings(FEED.format(url=repository.server.url, feed=repository.feed))
     copy.sync()
     repository.commit(tea3="changed\n")

@@ -178,9 +178,6 @@ def test_pages_stay_as_they_were_while_the_site_is_away(site, copy, outage):
     assert absent(copy) == set()
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a maintenance page with status 200 replaces every copy"
-)
 def test_a_maintenance_page_replaces_no_copy(site, copy):
     copy.settings(PAGES.format(url=site.server.url, map="sitemap.xml"))
     copy.sync()
@@ -192,9 +189,6 @@ def test_a_maintenance_page_replaces_no_copy(site, copy):
     assert absent(copy) == set()
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a first sync with maps in the settings reads only the maps"
-)
 def test_the_first_sync_reads_the_sitemap_and_its_pages(site, copy):
     copy.settings(PAGES.format(url=site.server.url, map="sitemap.xml"))
     copy.sync()

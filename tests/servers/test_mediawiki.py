@@ -268,18 +268,12 @@ def test_new_pages_are_found_by_the_feed(wiki, copy):
     assert shown(copy, wiki) == set()
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a first sync with maps in the settings reads only the maps"
-)
 def test_the_first_sync_reads_the_sitemap_and_its_pages(wiki, copy):
     copy.settings(PAGES.format(url=wiki.server.url, map=SITEMAP))
     copy.sync()
     assert shown(copy, wiki) == set()
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a maintenance page with status 200 replaces every copy"
-)
 def test_a_maintenance_page_replaces_no_copy(wiki, copy):
     copy.settings(PAGES.format(url=wiki.server.url, map=SITEMAP))
     copy.sync()

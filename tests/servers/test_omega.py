@@ -170,7 +170,6 @@ def test_a_summary_of_the_search_agrees_with_the_index(index, copy):
     assert 83 <= second["size"]["mean"] <= 147, second  # 110 documents
 
 
-@pytest.mark.xfail(strict=False, reason="`add --form` drops an input named P")
 def test_the_search_box_of_the_form_is_found(index, copy):
     copy.settings()
     allow = ("--allow", "127.0.0.0/8")

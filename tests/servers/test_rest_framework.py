@@ -99,9 +99,6 @@ def test_other_ways_of_paging_list_everything_too(server, database, copy, paging
     assert copy.held("teas") == truth(database, TEAS)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a listing is asked for with `Accept: text/html`, as a page is"
-)
 def test_an_address_that_shows_html_to_browsers_is_asked_for_json(
     server, database, copy
 ):
