@@ -12,7 +12,7 @@ LARGEST = 1 << 18  # bytes that are read; more would hold up the loop
 LEAST_ECHO = 8  # characters; a shorter part of an address may be a word of the text
 OUT = "leads out of scope"  # the note of a page of a site that does begins so
 SHORT = 2000  # characters; a longer text is an article about errors, not an error
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_WORD = re.compile(r"\w+")
 _PASSWORD = re.compile(
     rb"<input\b[^>]{0,400}\btype\s*=\s*[\"']?password", re.IGNORECASE
 )
@@ -20,23 +20,28 @@ _LOGIN_PATH = re.compile(
     r"/(?:[\w-]*log[-_]?in|sign[-_]?in|sso|saml|oauth2?|auth|cas)(?:[/.?#]|$)",
     re.IGNORECASE,
 )
+# Plain parts of a text in small letters: a pattern that is tried everywhere is slow.
 _SIGNS = {
-    "a maintenance page": (r"maintenance|be right back|back (?:soon|shortly|online)"),
+    "a maintenance page": (
+        "maintenance", "be right back", "back soon", "back shortly", "back online",
+    ),
     "a missing page": (
-        r"\b404\b|not found|(?:does not|doesn't|no longer) exist|cannot be found"
-        r"|can't be found|no such page"
+        " 404 ", "not found", "does not exist", "doesn't exist", "no longer exist",
+        "cannot be found", "can't be found", "no such page",
     ),
     "a check of visitors": (
-        r"captcha|are you a (?:ro)?bot|verify (?:that )?you are (?:a )?human"
-        r"|checking your browser|enable (?:javascript and )?cookies"
+        "captcha", "are you a robot", "are you a bot", "you are human",
+        "you are a human", "checking your browser", "enable cookies",
+        "javascript and cookies",
     ),
     "an error": (
-        r"\b50[0234]\b|service unavailable|temporarily unavailable|bad gateway"
-        r"|gateway time-?out|internal server error|access denied|\bforbidden\b"
-        r"|too many requests|something went wrong|error (?:reference|id|code)"
+        " 500 ", " 502 ", " 503 ", " 504 ", "service unavailable",
+        "temporarily unavailable", "bad gateway", "gateway timeout",
+        "gateway time-out", "internal server error", "access denied", "forbidden",
+        "too many requests", "something went wrong", "error reference", "error id",
+        "error code",
     ),
-}
-_FOUND = tuple((name, re.compile(text, re.IGNORECASE)) for name, text in _SIGNS.items())
+}  # fmt: skip
 
 
 def sketch(key: str, content: Content) -> Sketch:
@@ -80,7 +85,9 @@ def _words(key: str, text: str) -> list[str]:
     """
     for echo in _echoes(key):
         text = text.replace(echo, " ")
-    return [word.lower() for word in _WORD.findall(text) if not _is_code(word)]
+    found = _WORD.findall(text)
+    plain = [w for w in found if w.islower() or w.istitle() or w.isupper()]
+    return [word.lower() for word in plain if word.isalpha()]
 
 
 def _echoes(key: str) -> list[str]:
@@ -92,16 +99,11 @@ def _echoes(key: str) -> list[str]:
     return [echo for echo in (*found, last, unquote(last)) if len(echo) >= LEAST_ECHO]
 
 
-def _is_code(word: str) -> bool:
-    """Say whether a word is a number or an id, not a word."""
-    if word.isalpha():
-        return not (word.islower() or word.istitle() or word.isupper())
-    return any(letter.isdigit() for letter in word)
-
-
 def _sign(body: bytes, text: str) -> str:
     if _PASSWORD.search(body):
         return LOGIN
     if len(text) > SHORT:
         return ""
-    return next((name for name, pattern in _FOUND if pattern.search(text)), "")
+    said = f" {text.lower()} "
+    found = (name for name, parts in _SIGNS.items() if any(p in said for p in parts))
+    return next(found, "")
