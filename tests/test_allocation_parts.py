@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from scipy.special import gammainc, gammaincinv, gammaln
 
 from halflife.allocation import allocate
 from halflife.allocation.columns import HUGE, TINY, amount, columns, non_negative
-from halflife.allocation.curves import freshness, harmonic, poisson_age
+from halflife.allocation.curves import (
+    _near_inverse,
+    freshness,
+    harmonic,
+    inverse_gamma,
+    poisson_age,
+)
 from halflife.allocation.demand import STAND_INS, Demand, Known, settle
 from halflife.allocation.halving import Ends, meet
 from halflife.allocation.search import Search
+from halflife.allocation.solver import _first, start_of
 
 positive = st.floats(0.01, 100.0)
 
@@ -381,3 +389,37 @@ def test_curves_undo_what_a_look_is_worth(x):
     assert harmonic(np.array([x - 1 + math.exp(-x)]), one)[0] == pytest.approx(at)
     age = x**2 / 2 - 1 + (1 + x) * math.exp(-x)
     assert poisson_age(np.array([age]), one)[0] == pytest.approx(at, rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["freshness", "age", "harmonic"])
+@pytest.mark.parametrize("budget", [0.5, 40.0, 5000.0])
+def test_the_price_if_every_look_came_soon_is_an_upper_bound_that_is_reached(
+    objective, budget
+):
+    rng = np.random.default_rng(3)
+    given_ = columns(np.exp(rng.normal(-1.0, 1.0, 200)), rng.uniform(0.5, 2.0, 200))
+    first = _first(given_, objective)
+    curve = {"freshness": freshness, "age": poisson_age, "harmonic": harmonic}[
+        objective
+    ]
+    limited = objective == "freshness"
+    demand = Demand(curve, first, given_.pace, given_.cost, given_.shape, limited)
+    start = start_of(demand, budget, objective)
+    _, price = settle(demand, budget, start)
+    assert start >= math.log(price) - 1e-9
+    soon = 1e6 * budget  # looks so often that nothing but the first term is left
+    _, price = settle(demand, soon, start_of(demand, soon, objective))
+    assert start_of(demand, soon, objective) == pytest.approx(math.log(price), rel=1e-3)
+
+
+@given(k=st.floats(1.1, 11.0), y=st.floats(0.001, 0.999))
+def test_the_inverse_of_the_incomplete_gamma_begins_near_its_end(k, y):
+    at, part = np.array([k]), np.array([y])
+    near = _near_inverse(at, part, gammaln(at))
+    exact = gammaincinv(at, part)
+    assert abs(math.log(near[0] / exact[0])) < 0.15
+    found, lead = inverse_gamma(at, part)
+    np.testing.assert_allclose(found, exact, rtol=1e-8)
+    step = 1e-6  # lead is dP / d ln x
+    rise = gammainc(at, exact * math.exp(step)) - gammainc(at, exact * math.exp(-step))
+    assert lead[0] == pytest.approx(rise[0] / (2 * step), rel=1e-4)

@@ -184,3 +184,8 @@ def test_a_chance_is_hurried_until_it_holds_what_was_found():
     assert gap_of_chance(0.5, Interval(0.6, 0.5, 0.7)) == 1.0
     assert gap_of_chance(0.999, Interval(0.1, 0.0, 0.2)) == WIDEST
     assert gap_of_chance(0.1, Interval(1.0, 0.9, 1.0)) == WIDEST
+
+
+def test_what_was_sure_to_last_and_did_not_is_hurried_as_far_as_allowed():
+    assert gap_of_chance(1.0, Interval(0.6, 0.5, 0.7)) == WIDEST
+    assert gap_of_chance(0.0, Interval(0.6, 0.5, 0.7)) == WIDEST

@@ -24,6 +24,27 @@ def test_outcomes_are_the_quality_that_the_looks_show(world, ahead):
         assert tuple(outcome.quality[:, i]) == pytest.approx(expected)
 
 
+@given(worlds(), st.sampled_from([0.5, 1.0, 3.0, 14.0]))
+def test_an_outcome_is_known_if_a_look_tells_in_time_of_something_held(world, ahead):
+    census = Census.of(world)
+    outcome, looks = census.outcome(ahead), world.looks
+    for i, at in enumerate(looks):
+        due = at + ahead
+        later = [j for j in range(looks.size) if looks[j] >= due - 1e-6 * census.step]
+        told = later[0] if later else -1
+        in_time = told > i and looks[told] <= due + 0.3 * ahead + 0.5 * census.step
+        held = world.held(at).size
+        assert outcome.later[i] == (told if in_time and held else -1)
+        if not outcome.known[i]:
+            assert outcome.ahead[i] == ahead
+            continue
+        both = np.intersect1d(world.held(at), world.held(looks[told])).size
+        there = world.held(looks[told]).size
+        assert outcome.new[i] == there - both
+        loss = [-np.log(min(max(both, 0.5) / max(n, 1), 1.0)) for n in (held, there)]
+        assert outcome.loss[:, i] == pytest.approx(loss)
+
+
 def test_an_object_that_comes_back_is_kept():
     lives = Lives(
         keys=("a", "b", "a", "a"),

@@ -329,3 +329,15 @@ def test_bad_settings_are_refused():
 def test_nothing_can_be_asked_before_a_fit():
     with pytest.raises(NotFitted):
         CoxModel().wald()
+
+
+@pytest.mark.parametrize("shape", [0.001, 400.0])
+def test_a_shape_at_its_bound_is_said_to_be_no_estimate(shape):
+    time = np.exp(np.linspace(-0.2, 0.2, 30) / max(shape / 40, 0.02))
+    curve = Baseline("", time, 0.7 * time**shape)
+    found = weibull_curves(
+        (curve, Baseline("", np.arange(1.0, 9), np.arange(1.0, 9) / 9))
+    )
+    assert found.status == (CurveFitStatus.BOUND, CurveFitStatus.OK)
+    assert found.shape[0] in (pytest.approx(0.02), pytest.approx(50.0))
+    assert found.shape[1] == pytest.approx(1.0)

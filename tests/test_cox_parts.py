@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from cox_cases import log_likelihood, spells
+from halflife.models.cox_baseline import _Points, _start
 from halflife.models.cox_columns import checked, codes, scaled
 from halflife.models.cox_risk import RiskSets, slopes, sums
 from halflife.models.cox_search import Peak, faded, peak, told
@@ -287,3 +288,24 @@ def test_what_could_not_be_tested_is_taken_to_be_proportional():
     assert result.p_value.tolist() == [1.0] * 3
     assert result.overall == 1.0
     assert result.statistic.tolist() == [0.0] * 3
+
+
+def test_a_covariate_that_varies_little_still_says_something():
+    deaths = 50.0
+    assert told(np.diag([1e-10 * deaths]), deaths).tolist() == [True]
+    assert told(np.diag([1e-13 * deaths]), deaths).tolist() == [False]
+
+
+@pytest.mark.parametrize(("rate", "shape"), [(0.02, 0.7), (0.3, 1.0), (1e-4, 3.0)])
+def test_the_line_through_logarithms_finds_an_exact_weibull_curve_at_once(rate, shape):
+    time = np.array([1.0, 2.0, 5.0, 9.0])
+    own = np.repeat([0, 1], 4)
+    hazard = np.r_[rate * time**shape, 0.1 * time]
+    points = _Points(own, np.tile(np.log(time), 2), np.exp(-hazard), np.array([4, 4]))
+    start, fit = _start(points, hazard)
+    assert fit.all()
+    np.testing.assert_allclose(np.exp(start), [[rate, 0.1], [shape, 1.0]])
+    alone = _Points(np.zeros(1, int), np.log([4.0]), np.exp([-0.8]), np.array([1]))
+    start, fit = _start(alone, np.array([0.8]))
+    assert not fit[0]
+    np.testing.assert_allclose(np.exp(start[:, 0]), [0.2, 1.0])

@@ -125,3 +125,10 @@ def test_prices_learned_get_out_of_the_trap_that_greedy_is_in() -> None:
     offered = offers(np.ones(len(pool)), page_size=1)
     assert choose(pool, np.ones(14), offered).requests == 3
     assert sorted(pool.name(j) for j in repriced(pool, offered)) == ["word=a", "word=b"]
+    # and without learning, the search for the best choice does
+    best = full_cover(pool, offered, tries=1)
+    assert sorted(pool.name(j) for j in best.queries) == ["word=a", "word=b"]
+    assert (best.cost, best.bound, best.value) == (2, 2.0, 14.0)
+    # nor is the best choice within two requests that which greedy begins with
+    most = within_budget(pool, np.ones(14), offered, 2)
+    assert (most.value, most.cost, most.bound) == (14.0, 2, 14.0)

@@ -317,6 +317,11 @@ def test_an_attribute_that_is_never_met_where_others_are_is_ignored():
     ]
     assert judged(notes_of(*answers), 1).ignored == ("city",)
     assert judged(notes_of(answers[0]), 1).ignored == ()  # too few to tell
+    mostly = [  # four of five are what was asked for
+        (one(OSLO, Term("title", "red")), 0, rows(4) | rows(1, "Rome"), None),
+        (one(ROME, Term("title", "red")), 0, rows(4, "Rome", 9) | rows(1), None),
+    ]
+    assert judged(notes_of(*mostly), 1).ignored == ()
     single = (one(OSLO), 0, rows(5, first=30), None)  # heard when asked alone
     assert judged(notes_of(*answers, single), 1).ignored == ()
 

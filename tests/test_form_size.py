@@ -211,3 +211,15 @@ def test_a_panel_that_cannot_be_paid_for_says_so() -> None:
 def test_a_form_that_offers_nothing_has_no_size() -> None:
     with pytest.raises(UsageError):
         estimate(Ledger(behind(cars(3), attributes=(TITLE,))), 5, rng())
+
+
+def test_a_panel_begins_without_conditions_and_adds_one_only_where_it_must() -> None:
+    small = {**FORM, "everything": True}
+    made = panels.start(Ledger(behind(cars(4), **small)), 12, rng())
+    assert {member.depth for member in made.members} == {0}
+    assert {len(walk.query) for walk in made.walks} == {0}
+    assert all(len(walk.records) == 4 for walk in made.walks)
+    large = panels.start(Ledger(behind(cars(300), **small)), 12, rng())
+    assert all(member.depth >= 1 for member in large.members)
+    for member in large.members:  # one condition less would have been too few
+        assert member.walk.steps == member.steps[: member.depth]

@@ -411,3 +411,10 @@ def test_the_more_is_saved_the_less_is_asked_for(price, saved, most, more):
     assert 0.0 <= asked <= price
     assert pricing.asked(price, saved + more, most) <= asked
     assert pricing.asked(price, max(saved, most), most) == 0.0
+
+
+def test_a_window_that_ends_when_it_begins_is_open_all_day():
+    assert Window(0.25, 0.25).length == 1.0
+    assert Window(0.25, 0.75).length == 0.5
+    assert Window(0.75, 0.25).length == 0.5
+    assert all(Window(0.5, 0.5).is_open(at) for at in np.linspace(3.0, 5.0, 41))

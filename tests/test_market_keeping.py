@@ -142,6 +142,17 @@ def test_if_not_all_fits_those_that_ask_go_by_gain_per_request():
     assert taken.rows.tolist() == [0, 2, 3]  # the best of c is not asked for
 
 
+def test_the_budget_is_saved_for_the_best_that_does_not_fit_yet():
+    offers = Offers(
+        ("a", "b"), np.array([0, 1]), np.array([3.0, 1.0]), np.array([9.0, 1.0])
+    )
+    turn = intervals(np.ones(2), np.zeros(2), np.full(2, np.inf))
+    asks = {"a": 9.0, "b": 9.0}
+    wait = kept(offers, asks, 2.0, turn=turn)
+    assert (wait.rows.tolist(), wait.waits) == ([], 0)
+    assert kept(offers, asks, 4.0, turn=turn).rows.tolist() == [0, 1]
+
+
 @given(PASTS, rounds(), LEVEL)
 def test_what_may_happen_is_a_chance_whatever_was_seen(past, now, level):
     found = risk(past, now, level)

@@ -10,7 +10,7 @@ from halflife.allocation import azar as azar_rates
 from halflife.allocation import lambdacrawl as lambdacrawl_rates
 from halflife.belief.mirror import MirrorSync
 from halflife.budget import Budget
-from halflife.policies import azar, lambdacrawl, mirror
+from halflife.policies import azar, index, lambdacrawl, mirror
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 
 VIEW = replace(
@@ -78,3 +78,46 @@ def test_frequencies_are_one_over_the_interval_that_the_dates_stand_for():
             assert often[i] == pytest.approx(1.0 / max(interval, 1e-9))
         else:
             assert often[i] == 1.0
+
+
+def test_reasons_name_a_weight_only_if_it_is_not_the_usual_one():
+    n = len(VIEW)
+    ready = replace(
+        VIEW,
+        weight=np.where(np.arange(n) % 2, 1.0, 3.0),
+        age=np.full(n, 2.5),
+        exposure=np.full(n, 2.5),
+        looks=np.full(n, 4),
+        ready=np.ones(n, bool),
+        looked=np.zeros(n, bool),
+    )
+    plan = index.harmonic.policy(ready, Budget(99), np.random.default_rng(0))
+    assert len(plan) == n
+    for step in plan:
+        row = ready.keys.index(step.request.key)
+        weight = ", weight 3" if row % 2 == 0 else ""
+        assert step.why.endswith(
+            f"% likely changed: {ready.rate[row]:.2g} changes/day, "
+            f"last seen 2.5 days ago{weight}"
+        )
+
+
+def test_an_item_is_asked_for_within_its_bounds_whatever_it_buys():
+    n = len(VIEW)
+    age = np.arange(1.0, n + 1)
+    ready = replace(
+        VIEW,
+        age=age,
+        exposure=age,
+        looks=np.full(n, 4),
+        ready=np.ones(n, bool),
+        looked=np.zeros(n, bool),
+        cost=np.ones(n),
+    )
+    rule = index.Index("harmonic", shortest=2.5, longest=6.5)
+    plan = rule(ready, Budget(99), np.random.default_rng(0))
+    keys = [step.request.key for step in plan]
+    assert set(keys) == {f"k{i}" for i in range(n) if age[i] >= 2.5}
+    assert keys[:3] == ["k8", "k7", "k6"]  # the latest first
+    assert plan[0].why == "not seen for more than 6.5 days"
+    assert "likely changed" in plan[3].why

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from halflife.probing.memory import InMemory
 from halflife.probing.querying import query_based_sample
-from halflife.probing.rechecking import LIMIT, MOST, recheck
+from halflife.probing.rechecking import LIMIT, MOST, STAGES, recheck
 from halflife.searching import Answer, Document
 from search_server import corpus
 
@@ -55,6 +55,18 @@ def test_a_database_that_is_the_same_passes_with_few_requests(old, seed):
     assert found.excess <= LIMIT
     assert database.requests <= MOST
     assert len({d.key for d in found.documents}) == len(found.documents)
+
+
+def test_nothing_more_is_asked_once_the_verdict_is_clear(old):
+    ends = []
+    for seed in range(6):
+        database = Counted(library(1))
+        check(database, old, seed)
+        ends.append(database.requests)
+    # a query takes one or two requests; a stage ends with the first beyond it
+    first = STAGES[0] * MOST
+    assert min(ends) < first + 3
+    assert all(any(s * MOST <= end < s * MOST + 3 for s in STAGES) for end in ends)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -352,3 +352,37 @@ def test_papers_are_refreshed_many_at_a_request_by_title_and_author():
     assert alone["tuples_per_request"] == pytest.approx(1.0)
     assert chosen["tuples_per_request"] > 10.0
     assert chosen["coverage"] > 8 * alone["coverage"]
+
+
+def test_a_tenth_of_a_turn_goes_to_tuples_in_doubt_however_often_it_is_asked():
+    records = cars(60)
+    form = behind(records, lookup=True)
+    copy = copy_of(records)
+    worker = refresher(copy, form.interface, "index")
+    copy.doubted[:] = True
+    budget, found = 40.0, []
+    for _ in range(6):  # what was looked up for doubt in this turn counts
+        probes = worker._doubted(copy, 1.0, budget)
+        found += probes
+        budget -= len(probes)
+        for probe in probes:
+            copy.doubted[copy.row[probe.key]] = False
+    assert len(found) == len({probe.key for probe in found}) == 4
+    assert all(probe.why == "was missing from an answer" for probe in found)
+    assert len(worker._doubted(copy, 2.0, 40.0)) == 4  # another turn
+
+
+def test_the_staleness_of_a_copy_is_the_mean_over_what_is_not_gone():
+    records = cars(20)
+    copy = copy_of(records)
+    for day in (1.0, 2.0, 3.0):  # all prices move by 2 a day
+        moved = {k: {**r, "price": r["price"] + 2 * day} for k, r in records.items()}
+        copy.take(moved, day)
+    whole = copy.staleness(5.0)
+    for key in list(records)[:5]:
+        copy.lose(key)
+    part = copy.staleness(5.0)
+    growth = copy.growth().mean(copy.age(5.0))
+    assert whole.mean == pytest.approx(growth.mean())
+    assert part.mean == pytest.approx(growth[5:].mean())
+    assert part.low <= part.mean <= part.high

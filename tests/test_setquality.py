@@ -177,3 +177,9 @@ def test_a_source_without_updates_has_its_own_precision_as_freshness(steady):
         forecast(versions(steady), 150.0, [5.0]),
     )
     assert told.precision.mean == pytest.approx(fresh.precision.mean)
+
+
+@pytest.mark.parametrize(("days", "told"), [(19, "short history"), (20, "ok")])
+def test_bounds_are_said_to_be_wide_before_twenty_steps_were_seen(days, told):
+    world = arrival_survival(11, days=150)
+    assert forecast(world, float(days), [1.0]).status.startswith(told)

@@ -60,3 +60,19 @@ def test_each_round_brings_pages_nearer_to_their_centres():
 
 def test_the_usual_number_grows_with_the_root_of_the_pages():
     assert [usual_number(n) for n in (0, 1, 2, 200, 20_000)] == [1, 1, 1, 10, 100]
+
+
+def test_a_centre_is_the_direction_of_its_pages_and_an_empty_one_stays():
+    rng = np.random.default_rng(4)
+    rows = rng.random((60, 7)) * (rng.random((60, 7)) < 0.5) + 1e-3
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    lonely = -np.ones((1, 7)) / np.sqrt(7)  # nobody is nearest to it
+    begin = np.vstack([rows[:4], lonely])
+    label, centres = k_means(sparse.csr_array(rows), begin, 50)
+    assert sorted(set(label.tolist())) == [0, 1, 2, 3]
+    for k in range(4):
+        total = rows[label == k].sum(axis=0)
+        np.testing.assert_allclose(centres[k], total / np.linalg.norm(total))
+    np.testing.assert_allclose(centres[4], lonely[0])
+    nearest = (rows @ centres.T).argmax(axis=1)
+    assert nearest.tolist() == label.tolist()
