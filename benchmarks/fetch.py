@@ -94,13 +94,13 @@ async def fetch(
     port: int, pages: int, concurrency: int, folder: str, *, keep: bool
 ) -> None:
     """Fetch all pages with halflife; print what it took."""
-    from halflife.item import Item  # noqa: PLC0415  (only this process needs it)
-    from halflife.loop import Allowance  # noqa: PLC0415
-    from halflife.request import Fetch  # noqa: PLC0415
-    from halflife.sources.addresses import networks  # noqa: PLC0415
-    from halflife.sources.gate import Gate  # noqa: PLC0415
-    from halflife.sources.pages import Pages, SiteSettings  # noqa: PLC0415
-    from halflife.sources.terms import Access, GateSettings  # noqa: PLC0415
+    from halflife.core.item import Item  # noqa: PLC0415  (only this process needs it)
+    from halflife.core.request import Fetch  # noqa: PLC0415
+    from halflife.engine.loop import Allowance  # noqa: PLC0415
+    from halflife.kinds.pages.client import Pages, SiteSettings  # noqa: PLC0415
+    from halflife.net.access import Access, GateSettings  # noqa: PLC0415
+    from halflife.net.addresses import networks  # noqa: PLC0415
+    from halflife.net.gate import Gate  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
 
     def clock() -> float:

@@ -148,8 +148,8 @@ def memory() -> dict[str, float]:
 
 def build(path: Path, items: int, port: int) -> None:
     """Write a state file through the store itself."""
-    from halflife.item import Item  # noqa: PLC0415
-    from halflife.observation import Looks  # noqa: PLC0415
+    from halflife.core.item import Item  # noqa: PLC0415
+    from halflife.core.observation import Looks  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
 
     today, rng = time.time() / DAY, np.random.default_rng(0)
@@ -193,8 +193,8 @@ def sizes(path: Path, items: int) -> dict[str, float]:
 
 def decide(path: Path, decisions: int) -> dict[str, float]:
     """Time decisions one after the other, each carried out and written down."""
-    from halflife.budget import Budget  # noqa: PLC0415
-    from halflife.observation import Looks  # noqa: PLC0415
+    from halflife.core.budget import Budget  # noqa: PLC0415
+    from halflife.core.observation import Looks  # noqa: PLC0415
     from halflife.policies.champion import champion_of  # noqa: PLC0415
     from halflife.policies.shortlist import Shortlist  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415

@@ -48,8 +48,8 @@ def source_of(number: int, sources: int) -> int:
 
 def build(folder: Path, items: int, sources: int, port: int) -> None:
     """Write a state file through the store itself."""
-    from halflife.item import Item  # noqa: PLC0415
-    from halflife.observation import Looks  # noqa: PLC0415
+    from halflife.core.item import Item  # noqa: PLC0415
+    from halflife.core.observation import Looks  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
 
     today, rng = time.time() / load.DAY, np.random.default_rng(0)
@@ -90,21 +90,21 @@ def settle(folder: Path, sources: int, mode: str, port: int) -> None:
 def decide(path: Path, times: int) -> dict[str, object]:
     """Time decisions of the service one after the other, as its turns take them."""
     from halflife.config import Config  # noqa: PLC0415
-    from halflife.live import aiming, deciding, wiring  # noqa: PLC0415
+    from halflife.engine import bootstrap, scheduler, targets  # noqa: PLC0415
 
     config = Config.load(path)
     took, cpu = [], []
-    with wiring.writing(config) as store:
-        groups = deciding.grouped(config.source, apart=aiming.is_on(config))
+    with bootstrap.writing(config) as store:
+        groups = scheduler.grouped(config.source, apart=targets.is_on(config))
         decays: dict[object, object] = {}
-        now = wiring.clock()
+        now = bootstrap.clock()
         for turn in range(times):
-            at = deciding.Situation(
+            at = scheduler.Situation(
                 config, store, now + 60.0 * turn / load.DAY, groups, (), decays
             )
             began, spent = time.time(), time.process_time()
-            decision = deciding.decide(at)
-            aiming.remember(store, decision.memories)
+            decision = scheduler.decide(at)
+            targets.remember(store, decision.memories)
             took.append(time.time() - began)
             cpu.append(time.process_time() - spent)
     return {

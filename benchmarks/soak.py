@@ -35,15 +35,16 @@ from scipy.special import stdtrit
 from soak_world import ATTRIBUTES
 
 from halflife.config import Config
+from halflife.core.forms import Interface
 from halflife.demo.form_pages import snippet
-from halflife.forms import Interface
-from halflife.live import auditing, logs, wiring
-from halflife.live.audit_sets import audit_set
-from halflife.live.listings import Looked
-from halflife.live.reloading import Settings
-from halflife.live.service import Outside, Service
-from halflife.live.signals import Stop
-from halflife.live.watching import watched
+from halflife.engine import bootstrap, logs
+from halflife.engine.endpoint import watched
+from halflife.engine.reload import Settings
+from halflife.engine.service import Outside, Service
+from halflife.engine.signals import Stop
+from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.listing.runner import Looked
+from halflife.kinds.pages import audit as pages_audit
 
 DAY = 86400.0
 REST = 9.0  # seconds; kept connections run out within eight
@@ -214,14 +215,14 @@ class Soak:
 
     async def run(self, until: float, each: float, rest: float) -> Service:
         """Run so many days; rest for so many seconds every ``each`` days."""
-        with wiring.writing(self.config) as store:
+        with bootstrap.writing(self.config) as store:
 
             def told(result: object) -> None:
                 self.notes.results[type(result).__name__] += 1
                 if isinstance(result, Looked):
                     audit_set(store, result.source, result.run)
 
-            outside = Outside(clock=self, told=told, extra=auditing.check)
+            outside = Outside(clock=self, told=told, extra=pages_audit.check)
             service = Service(Settings(self.config), store, self.stop, outside)
             async with watched(service.status, 0, self) as port:
 

@@ -16,9 +16,9 @@ import threading
 import numpy as np
 from aiohttp import web
 
+from halflife.core.forms import Attribute, Interface
 from halflife.demo.forms import Office
-from halflife.forms import Attribute, Interface
-from halflife.queries.tabled import Tabled
+from halflife.queries.table_form import Tabled
 
 LISTED = 150  # records of the listing
 DOCUMENTS = 300

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.stores import Run
 from halflife.stores.sqlite import SqliteStore
 

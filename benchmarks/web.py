@@ -24,11 +24,11 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config
-from halflife.item import Item
-from halflife.live import wiring
-from halflife.observation import Looks
+from halflife.core.item import Item
+from halflife.core.observation import Looks
+from halflife.engine import bootstrap
 from halflife.stores.sqlite import SqliteStore
-from halflife.web.serving import Wish, running
+from halflife.web.server import Wish, running
 
 VISITS = 20
 LOOKS = 3  # at each page
@@ -60,8 +60,8 @@ def built(folder: Path, sources: int, items: int) -> Path:
     ]
     path.write_text("".join(lines))
     config = Config.load(path)
-    rng, now = np.random.default_rng(1), wiring.clock()
-    with wiring.writing(config) as store:
+    rng, now = np.random.default_rng(1), bootstrap.clock()
+    with bootstrap.writing(config) as store:
         for first in range(0, sources, 1000):
             names = [f"s{i}" for i in range(first, min(first + 1000, sources))]
             _looked(store, names, items, now, rng)

@@ -25,18 +25,19 @@ from typing import Any
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats, Ints
 from halflife.config import Config
-from halflife.live import audited, auditing
-from halflife.live.keeping import Keeper
-from halflife.loop import Loop
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
+from halflife.engine import audit_report
+from halflife.engine.loop import Loop
+from halflife.kinds.pages import audit as pages_audit
+from halflife.kinds.pages.runner import Keeper
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import audited as share_found
-from halflife.models.auditing import share_bounds
-from halflife.parts import strategy
-from halflife.sources.histories import load
-from halflife.sources.recorded import NAME, RecordedSource, Recording
+from halflife.models.audit import audited as share_found
+from halflife.models.audit import share_bounds
+from halflife.plugins import strategy
+from halflife.recordings.histories import load
+from halflife.recordings.pages import NAME, RecordedSource, Recording
 from halflife.stores.forecasts import Forecasts
 from halflife.stores.sqlite import SqliteStore
 from lab import auditing_checks, auditing_sets, auditing_texts
@@ -166,9 +167,9 @@ async def _played(
         hands.now = tick / TICKS
         change = until(evidence.last_at)
         out.fresh.append(float(np.mean(change > hands.now)))
-        trust = audited.factor(store, (NAME,), hands.now) if share else 1.0
-        audits = auditing.part(share, requests, rng)
-        spent = await auditing.audit(keeper, audits, rng)
+        trust = audit_report.factor(store, (NAME,), hands.now) if share else 1.0
+        audits = pages_audit.part(share, requests, rng)
+        spent = await pages_audit.audit(keeper, audits, rng)
         _note(out, store, change, hands.now, trust)
         await keeper.turn(requests - spent)
     _end(out, store)
@@ -187,7 +188,7 @@ def _note(
 def _end(out: Played, store: SqliteStore) -> None:
     checks = Forecasts(store).checks(NAME)
     out.checks = np.array([checks.at, checks.chance, checks.fresh])
-    found, moments = audited.drift_of(checks)
+    found, moments = audit_report.drift_of(checks)
     out.alarms = moments[found.alarms].tolist()
 
 
@@ -233,7 +234,7 @@ def covered(runs: list[Played], begin: float, end: float) -> list[dict[str, Any]
         bounds = np.stack([mean, low, high, truth], axis=1)
         row |= {"trust": float(np.mean(trust)), **auditing_sets.worth(bounds, trust)}
         for level in auditing_sets.LEVELS:
-            narrow = special.ndtri(0.5 + level / 2.0) / special.ndtri(0.975)
+            narrow = lazy_scipy.ndtri(0.5 + level / 2.0) / lazy_scipy.ndtri(0.975)
             for name, factor in (("stated", np.ones(1)), ("with_trust", trust)):
                 below = mean - narrow * factor * (mean - low)
                 above = mean + narrow * factor * (high - mean)

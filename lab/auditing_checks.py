@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.live.deciding import SUMMARY
-from halflife.live.dictionary import COMMON
-from halflife.live.selecting import CHANGED
-from halflife.live.summarizing import RESERVE
+from halflife.core.search import Document
+from halflife.engine.scheduler import SUMMARY
+from halflife.kinds.search.dictionary import COMMON
+from halflife.kinds.search.runner import RESERVE
+from halflife.kinds.search.selection import CHANGED
 from halflife.probing.memory import InMemory
-from halflife.probing.querying import query_based_sample
-from halflife.probing.rechecking import recheck
+from halflife.probing.query_sampling import query_based_sample
+from halflife.probing.recheck import recheck
 from halflife.probing.sample import Sample, frequency
 from halflife.probing.size import estimate_size
-from halflife.searching import Document
-from halflife.sources import textdb
+from halflife.recordings import textdb
 from halflife.summary.metrics import kl
 from halflife.summary.weekly import Weekly
 from lab.auditing_texts import FEWEST

@@ -15,30 +15,30 @@ from typing import Any
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
 from halflife.config import SourceConfig
-from halflife.forms import Attribute, Interface
-from halflife.live import audited
-from halflife.live.audit_forms import Audit
-from halflife.live.audit_sets import audit_set
-from halflife.live.auditing import due_at, issue, outcome
-from halflife.lives import Collection
-from halflife.models.auditing import pooled
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.forms import Attribute, Interface
+from halflife.core.lifetimes import Collection
+from halflife.core.object_store import Attributes, Listing
+from halflife.core.tracker import Tracker
+from halflife.engine import audit_report
+from halflife.kinds.form.audit import Audit
+from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.pages.audit import due_at, issue, outcome
+from halflife.models.audit import pooled
 from halflife.models.calibration import coverage, interval_score
 from halflife.models.setquality import forecast as set_forecast
-from halflife.queries.checking import CHECKED, Draws, draw
-from halflife.queries.held import Held, Wish
+from halflife.queries.form_copy import Held, Wish
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Tabled
+from halflife.queries.random_check import CHECKED, Draws, draw
+from halflife.queries.table_form import Tabled
 from halflife.queries.upkeep import keep
-from halflife.register import Attributes, Listing
-from halflife.setreplay import thin
-from halflife.sources.objects import load_parquet
-from halflife.sources.relations import Relation, load_relation
+from halflife.recordings.objects import load_parquet
+from halflife.recordings.relations import Relation, load_relation
+from halflife.replay.listings import thin
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 
 LISTINGS = ("crypto_jobs", "ai_jobs", "toyota_inventory", "llm_prices")
 OBJECTS, KEYS = 400, 1000  # of listings, and of forms; not all are there at once
@@ -125,7 +125,7 @@ def far_off(one: Issued, truth: float) -> float:
     side = one.mean - one.low if off < 0 else one.high - one.mean
     if abs(off) < 1e-12:
         return 0.0
-    z = float(special.ndtri(0.5 + one.confidence / 2.0))
+    z = float(lazy_scipy.ndtri(0.5 + one.confidence / 2.0))
     return z * off / side if side > 0 else float(np.copysign(np.inf, off))
 
 
@@ -165,7 +165,7 @@ def listing(folder: Path, seed: int, *, faster: bool) -> Told:
             store.save_collection(run, seen.until(at))
             store.finish(run, at)
             audit_set(store, NAME, run.id)
-            trust = audited.trust(store, NAME, at).factor
+            trust = audit_report.trust(store, NAME, at).factor
             made = [f for f in Forecasts(store).made(NAME, at) if f.due <= looks[-1]]
             ahead = [one.ahead for one in made]
             inner = set_forecast(seen.until(at), at, ahead, LEVELS[0]).recall
@@ -263,7 +263,7 @@ class _Desk:
         self, world: Clocked, asked: Audit, draws: Draws, rng: np.random.Generator
     ) -> None:
         book, day = Forecasts(self.store), asked.now
-        trust = audited.trust(self.store, NAME, day).factor
+        trust = audit_report.trust(self.store, NAME, day).factor
         made, inner = asked.believed(), asked.believed(sure=0.5 + LEVELS[0] / 2.0)
         for one, less in zip(made, inner, strict=True):
             if one.due <= DAYS:

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.live import audited
-from halflife.live.auditing import outcome
-from halflife.live.selecting import CHANGED
+from halflife.core.arrays import Floats
+from halflife.core.search import Document
+from halflife.engine import audit_report
+from halflife.kinds.pages.audit import outcome
+from halflife.kinds.search.selection import CHANGED
 from halflife.models.drift import features, paper
 from halflife.models.drift_tables import SIZE
-from halflife.searching import Document
-from halflife.sources import textdb
+from halflife.recordings import textdb
 from halflife.stores.forecasts import Issued
 from halflife.summary.drift import drift
-from halflife.summary.resplitting import excess
+from halflife.summary.split_test import excess
 from halflife.summary.weekly import Weekly
 
 SITES, FEWEST, SAMPLE = 12, 70, 60  # databases, documents of each, documents read
@@ -109,8 +109,8 @@ def kept(weekly: Weekly, sites: list[str], seed: int, *, spliced: bool) -> list[
             name = sites[(i + 1) % len(sites)] if other else site
             new = sample(weekly, name, weekly.since + EVERY * k, rng)
             mean = holds(weekly.present(site, weekly.since).size)
-            alarms, _ = audited.alarmed(audited.nothing(), told)
-            trust = audited.trusted(told, alarms, now).factor
+            alarms, _ = audit_report.alarmed(audit_report.nothing(), told)
+            trust = audit_report.trusted(told, alarms, now).factor
             differs = excess(old, new, rng)
             held = float(differs is not None and differs.excess <= CHANGED)
             cast = Issued(site, "summary", now - 7.0 * EVERY, 7.0 * EVERY, *(mean,) * 3)

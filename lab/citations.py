@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from halflife.arrays import Floats, Ints
-from halflife.forms import Term
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forms import Term
 from halflife.metrics.intervals import mean_interval
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Ages

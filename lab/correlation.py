@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halflife import parts
+from halflife import plugins
 from halflife.belief.neighbours import Neighbours
 from halflife.bench import league
 from halflife.grouping.topic import Surfer, common
@@ -26,10 +26,10 @@ from halflife.policies import Strategy
 from halflife.policies.champion import PATIENCE, Bold
 from halflife.policies.rounds import InRounds
 from halflife.policies.sampling import topic_sampling
-from halflife.replay import Replay
-from halflife.sources import histories
-from halflife.sources.linkgraph import load_graph
-from halflife.sources.recorded import Recording
+from halflife.recordings import histories
+from halflife.recordings.linkgraph import load_graph
+from halflife.recordings.pages import Recording
+from halflife.replay.pages import Replay
 
 TOPICS, EACH = 50, 6  # topics there are, and topics a page may be in
 LARGE = 1e9  # a prior that no look can move
@@ -71,7 +71,7 @@ def resolve(folder: Path, name: str, replay: Replay) -> Strategy:
         return VARIANTS[name]()
     if name == "topic-sampling":
         return by_topic(folder, replay.recording)
-    return parts.strategy(name)
+    return plugins.strategy(name)
 
 
 def by_topic(folder: Path, recording: Recording) -> Strategy:

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halflife.allocation import allocate, kkt_residual
-from halflife.arrays import Bools, Floats, Ints
 from halflife.bench import cox_sites
 from halflife.bench.allocate import cost, nested_weibull
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox import CoxModel
 from halflife.models.drift import PAPER, features
 from halflife.models.spells import Spells

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Ints
 from halflife.bench.turns import Timed, timed
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Outgoing, Seen
-from halflife.sources.links import MOST, read_links
+from halflife.core.arrays import Ints
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.kinds.pages.links import MOST, read_links
 from halflife.stores.sqlite import SqliteStore
 
 SITE = "http://example.org"

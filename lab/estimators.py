@@ -7,8 +7,8 @@ on both sides, so that an item which never changes costs a finite error. With
 ``--table`` the same is printed for the docs.
 
 ``python -m lab.estimators FOLDER`` replays the recorded sites in a folder
-under each strategy of ``halflife.policies.learned`` instead, and under the freshness
-index on the usual belief, and prints the freshness that each reached, with pages in
+under each strategy of ``halflife.policies.index_estimators`` instead, and under the
+freshness index on the usual belief, and prints the freshness that each reached, with pages in
 three orders.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.metrics.intervals import mean_interval
 from halflife.models.rates import RateEstimator
 from halflife.models.rates.counts import (
@@ -31,18 +31,18 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.dated import LastModified
 from halflife.models.rates.drift import Forgetting, Restarting
 from halflife.models.rates.gamma import GammaPoisson
+from halflife.models.rates.last_modified import LastModified
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
-from halflife.models.rates.pooled import PooledRates
+from halflife.models.rates.pool import PooledRates
 from halflife.models.rates.stochastic import StochasticApproximation
 from halflife.models.rates.tree import Tree
-from halflife.policies import Strategy, learned
+from halflife.policies import Strategy, index_estimators
 from halflife.policies.index import freshness
-from halflife.replay import Replay
-from halflife.sources.histories import load
-from halflife.sources.recorded import Recording
+from halflife.recordings.histories import load
+from halflife.recordings.pages import Recording
+from halflife.replay.pages import Replay
 
 SLOWEST, FASTEST = 1e-3, 20.0
 HOSTS, ITEMS, SEEDS = 20, 400, 20
@@ -205,7 +205,7 @@ def replayed(
     history = load(folder, days=360.0)
     rivals = {"freshness": freshness} | {
         name.replace("_", "-"): strategy
-        for name, strategy in vars(learned).items()
+        for name, strategy in vars(index_estimators).items()
         if isinstance(strategy, Strategy)
     }
     rows = []

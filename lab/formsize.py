@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.forms import Attribute, Counts, Found, Interface, Kind, Query
+from halflife.core.forms import Attribute, Counts, Found, Interface, Kind, Query
+from halflife.core.object_store import Attributes
 from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Local
 from halflife.queries.sampling import Sampling, sample
 from halflife.queries.size import Size, estimate, recapture
-from halflife.queries.splitting import crawl
-from halflife.queries.tabled import Tabled
-from halflife.register import Attributes
-from halflife.sources.relations import load_relation
+from halflife.queries.split_crawl import crawl
+from halflife.queries.table_form import Tabled
+from halflife.recordings.relations import load_relation
 
 RUNS, WALKS = 200, 40
 PANELS, SAMPLES, DRAWN = 40, 10, 100

@@ -18,11 +18,11 @@ import numpy as np
 
 from halflife.allocation import blind_bound, signal_bound
 from halflife.allocation.signals import hinted_bound
-from halflife.arrays import Ints
-from halflife.belief.hinted import Hinted
+from halflife.belief.hints import Hinted
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
+from halflife.core.arrays import Ints
 from halflife.metrics.intervals import (
     Ratio,
     cluster_interval,
@@ -33,9 +33,9 @@ from halflife.models.signals import MOST_WORTH
 from halflife.policies import Strategy
 from halflife.policies.index import freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
-from halflife.replay import Replay, Score
-from halflife.sources.histories import load
-from halflife.sources.recorded import Recording, reveal
+from halflife.recordings.histories import load
+from halflife.recordings.pages import Recording, reveal
+from halflife.replay.pages import Replay, Score
 
 RECALLS = (0.3, 0.6, 0.9)
 PRECISIONS = (1.0, 0.8, 0.5, 0.2)

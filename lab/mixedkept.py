@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.config import Config
-from halflife.live import aiming, audited
-from halflife.models.auditing import audited as share_found
+from halflife.core.arrays import Floats
+from halflife.engine import audit_report
+from halflife.engine import targets as engine_targets
+from halflife.models.audit import audited as share_found
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from lab.mixedtime import Passing
@@ -33,7 +34,7 @@ def audits(played: Played, begin: float) -> list[dict[str, Any]]:
         now, since = BEGAN + float(played.at[-1]), BEGAN + begin
         kept = Forecasts(store)
         for name, quality in played.quality.items():
-            judged = audited.judge(store, name, now)
+            judged = audit_report.judge(store, name, now)
             checks = kept.checks(name, since)
             row: dict[str, Any] = {
                 "source": name,
@@ -87,7 +88,7 @@ def kept(
     config = Config.load(played.store.parent / "halflife.toml")
     rows = []
     for source in config.source:
-        asked = aiming.level(source)
+        asked = engine_targets.level(source)
         quality = played.quality[source.name]
         row = said[source.name] | {"target": targets.get(source.name, "")}
         if asked is not None:

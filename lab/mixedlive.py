@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
+from halflife.core.value_curve import Worth
 from halflife.market import share
 from halflife.metrics.intervals import mean_interval
 from halflife.stores.sqlite import SqliteStore
-from halflife.worth import Worth
 from lab.mixedkept import audits
 from lab.mixedparts import Part
 from lab.mixedtime import Passing

@@ -15,23 +15,23 @@ from zlib import crc32
 import numpy as np
 from aiohttp import web
 
-from halflife.arrays import Floats, Ints
-from halflife.demo import recorded
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forms import Form, Interface
+from halflife.core.object_store import NEVER, Attributes
+from halflife.core.search import Answer, Document
+from halflife.demo import recording as demo_recording
 from halflife.demo.form_pages import snippet
 from halflife.demo.forms import Office
-from halflife.forms import Form, Interface
-from halflife.live.deciding import SUMMARY
-from halflife.live.dictionary import COMMON
-from halflife.live.summarizing import RESERVE
-from halflife.probing.querying import query_based_sample
-from halflife.probing.resampling import WORDS
+from halflife.engine.scheduler import SUMMARY
+from halflife.kinds.search.client import words_of
+from halflife.kinds.search.dictionary import COMMON
+from halflife.kinds.search.runner import RESERVE
+from halflife.probing.query_sampling import query_based_sample
+from halflife.probing.sample_resample import WORDS
 from halflife.probing.size import estimate_size
-from halflife.queries.tabled import Tabled
-from halflife.register import NEVER, Attributes
-from halflife.searching import Answer, Document
-from halflife.sources.recorded import Recording
-from halflife.sources.relations import Relation
-from halflife.sources.search import words_of
+from halflife.queries.table_form import Tabled
+from halflife.recordings.pages import Recording
+from halflife.recordings.relations import Relation
 from halflife.stores import Store, summaries
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
@@ -115,7 +115,7 @@ class Site:
             version = self.recording.states(np.array([int(page)]), moment())[0]
             return f"page {page} as it was changed for the {version}th time"
 
-        return recorded.pages(text)
+        return demo_recording.pages(text)
 
     def settings(self, url: str) -> tuple[str, str]:
         """Return all pages by their addresses."""
@@ -224,7 +224,7 @@ class Stock:
 
     def application(self, moment: Moment) -> web.Application:
         """Return the listing."""
-        return recorded.listing(lambda: self.table.at(moment()), self.per_page)
+        return demo_recording.listing(lambda: self.table.at(moment()), self.per_page)
 
     def settings(self, url: str) -> tuple[str, str]:
         """Return where its objects are."""
@@ -265,7 +265,7 @@ class Desk:
 
     def application(self, moment: Moment) -> web.Application:
         """Return the form, as a program asks it."""
-        moving = recorded.Moving(self.interface, lambda: self._form(moment()))
+        moving = demo_recording.Moving(self.interface, lambda: self._form(moment()))
         return Office(moving).application()
 
     def _form(self, at: float) -> Form:
@@ -370,7 +370,7 @@ class Library:
 
     def application(self, moment: Moment) -> web.Application:
         """Return the search."""
-        return recorded.search(lambda word: self.find(word, moment()), self.text)
+        return demo_recording.search(lambda word: self.find(word, moment()), self.text)
 
     def find(self, word: str, at: float) -> list[str]:
         """Return what a word finds, in an order of its own for each word."""

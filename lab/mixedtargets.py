@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.live.service import Rhythm
+from halflife.core.arrays import Floats
+from halflife.engine.service import Rhythm
 from lab.mixedkept import kept
 from lab.mixedparts import Desk, Library, Part, Site, Stock
 from lab.mixedtime import Passing

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halflife.config import Config
-from halflife.live import auditing, logs, wiring
-from halflife.live.audit_sets import audit_set
-from halflife.live.crew import Result
-from halflife.live.listings import Looked
-from halflife.live.reloading import Settings
-from halflife.live.service import Outside, Rhythm, Service
-from halflife.live.signals import Stop
+from halflife.engine import bootstrap, logs
+from halflife.engine.reload import Settings
+from halflife.engine.service import Outside, Rhythm, Service
+from halflife.engine.signals import Stop
+from halflife.engine.workers import Result
+from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.listing.runner import Looked
+from halflife.kinds.pages import audit as pages_audit
 from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
@@ -114,7 +115,7 @@ async def _passed(
     config, events = Config.load(path), io.StringIO()
     handler = logs.set_up(as_json=True, stream=events)
     try:
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
 
             def hear(result: Result) -> None:
                 told(result)
@@ -124,7 +125,7 @@ async def _passed(
             until = hands.now + passing.days
             stop = Hurried(hands, until, passing.every, lambda: each(store))
             outside = Outside(
-                hands, told=hear, extra=auditing.check, rhythm=passing.rhythm
+                hands, told=hear, extra=pages_audit.check, rhythm=passing.rhythm
             )
             await Service(Settings(config), store, stop, outside).run()
     finally:

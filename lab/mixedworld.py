@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.demo.recorded import serving
-from halflife.forms import Attribute, Interface
-from halflife.live.crew import Result
-from halflife.live.keeping import Outcome
-from halflife.live.service import Rhythm
-from halflife.sources import histories, textdb
-from halflife.sources.relations import Relation, load_relation
+from halflife.core.arrays import Floats
+from halflife.core.forms import Attribute, Interface
+from halflife.demo.recording import serving
+from halflife.engine.service import Rhythm
+from halflife.engine.workers import Result
+from halflife.kinds.pages.runner import Outcome
+from halflife.recordings import histories, textdb
+from halflife.recordings.relations import Relation, load_relation
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import RECENT, Weekly
 from lab.mixedparts import Desk, Library, Part, Site, Stock, Table, rounded

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.bench.newrecords_play import Game, Task, infer, play, replay, task
-from halflife.forms import Attribute
-from halflife.sources.relations import load_relation
+from halflife.core.forms import Attribute
+from halflife.recordings.relations import load_relation
 from halflife.study.axes import linear, percent
 from halflife.study.marks import Line
 from halflife.study.svg import Chart, chart

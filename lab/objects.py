@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from halflife.backtest import adaptive_gain, backtest, backtest_new, compare
 from halflife.models.census import METRICS, Census
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
+from halflife.replay.backtest import adaptive_gain, backtest, backtest_new, compare
 
 Rows: TypeAlias = list[dict[str, Any]]
 

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.arrays import Floats
-from halflife.market import pricing, share, take
-from halflife.market.offering import Turn
+from halflife.core.arrays import Floats
+from halflife.core.value_curve import Offers, Worth
+from halflife.market import price as market_price
+from halflife.market import share, take
+from halflife.market.offers import Turn
 from halflife.metrics.intervals import Interval, series_interval
-from halflife.worth import Offers, Worth
 from lab import onetargets
 from lab.onecopy import Copy
 from lab.oneworld import DAYS, PER_PAGE, SUMMARY, TRAIN, Part, Worlds
@@ -113,7 +114,7 @@ def _spend(copies: Sequence[Copy], day: int, purse: float, budget: float) -> flo
     price = _price(copies, day, budget)
     for part, first in ((0.5, turn), (1.0, None)):
         offered, room = offers(copies, day), max(part * purse, 0.0)
-        least = pricing.asked(price, purse - budget, SAVED * budget)
+        least = market_price.asked(price, purse - budget, SAVED * budget)
         taken = take(offered, room, turn=first, price=least, patient=True)
         purse -= taken.requests
         for copy, low, high in zip(copies, ends, ends[1:], strict=False):
@@ -131,7 +132,7 @@ def _price(copies: Sequence[Copy], day: int, budget: float) -> float:
         return 0.0
     gain = [copy.part.weight * copy.prospects(day) for copy in copies]
     cost = np.concatenate([copy.part.cost for copy in copies])
-    return pricing.long_run(np.concatenate(gain), cost, budget, np.ones(cost.size))
+    return market_price.long_run(np.concatenate(gain), cost, budget, np.ones(cost.size))
 
 
 def _alone(part: Part, requests: float) -> Floats:

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.random import default_rng
 
 from halflife.allocation import index
-from halflife.arrays import Floats, Ints
 from halflife.belief.neighbours import Neighbours
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.market import pricing
+from halflife.core.arrays import Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
+from halflife.core.view import Survival, View
+from halflife.market import price
 from halflife.models.drift import WeibullSurvival
 from halflife.models.poisson import Exponential
 from halflife.models.rates.gamma import GammaPoisson
-from halflife.observation import Looks, Seen
 from halflife.policies.champion import PATIENCE
-from halflife.view import Survival, View
 from lab.oneworld import TRAIN, Part
 
 LENT = 20.0  # days at the mean pace of the source that each unit is lent
@@ -234,9 +234,9 @@ class Copy:
         """Return what looks buy at the ages of ``pricing`` (units x ages)."""
         n = len(self.part)
         if isinstance(self.belief, Pages):
-            return pricing.gains(self.belief.view(day).survival, n) / n
+            return price.gains(self.belief.view(day).survival, n) / n
         share, survival = self.belief.curve(self._size())
-        return share[:, None] * pricing.gains(survival, n)
+        return share[:, None] * price.gains(survival, n)
 
     def sync(self, rows: Ints, day: int) -> None:
         """Look at units on a day, and learn from what they show."""

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.arrays import Floats, Ints
-from halflife.market import keeping
-from halflife.market.keeping import Goal, Past, Round, Whole
+from halflife.core.arrays import Floats, Ints
+from halflife.market import target_rule
+from halflife.market.target_rule import Goal, Past, Round, Whole
 from lab.onecopy import Copy
 from lab.oneworld import DAYS, TRAIN, Part, Worlds
 
@@ -119,12 +119,12 @@ class Many:
         copy, part, spent, found = self.copy, self.copy.part, 0.0, 0.0
         copy.today, things = day, self.things
         began = copy.losses(day)
-        lot = max(int(len(part) * keeping.LOT), 1)
+        lot = max(int(len(part) * target_rule.LOT), 1)
         while True:
             now = self._round(day, began, found, things)
             first = now.unseen == 1.0
-            if not first and not keeping.wants(self.past, now, self.goal):
-                self.past = keeping.closed(self.past, now, self.goal, 1.0)
+            if not first and not target_rule.wants(self.past, now, self.goal):
+                self.past = target_rule.closed(self.past, now, self.goal, 1.0)
                 return spent
             there = np.flatnonzero(copy.made < day)
             density = copy.gains(day)[there] / part.cost[there]
@@ -168,7 +168,7 @@ class Single:
         made = int(self.copy.made[0])
         things = float(self.copy.part.kept[0, made, made])
         whole = Whole(things, age, 0.0, 0.0, 1.0)
-        self.past = keeping.looked(self.past, whole, found, believed, self.goal)
+        self.past = target_rule.looked(self.past, whole, found, believed, self.goal)
 
     def renew(self, day: int) -> float:
         """Look if it is due; return the requests."""
@@ -178,7 +178,7 @@ class Single:
         fresh = copy.losses(made + 1)
         age = float(day - made)
         whole = Whole(things, age, float(later.sum()), float(fresh.sum()), 1.0)
-        if not keeping.due(self.past, whole, self.goal):
+        if not target_rule.due(self.past, whole, self.goal):
             return 0.0
         copy.sync(np.zeros(1, dtype=np.intp), day)
         found, believed = copy.ratios[-1]

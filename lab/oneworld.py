@@ -15,12 +15,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Collection
-from halflife.sources import histories, textdb
-from halflife.sources.objects import load_parquet
-from halflife.sources.recorded import Recording
-from halflife.sources.relations import load_relation
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Collection
+from halflife.recordings import histories, textdb
+from halflife.recordings.objects import load_parquet
+from halflife.recordings.pages import Recording
+from halflife.recordings.relations import load_relation
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
 

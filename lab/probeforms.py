@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.forms import Attribute, Form, Interface, Term
+from halflife.core.forms import Attribute, Form, Interface, Term
+from halflife.core.object_store import Attributes
+from halflife.kinds.form.tables import shaped
+from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.form_facts import Measured
+from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.measured import Measured
-from halflife.queries.measuring import REQUESTS, measure
-from halflife.queries.tabled import Faults, Tabled
-from halflife.queries.troubled import Troubled, Troubles
-from halflife.register import Attributes
-from halflife.sources.form_tables import shaped
-from halflife.sources.relations import load_relation
+from halflife.queries.table_form import Faults, Tabled
+from halflife.recordings.relations import load_relation
 
 SEEDS = 10
 SIZES = (67, 613, 6_143)

@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.forms import Interface
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.asking import Told, learned, refresh, send, settle
 from halflife.queries.known.association import Sampled
 from halflife.queries.known.coverage import Coverage, Hits, Known, counted
 from halflife.queries.known.exact import full_cover, pruned, repriced, within_budget
+from halflife.queries.known.form_coverage import Told, learned, refresh, send, settle
 from halflife.queries.known.greedy import (
     Limits,
     Offers,

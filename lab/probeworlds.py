@@ -9,12 +9,12 @@ from statistics import median
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Ints
-from halflife.forms import Attribute, Interface, Term, words_in
+from halflife.core.arrays import Ints
+from halflife.core.forms import Attribute, Interface, Term, words_in
+from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
-from halflife.queries.tabled import Tabled
-from halflife.register import Attributes
-from halflife.sources.relations import load_relation
+from halflife.queries.table_form import Tabled
+from halflife.recordings.relations import load_relation
 
 WORDY = 3  # words in the median value of an attribute that is searched by words
 TOPICS = {  # what the local relation is about, and what can be asked for

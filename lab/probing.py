@@ -19,22 +19,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
+from halflife.core.search import Document
 from halflife.probing.capture import chao, chapman
-from halflife.probing.focused import Focused, focused_sample
+from halflife.probing.focused_probe import Focused, focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Ranking, Totals
-from halflife.probing.querying import query_based_sample
-from halflife.probing.resampling import resample, sample_resample
+from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import Probes, learn_probes
 from halflife.probing.sample import Sample, frequency
+from halflife.probing.sample_resample import resample, sample_resample
 from halflife.probing.shrinkage import shrink
 from halflife.probing.size import estimate_size
-from halflife.probing.stopping import Steadiness
+from halflife.probing.stop_rule import Steadiness
 from halflife.probing.synthetic import Language
-from halflife.searching import Document
-from halflife.sources import textdb
+from halflife.recordings import textdb
 from halflife.summary import Summary
 from halflife.summary.metrics import METRICS, compare
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
 from halflife.bench.newrecords_play import infer, task
-from halflife.forms import Interface, Term
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.forms import Interface, Term
 from halflife.queries.graph import selection
 from halflife.queries.incidence import Incidence
-from halflife.sources.relations import load_relation
+from halflife.recordings.relations import load_relation
 
 DOMAINS = (100, 300, 1000, 3000, 5000)  # values of the attributes, for 10 000 records
 SKEW = 0.7

@@ -18,8 +18,8 @@ import numpy as np
 from halflife.alerts import Health
 from halflife.alerts.machine import step
 from halflife.alerts.messages import Target, letters
-from halflife.item import Item
-from halflife.observation import Looks, Seen
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
 from halflife.stores.outbox import Outbox
 from halflife.stores.retention import Keep, clear
 from halflife.stores.sqlite import SqliteStore

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.market import keeping
-from halflife.market.keeping import Goal, Past, Whole
+from halflife.core.arrays import Floats
+from halflife.market import target_rule
+from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import FLAT, Learned, Look, Rhythm
-from halflife.sources.relations import Relation, load_relation
+from halflife.recordings.relations import Relation, load_relation
 from lab.mixedparts import rounded
 
 SOURCES = (
@@ -118,7 +118,7 @@ class Keeper:
             grown = lost * rhythm.passed(*np.array([self.last, now]))
             missed = float(np.mean(grown > self.goal.loss))
         told = Whole(whole.things, days, whole.later, whole.fresh, AHEAD)
-        self.past = keeping.looked(
+        self.past = target_rule.looked(
             self.past, told, lost, believed, self.goal, missed=missed
         )
 
@@ -151,7 +151,7 @@ class Keeper:
         before = len(self.looks)
         for k in range(1, round(DAYS / TURN) + 1):
             now = TRAIN + k * TURN
-            if keeping.due(self.past, self.whole(now), self.goal):
+            if target_rule.due(self.past, self.whole(now), self.goal):
                 self.look(now)
         return kept(self.world, np.array(self.looks)), (len(self.looks) - before) / DAYS
 

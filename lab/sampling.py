@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Ints
 from halflife.belief.plain import PlainRates
-from halflife.categories import Categories
+from halflife.core.arrays import Ints
+from halflife.core.categories import Categories
 from halflife.grouping.topic import Links, Surfer, common
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
@@ -41,10 +41,10 @@ from halflife.policies.sampling.categories import Kept, by_folder, by_site
 from halflife.policies.sampling.shares import Judge
 from halflife.policies.sampling.sizes import Fixed, Optimal, Root
 from halflife.policies.simple import round_robin
-from halflife.replay import Replay
-from halflife.sources.histories import load
-from halflife.sources.linkgraph import LinkGraph, load_graph
-from halflife.sources.recorded import Recording
+from halflife.recordings.histories import load
+from halflife.recordings.linkgraph import LinkGraph, load_graph
+from halflife.recordings.pages import Recording
+from halflife.replay.pages import Replay
 from halflife.study import axes, svg
 from halflife.study.marks import Line, Points
 

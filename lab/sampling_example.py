@@ -11,14 +11,14 @@ import sys
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.belief.plain import PlainRates
+from halflife.core.arrays import Floats
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.sampling import Sampling, Spend, topic_sampling
 from halflife.policies.sampling.sizes import Fixed
-from halflife.replay import Replay
-from halflife.sources.recorded import Recording
+from halflife.recordings.pages import Recording
+from halflife.replay.pages import Replay
 
 CHANGES = {"A": (20, 20, 20, 10, 0), "B": (20, 10, 0, 0, 0)}  # by category
 SEEDS = 300

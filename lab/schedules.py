@@ -14,11 +14,12 @@ from functools import partial
 import numpy as np
 
 from halflife.allocation import Objective, allocate
-from halflife.arrays import Floats
 from halflife.belief import Belief
 from halflife.belief.plain import KnownRates
-from halflife.belief.scheduled import Schedule, Scheduled
+from halflife.belief.schedule import Schedule, Scheduled
 from halflife.bench.population import poisson_recording, rates_and_weights
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.policies import Policy, Strategy, adaptive, cgm, explore, index, simple
 from halflife.policies.azar import azar, azar_even
 from halflife.policies.azar import rates as azar_rates
@@ -33,8 +34,7 @@ from halflife.policies.lambdacrawl import (
 from halflife.policies.lambdacrawl import rates as lambdacrawl_rates
 from halflife.policies.mirror import mirror_sync
 from halflife.policies.weibull import weibull
-from halflife.replay import Replay
-from halflife.view import View
+from halflife.replay.pages import Replay
 
 ITEMS, DAYS, WARM, TICKS = 1000, 60, 20.0, 10
 SHARES = (0.2, 0.04)

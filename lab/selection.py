@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.arrays import Floats, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
 from halflife.metrics.intervals import Ratio, cluster_interval, draws
+from halflife.recordings.textdb import load
 from halflife.selection.trial import METHODS, SAMPLE, Trial, known_items
-from halflife.sources.textdb import load
 from halflife.summary.weekly import RECENT, Weekly
 
 AGES = (0, 1, 4, 13, 26, 39, 52)

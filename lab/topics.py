@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.categories import Categories
+from halflife.core.arrays import Floats, Ints
+from halflife.core.categories import Categories
 from halflife.grouping.topic import JUMP, TOPICS, Links, Surfer, common
-from halflife.sources.histories import load
-from halflife.sources.linkgraph import LinkGraph, load_graph
+from halflife.recordings.histories import load
+from halflife.recordings.linkgraph import LinkGraph, load_graph
 
 SMALL = 50  # times fewer pages and links for the plain loop
 HELD = 5  # terms a page

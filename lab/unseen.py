@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.backtest import backtest
-from halflife.lives import Collection, Lives
-from halflife.models.pooling import DEFAULT
-from halflife.sources.parquet import read_table
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection, Lives
+from halflife.models.pool import DEFAULT
+from halflife.recordings.parquet import read_table
+from halflife.replay.backtest import backtest
 
 DAYS = 365.0
 AHEAD = (7.0, 14.0, 30.0)

@@ -2,7 +2,7 @@
 
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.live import alerts
+from halflife.engine import notifications
 from halflife.stores.sqlite import SqliteStore
 
 
@@ -12,6 +12,6 @@ def tell_until_killed(path, pipe):
     number = 0
     while True:
         found = [Health(f"s{number}", held="too few")]
-        alerts.tell(config, store, found, 1.0 + 0.01 * number)
+        notifications.tell(config, store, found, 1.0 + 0.01 * number)
         pipe.send(number)
         number += 1

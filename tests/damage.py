@@ -13,15 +13,15 @@ from pathlib import Path
 from random import Random
 
 import store_worker
-from halflife.errors import HalflifeError
-from halflife.evidence import FOLDED
-from halflife.host import HostState
-from halflife.observation import Looks
-from halflife.register import Listing
+from halflife.core.errors import HalflifeError
+from halflife.core.evidence import FOLDED
+from halflife.core.host import HostState
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks
+from halflife.core.tracker import Tracker
 from halflife.stores.outbox import Outbox
 from halflife.stores.retention import Keep, clear
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 from store_cases import hinted, tallies
 from store_looks import failed, present
 

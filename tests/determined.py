@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 
-from halflife.budget import Budget
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.budget import Budget
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.policies.champion import champion
 from halflife.policies.shortlist import Shortlist
 from halflife.stores.sqlite import SqliteStore

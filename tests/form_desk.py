@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from halflife.core.forms import Interface
 from halflife.demo.form_pages import KEY
-from halflife.forms import Interface
-from halflife.sources.form_addresses import Addresses, Place
-from halflife.sources.form_answers import FormReader
-from halflife.sources.forms import Desk, FormEngine, FormSettings
-from halflife.sources.records import Reader
+from halflife.kinds.form.addresses import Addresses, Place
+from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
+from halflife.readers.records import Reader
 from web_parts import HOME, Coins, make_gate
 
 NAMES = ("city", "title", "price")

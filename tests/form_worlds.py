@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from halflife.forms import Attribute, Interface
-from halflife.queries.tabled import Faults, Tabled
-from halflife.register import Attributes
+from halflife.core.forms import Attribute, Interface
+from halflife.core.object_store import Attributes
+from halflife.queries.table_form import Faults, Tabled
 
 WORDS = ("red", "green", "blue", "old", "new", "fast", "slow", "big", "small", "odd")
 CITIES = ("Oslo", "Rome", "Paris", "Lima", "Cairo", "Delhi")

@@ -6,8 +6,8 @@ import sys
 import store_worker
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.live import alerts
-from halflife.observation import Looks
+from halflife.core.observation import Looks
+from halflife.engine import notifications
 from halflife.stores import retention
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -28,7 +28,9 @@ def write(path):
             looks = [present(f"k{i}", day + i / 10, f"{day // 4}") for i in range(7)]
             store.append(run, Looks.of(looks))
             store.finish(run, float(day))
-            alerts.tell(CONFIG, store, [Health("site", held="x" * (day % 2))], day)
+            notifications.tell(
+                CONFIG, store, [Health("site", held="x" * (day % 2))], day
+            )
             for message in Outbox(store).due(day + 1.0):
                 Outbox(store).sent(message, float(day))
 

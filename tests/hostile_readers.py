@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _MEASURE = """
 import json, resource, sys, time
-from halflife.errors import SourceError
+from halflife.core.errors import SourceError
 {setup}
 def most(whose=resource.RUSAGE_SELF):
     return resource.getrusage(whose).ru_maxrss / 1024
@@ -18,7 +18,7 @@ try:
 except SourceError as error:
     said = str(error)
 grown, took = most() - before, time.process_time() - began
-trees = sys.modules.get("halflife.sources.trees")
+trees = sys.modules.get("halflife.readers.trees")
 if trees:
     trees._POOL.close()
 print(json.dumps([said[:300], grown, most(resource.RUSAGE_CHILDREN), took]))

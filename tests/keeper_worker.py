@@ -9,12 +9,12 @@ import sys
 
 import store_worker
 from halflife.alerts.messages import Event, Letter
-from halflife.register import Listing
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
 from halflife.stores import columns, retention
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 
 ROUNDS = 24
 KEEP = retention.Keep(observations=6.0, ledger=31.0, runs=6.0, messages=6.0)

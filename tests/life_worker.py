@@ -2,9 +2,9 @@
 
 import sys
 
-from halflife.register import Listing
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 
 
 def look(number):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.lives import Lives
+from halflife.core.lifetimes import Lives
 
 
 def watched(looks, birth, death):

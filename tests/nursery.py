@@ -122,11 +122,11 @@ def serve(order):
 def preload():
     """Import what a sync imports on its way."""
     import halflife.cli  # noqa: PLC0415
-    import halflife.live.alerts  # noqa: PLC0415
-    import halflife.live.crawling  # noqa: PLC0415
-    import halflife.live.keeping  # noqa: PLC0415
-    import halflife.live.upkeeping  # noqa: PLC0415
-    import halflife.live.worths  # noqa: F401, PLC0415
+    import halflife.engine.appraisal  # noqa: PLC0415
+    import halflife.engine.notifications  # noqa: PLC0415
+    import halflife.kinds.form.runner  # noqa: PLC0415
+    import halflife.kinds.pages.crawl  # noqa: PLC0415
+    import halflife.kinds.pages.runner  # noqa: F401, PLC0415
 
 
 def main():

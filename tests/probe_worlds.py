@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from halflife.arrays import Floats
-from halflife.forms import Term
+from halflife.core.arrays import Floats
+from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.keywords import Pool, pool_of
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from halflife.live.dictionary import COMMON
+from halflife.kinds.search.dictionary import COMMON
 
 WORDS = (*COMMON[:100], *(f"term{i}" for i in range(400)))
 

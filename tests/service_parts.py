@@ -6,10 +6,10 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from halflife.config import Config
-from halflife.live import logs, wiring
-from halflife.live.reloading import Settings
-from halflife.live.service import Outside, Service
-from halflife.live.signals import Stop
+from halflife.engine import bootstrap, logs
+from halflife.engine.reload import Settings
+from halflife.engine.service import Outside, Service
+from halflife.engine.signals import Stop
 
 BEGAN = 20_000.0
 HOME = 'allow = ["127.0.0.0/8"]\n'
@@ -71,7 +71,7 @@ class Play:
             outside.rhythm = self.rhythm
         handler = logs.set_up(as_json=True, stream=self.events)
         try:
-            with wiring.writing(config) as store:
+            with bootstrap.writing(config) as store:
                 self.service = Service(Settings(config), store, self.stop, outside)
                 await self.service.run()
         finally:

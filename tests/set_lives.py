@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 
 
 def grown(

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 
 INF = np.inf
 

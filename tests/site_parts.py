@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from halflife.config import Config
-from halflife.live import crawling, wiring
-from halflife.live.keeping import keeping
+from halflife.engine import bootstrap
+from halflife.kinds.pages import crawl as pages_crawl
+from halflife.kinds.pages.runner import keeping
 
 BEGAN = 20_000.0
 
@@ -179,10 +180,10 @@ def sync(config, now=BEGAN, *, most=None, everything=False):
 
     async def scene():
         hands = Hands(now)
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             async with keeping(config, store, config.source, hands) as keeper:
                 requests = keeper.allowance(everything=everything)
                 requests = min(requests, most or requests)
-                return await crawling.turns(keeper, requests, most)
+                return await pages_crawl.turns(keeper, requests, most)
 
     return asyncio.run(scene())

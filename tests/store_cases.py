@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from halflife.evidence import FOLDED, Evidence
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.evidence import FOLDED, Evidence
+from halflife.core.observation import Looks, Observation, Seen
 from store_looks import HEX
 
 KEYS = ("a", "b", "c")

@@ -1,6 +1,6 @@
 """Looks, made by hand."""
 
-from halflife.observation import Observation, Seen
+from halflife.core.observation import Observation, Seen
 
 HEX = "00112233445566778899aabbccddeeff"
 

@@ -4,9 +4,9 @@ import os
 import resource
 import sys
 
-from halflife.errors import AlreadyRunning, StoreError
-from halflife.item import Item
-from halflife.observation import Content, Looks
+from halflife.core.errors import AlreadyRunning, StoreError
+from halflife.core.item import Item
+from halflife.core.observation import Content, Looks
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 from store_looks import HEX, hint, present

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import ConfigError, UsageError
-from halflife.sources.addresses import (
+from halflife.core.errors import ConfigError, UsageError
+from halflife.net.addresses import (
     Blocked,
     canonical,
     guarded,

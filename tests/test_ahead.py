@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
-from halflife.stores import columns, folds
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores import columns, evidence_rows
 from halflife.stores.sqlite import SqliteStore
 from store_cases import state
 
@@ -39,7 +39,7 @@ def store(path):
 
 def rows(path):
     with closing(sqlite3.connect(path)) as db:
-        return folds.evidence(db, ["s"])
+        return evidence_rows.evidence(db, ["s"])
 
 
 def test_what_was_read_ahead_is_not_read_again(store, path, monkeypatch):

@@ -15,7 +15,7 @@ from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step
 from halflife.alerts.messages import Event, Letter, Target, gathered, letters
 from halflife.alerts.rules import INFORMATION, Level, Thresholds, judge
 from halflife.config import Config
-from halflife.live import alerts
+from halflife.engine import notifications
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 
@@ -352,7 +352,7 @@ def test_a_signal_that_flaps_raises_one_alert_a_quiet_period_and_none_is_lost(
             ill = Health("s", held="too few" if bad else "", mean=1.0 - 0.5 * bad,
                          target=0.9)  # fmt: skip
             with SqliteStore.open(path, create=True) as store:  # it may have died
-                turns = alerts.tell(TOLD, store, [ill], now)
+                turns = notifications.tell(TOLD, store, [ill], now)
             mine = [t.after for t in turns if t.changed and t.after.kind == kind]
             changes += [(one.since, one.raised) for one in mine]
             if not crash:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 from halflife.models.arrival import (
     ArrivalStatus,
     arrivals,

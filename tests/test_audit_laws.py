@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import (
-    BETS,
-    audited,
-    drift,
-    over_time,
-    pooled,
-    share_bounds,
-)
+from halflife.models.audit import BETS, audited, drift, over_time, pooled, share_bounds
 
 
 def beta_bounds(hits, size, confidence):

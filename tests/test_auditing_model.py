@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from halflife.forecast import Forecast
+from halflife.core.forecast import Forecast
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import (
+from halflife.models.audit import (
     BETS,
     audited,
     drift,

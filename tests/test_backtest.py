@@ -5,11 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.backtest import adaptive_gain, backtest, backtest_new, compare, references
 from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS
-from halflife.models.pooling import DEFAULT, Study
+from halflife.models.pool import DEFAULT, Study
 from halflife.models.setquality import forecast, quality_bounds
+from halflife.replay.backtest import (
+    adaptive_gain,
+    backtest,
+    backtest_new,
+    compare,
+    references,
+)
 from set_worlds import arrival_survival, collection, worlds
 
 

@@ -2,11 +2,11 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from halflife.evidence import Evidence
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.grouping.behaviour import by_pace, paced, together, windows
-from halflife.history import History
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
 
 
 def looked(key, days, changes):

@@ -7,14 +7,14 @@ from halflife.belief.due import DueDates, IntervalRule
 from halflife.belief.plain import KnownRates, PlainRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
-from halflife.evidence import Evidence
-from halflife.item import Item
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Looks, Observation, Seen
 from halflife.policies.adaptive import NUTCH, STORMCRAWLER
 from halflife.policies.index import freshness
-from halflife.replay import Replay
+from halflife.replay.pages import Replay
 
 BELIEFS = {
     "poisson": PoissonBelief,

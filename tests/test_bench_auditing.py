@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from halflife.lives import Collection, Lives
-from halflife.sources.relations import Relation
+from halflife.core.lifetimes import Collection, Lives
+from halflife.recordings.relations import Relation
 from halflife.stores.forecasts import Issued
 from lab import auditing, auditing_sets, auditing_texts
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from halflife.core.search import Document
 from halflife.probing.memory import InMemory
-from halflife.searching import Document
 from lab import auditing_checks as bench
 from search_server import corpus
 from textdb_folder import WORDS, write

@@ -5,8 +5,8 @@ from pyarrow import parquet
 
 import league_folder
 from halflife.bench import league
-from halflife.sources import histories
-from halflife.sources.recorded import Recording
+from halflife.recordings import histories
+from halflife.recordings.pages import Recording
 from lab import correlation
 
 

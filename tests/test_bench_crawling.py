@@ -2,7 +2,7 @@
 
 import pytest
 
-from halflife.sources.links import read_links
+from halflife.kinds.pages.links import read_links
 from lab import crawling
 
 

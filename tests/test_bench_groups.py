@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from halflife.sources.recorded import Recording
+from halflife.recordings.pages import Recording
 from lab.groups import compare, looked, main, online
 from lab.topics import random_graph
 

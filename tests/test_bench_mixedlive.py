@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.demo.recorded import serving
-from halflife.forms import Attribute, Interface
-from halflife.live import deciding, worths
-from halflife.live.service import Rhythm
-from halflife.sources.recorded import Recording
-from halflife.sources.relations import Relation
+from halflife.core.forms import Attribute, Interface
+from halflife.demo.recording import serving
+from halflife.engine import appraisal, scheduler
+from halflife.engine.service import Rhythm
+from halflife.recordings.pages import Recording
+from halflife.recordings.relations import Relation
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import Weekly
 from lab import mixedlive
@@ -195,12 +195,12 @@ def test_a_turn_to_which_nothing_has_come_in_appraises_nothing(played, monkeypat
     def offers(*_):
         raise AssertionError("nobody should ask")
 
-    monkeypatch.setattr(worths.Appraiser, "offers", offers)
+    monkeypatch.setattr(appraisal.Appraiser, "offers", offers)
     with SqliteStore.open(taught) as store:
-        at = deciding.Situation(
-            config, store, BEGAN + 2.0, deciding.grouped(config.source)
+        at = scheduler.Situation(
+            config, store, BEGAN + 2.0, scheduler.grouped(config.source)
         )
-        decision = deciding.decide(at)
+        decision = scheduler.decide(at)
     assert decision.idle
     assert not decision.grants
 

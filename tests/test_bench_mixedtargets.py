@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.sources.recorded import Recording
+from halflife.recordings.pages import Recording
 from lab.mixedparts import Site
 from lab.mixedtargets import best_interval, in_turn
 

@@ -5,10 +5,10 @@ import pytest
 
 from form_worlds import cars
 from halflife.bench.newrecords_play import Game, infer, play, policy, replay, task
-from halflife.errors import UsageError
-from halflife.forms import Term
+from halflife.core.errors import UsageError
+from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
-from halflife.sources.relations import Relation
+from halflife.recordings.relations import Relation
 from lab.newrecords import picture, savings, summary
 from lab.querygraph import neighbours, table, timed
 

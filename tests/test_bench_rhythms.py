@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.sources.relations import Relation
+from halflife.recordings.relations import Relation
 from lab.rhythms import Keeper, World, draw, hindsight, kept, shares
 
 DAILY = np.full(60, 0.1)

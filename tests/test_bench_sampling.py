@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from lxml import etree
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 from halflife.grouping.topic import Links
-from halflife.sources.recorded import Recording
+from halflife.recordings.pages import Recording
 from lab.sampling import (
     SIZES,
     TOPICS,

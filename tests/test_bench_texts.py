@@ -9,7 +9,7 @@ from halflife.bench.textbuys import MEASURES, buys
 from halflife.bench.textcox import alone, by_threshold, curves
 from halflife.bench.textplans import plans
 from halflife.bench.textviews import views
-from halflife.sources.textdb import load
+from halflife.recordings.textdb import load
 from halflife.study.texts import markdown
 from text_worlds import databases
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import share_bounds
+from halflife.models.audit import share_bounds
 from halflife.models.calibration import (
     FARTHEST,
     LENT,

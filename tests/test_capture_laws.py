@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from halflife.core.search import Document
 from halflife.probing.capture import around, chao, chapman, lincoln_petersen, schnabel
 from halflife.probing.size import _Caught, ratio
-from halflife.searching import Document
 
 counts = st.integers(0, 60)
 

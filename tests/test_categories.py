@@ -2,7 +2,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=40))

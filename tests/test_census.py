@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 from halflife.models.ages import LifeTable, life_table_hazard, survivors, weibull_hazard
 from halflife.models.census import Census
 from set_worlds import arrival_survival, collection, worlds

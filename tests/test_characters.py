@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from webencodings import PYTHON_NAMES
 from webencodings.labels import LABELS
 
-from halflife.sources.characters import codec_of, decode, encoding_of, unescape
-from halflife.sources.links import read_links
-from halflife.sources.text import digest, fingerprint, to_text, visible
-from halflife.sources.titles import terms
+from halflife.kinds.pages.links import read_links
+from halflife.readers.characters import codec_of, decode, encoding_of, unescape
+from halflife.readers.text import digest, fingerprint, to_text, visible
+from halflife.readers.titles import terms
 
 # Names under which Python has codecs that are no text encodings, or not of the web.
 FOREIGN = [

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from form_worlds import behind, cars
-from halflife.errors import SourceError
-from halflife.queries.checking import Drilled, Looked, by_key, counts_all, draw
+from halflife.core.errors import SourceError
 from halflife.queries.ledger import Ledger
+from halflife.queries.random_check import Drilled, Looked, by_key, counts_all, draw
 
 COUNTED = {"everything": True, "counts": "exact", "lookup": True}
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from halflife.errors import NotFitted, UsageError
+from halflife.core.errors import NotFitted, UsageError
 from halflife.probing.classifier import LinearClassifier, incidence, softmax_loss
-from halflife.probing.focused import focused_sample
+from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Totals
 from halflife.probing.rules import covering, learn_probes

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
-from halflife.stores import columns, folds
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores import columns, evidence_rows
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state
 
@@ -67,7 +67,7 @@ def marks(path):
 def both(path):
     """Return the evidence as columns tell it, and as rows do."""
     with closing(sqlite3.connect(path)) as db:
-        return columns.load(db, ["s"]), folds.evidence(db, ["s"])
+        return columns.load(db, ["s"]), evidence_rows.evidence(db, ["s"])
 
 
 def test_columns_are_written_and_say_what_the_rows_say(path):
@@ -169,7 +169,9 @@ def test_no_row_is_read_that_a_layer_holds(layered):
     with closing(sqlite3.connect(layered)) as db:
         last = marks(layered)[-1]
         filed = columns.find(db, ["s"])
-        left = folds.evidence(db, ["s"], folds.since(filed.upto, last, 5))
+        left = evidence_rows.evidence(
+            db, ["s"], evidence_rows.since(filed.upto, last, 5)
+        )
     assert len(left) == 0
 
 
@@ -201,7 +203,7 @@ def test_layers_under_the_columns_do_not_count(layered):
     with closing(sqlite3.connect(layered)) as db, db:
         # as a program writes that knows of columns, but not of layers
         db.execute("INSERT INTO touched (item) VALUES (1), (2), (3), (4), (5)")
-        columns.save(db, ["s"], folds.evidence(db, ["s"]))
+        columns.save(db, ["s"], evidence_rows.evidence(db, ["s"]))
         assert columns.waiting(db, ["s"]) == (0.0, 0.0)
         db.execute(
             "INSERT INTO filed_column"
@@ -240,7 +242,7 @@ def test_however_looks_come_columns_and_rows_agree(
             live = store.evidence(run.sources)
     with closing(sqlite3.connect(path)) as db:
         found = columns.load(db, run.sources)
-        rows = folds.evidence(db, run.sources)
+        rows = evidence_rows.evidence(db, run.sources)
     if found is not None:
         assert state(found) == state(rows)
         assert hinted(found) == hinted(rows)

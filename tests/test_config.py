@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from halflife.config import Config, Secret, SourceConfig
-from halflife.config_edit import TEMPLATE, add_sources, init, replace, with_sources
-from halflife.errors import ConfigError, UsageError
+from halflife.config.edit import TEMPLATE, add_sources, init, replace, with_sources
+from halflife.core.errors import ConfigError, UsageError
 
 
 @pytest.fixture

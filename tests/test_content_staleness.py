@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.models.poisson import Exponential
 from halflife.models.rates.gamma import fit_gamma
 from halflife.queries.known.content import (

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cox_cases import spells
-from halflife.errors import NotFitted
+from halflife.core.errors import NotFitted
 from halflife.models.cox import CoxModel, CoxStatus
 from halflife.models.cox_baseline import Baseline, CurveFitStatus, weibull_curves
 from halflife.models.cox_risk import score_residuals

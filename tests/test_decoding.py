@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.sources.decoding import STEP, Undecodable, coding, pieces, unpack
+from halflife.net.decoding import STEP, Undecodable, coding, pieces, unpack
 
 
 def bare_deflate(data: bytes) -> bytes:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.core.errors import SourceError
 from halflife.demo.pages import feed, html, moment, sitemap
 from halflife.demo.process import running
 from halflife.demo.site import steady
 from halflife.demo.world import build
-from halflife.errors import SourceError
 
 BEGAN = 20_000.0
 

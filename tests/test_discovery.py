@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from halflife.belief.poisson import PoissonBelief
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.policies.discovery import Discovering
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from halflife.allocation import index
-from halflife.errors import NotFitted, UsageError
+from halflife.core.errors import NotFitted, UsageError
 from halflife.models.cox import CoxStatus
 from halflife.models.drift import (
     PAPER,

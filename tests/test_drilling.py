@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.errors import UsageError
-from halflife.forms import Attribute, Interface, Query, Term
-from halflife.queries.drilling import Drill, Walk
+from halflife.core.errors import UsageError
+from halflife.core.forms import Attribute, Interface, Query, Term
+from halflife.core.object_store import Attributes
+from halflife.queries.completeness import Reader
+from halflife.queries.drill_down import Drill, Walk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import levels
-from halflife.queries.reading import Reader
 from halflife.queries.sampling import sample
-from halflife.register import Attributes
 
 CITY, TITLE, PRICE = ATTRIBUTES
 GUIDES = ("even", "known", "counts")

@@ -12,8 +12,8 @@ from halflife.bench.fit import (
     three_kinds,
     watch,
 )
-from halflife.errors import NotFitted
-from halflife.history import Gaps
+from halflife.core.errors import NotFitted
+from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
     EmpiricalBayesRate,

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.belief.rates import EstimatedRates, merged
-from halflife.evidence import Evidence
-from halflife.history import Gaps
-from halflife.item import Item
+from halflife.core.evidence import Evidence
+from halflife.core.gap_bins import class_length, classes
+from halflife.core.history import Gaps
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.rates.counts import Counted, naive
 from halflife.models.rates.likelihood import MaximumLikelihood
 from halflife.models.rates.tally import GapTally
-from halflife.observation import Looks, Observation, Seen
-from halflife.octaves import class_length, classes
 
 
 class Watched(Counted):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.evidence import NEVER, Evidence
-from halflife.history import History
-from halflife.item import Item
-from halflife.observation import Looks
-from halflife.octaves import class_length, classes
+from halflife.core.evidence import NEVER, Evidence
+from halflife.core.gap_bins import class_length, classes
+from halflife.core.history import History
+from halflife.core.item import Item
+from halflife.core.observation import Looks
 from store_cases import KEYS, batched, fold, hinted, observations, state, tallies
 from store_looks import absent, failed, hint, present
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.queries.known.exact import (
     _needed,
     full_cover,

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import UsageError
-from halflife.filters import Compare, Every, In, Missing, Not, Some, parse
+from halflife.core.errors import UsageError
+from halflife.core.filters import Compare, Every, In, Missing, Not, Some, parse
 
 CARS = {
     "make": np.array(["BMW", "Ford", None, "BMW"], dtype=object),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.item import Item
-from halflife.observation import Looks
+from halflife.core.item import Item
+from halflife.core.observation import Looks
 from halflife.stores import schema
 from halflife.stores.forecasts import Check, Forecasts, Issued
 from halflife.stores.retention import Keep, clear

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from halflife.forms import Attribute, Found, Interface, Query, Term
-from halflife.queries.doubting import Doubts
-from halflife.queries.kept import Asked, Kept, Tried
+from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.queries.doubt import Doubts
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Tabled
+from halflife.queries.table_form import Tabled
+from halflife.queries.turn_result import Asked, Kept, Tried
 
 FORM = Interface(
     (

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from form_desk import HTML, JSON, NAMES, PLACES, at_desk, settings
 from form_worlds import ATTRIBUTES, CITIES, behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Hours, Office, arguments, office_of, serving, snippet
-from halflife.errors import (
+from halflife.core.errors import (
     BudgetSpent,
     ConfigError,
     Refused,
@@ -23,18 +22,19 @@ from halflife.errors import (
     Unreachable,
     UsageError,
 )
-from halflife.forms import Attribute, Found, Interface, Query, Term, within
-from halflife.live import forming
+from halflife.core.forms import Attribute, Found, Interface, Query, Term, within
+from halflife.demo.forms import Hours, Office, arguments, office_of, serving, snippet
+from halflife.kinds.form import client as form_client
+from halflife.kinds.form.addresses import Addresses, Place
+from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.description import described
+from halflife.kinds.form.tables import shaped
+from halflife.kinds.form.web_form import Desk
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Faults, rounded
-from halflife.queries.troubled import Troubled, Troubles
-from halflife.sources.form_addresses import Addresses, Place
-from halflife.sources.form_answers import FormReader
-from halflife.sources.form_described import described
-from halflife.sources.form_tables import shaped
-from halflife.sources.forms import Desk
-from halflife.sources.records import Reader
-from halflife.sources.relations import load_relation
+from halflife.queries.table_form import Faults, rounded
+from halflife.readers.records import Reader
+from halflife.recordings.relations import load_relation
 from set_folders import spells, write_parquet
 from web_parts import HOME, OBEDIENT, Clock, Coins
 
@@ -451,7 +451,7 @@ def test_its_settings_can_be_used(office: Office, url: str) -> None:
     )
     config = Config.parse(snippet(url, office.form.interface))
     (source,) = config.source
-    how = forming.settings(source)
+    how = form_client.settings(source)
     assert how.interface == replace(
         office.form.interface,
         attributes=tuple(

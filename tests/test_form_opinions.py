@@ -2,10 +2,10 @@
 
 import pytest
 
-from halflife.forms import Attribute, Found, Interface, Query, Term
-from halflife.queries.counting import judged_counts
-from halflife.queries.judging import judged
+from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.queries.counts import judged_counts
 from halflife.queries.notes import End, Notes
+from halflife.queries.verdicts import judged
 
 SIZE = 5
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Paris"))

@@ -8,7 +8,8 @@ import pytest
 
 from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.errors import BudgetSpent, UsageError
+from halflife.core.errors import BudgetSpent, UsageError
+from halflife.core.object_store import Attributes
 from halflife.probing.capture import chapman
 from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
@@ -21,7 +22,6 @@ from halflife.queries.size import (
     recapture,
     skewed,
 )
-from halflife.register import Attributes
 
 CITY, TITLE, PRICE = ATTRIBUTES
 FORM: dict[str, Any] = {

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, CITIES, behind, cars
-from halflife.errors import BudgetSpent
-from halflife.forms import Attribute, Interface, Query, Term, within, words_in
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Attribute, Interface, Query, Term, within, words_in
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Faults, rounded
+from halflife.queries.table_form import Faults, rounded
 
 OSLO = Query.of(Term("city", "Oslo"))
 

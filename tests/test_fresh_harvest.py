@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.forms import Interface, Query, Term
+from halflife.core.forms import Interface, Query, Term
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Harvest, harvest, read
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.outlook import Progress, Setting, Standing, outlook
 from halflife.queries.fresh.simple import Exhaustive
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
-from halflife.queries.tabled import Faults
+from halflife.queries.table_form import Faults
 
 FORM = Interface(ATTRIBUTES, 5)
 KEYS = st.sets(st.integers(0, 30))

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
-from halflife.forms import Query, Term
+from halflife.core.forms import Query, Term
+from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Policy
-from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Given, Harvest, harvest
 from halflife.queries.fresh.metrics import scores
 from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
-from halflife.queries.tabled import Faults, Tabled
-from halflife.register import Attributes
+from halflife.queries.table_form import Faults, Tabled
 
 NOW = cars(400)
 BEFORE = {key: NOW[key] for key in list(NOW)[:300]}

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from halflife.forms import Attribute, Interface, Query, Term
-from halflife.queries.fresh.learned import (
+from halflife.core.forms import Attribute, Interface, Query, Term
+from halflife.queries.fresh.form_traits import (
     DOUBT,
     STAYS,
     TRIED,

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.forms import Found, Query, Term
-from halflife.queries.beginning import crawl_ahead
+from halflife.core.forms import Found, Query, Term
+from halflife.queries.first_crawl import crawl_ahead
+from halflife.queries.form_copy import Held
 from halflife.queries.frontier import Crawl, restored, written
-from halflife.queries.held import Held
 from halflife.queries.ledger import Ledger
-from halflife.queries.splitting import Crawling, crawl
-from halflife.queries.tabled import Tabled
+from halflife.queries.split_crawl import Crawling, crawl
+from halflife.queries.table_form import Tabled
 
 CITY, TITLE, PRICE = ATTRIBUTES
 SHAPES: tuple[dict[str, Any], ...] = (

@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 
 from faults.evil import Evil, response
 from halflife.belief import view_of
-from halflife.belief.hinted import Hinted, expected, stretched
+from halflife.belief.hints import Hinted, expected, stretched
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording
-from halflife.budget import Budget
 from halflife.config import Config
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.live import wiring
-from halflife.live.keeping import keeping
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks
+from halflife.engine import bootstrap
+from halflife.kinds.pages.runner import keeping
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
-from halflife.observation import Looks
 from halflife.policies import Strategy
 from halflife.policies.index import Index, freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
-from halflife.replay import Replay
-from halflife.sources.recorded import reveal
+from halflife.recordings.pages import reveal
+from halflife.replay.pages import Replay
 from lab import hints
 from store_cases import fold
 from store_looks import hint, present
@@ -245,7 +245,7 @@ def config_of(towns, folder):
 async def keep(towns, folder, days, requests, happen):
     """Turn the loop once a day; ``happen`` changes the world before each turn."""
     hands, config = Hands(), config_of(towns, folder)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         async with keeping(config, store, config.source, hands) as keeper:
             for day in range(days):
                 hands.now = BEGAN + day

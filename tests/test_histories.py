@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.errors import UsageError
-from halflife.sources.histories import load
+from halflife.core.errors import UsageError
+from halflife.recordings.histories import load
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given
 
-from halflife.history import History
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.history import History
+from halflife.core.observation import Looks, Observation, Seen
 from store_cases import KEYS, observations
 from store_looks import absent, failed, hint, present
 

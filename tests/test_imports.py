@@ -5,10 +5,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from halflife.errors import UsageError
-from halflife.sources.folding import Dated, fold
-from halflife.sources.imports import import_git, import_snapshots, moment
-from halflife.sources.records import Reader
+from halflife.core.errors import UsageError
+from halflife.readers.records import Reader
+from halflife.recordings.imports import import_git, import_snapshots, moment
+from halflife.recordings.snapshots import Dated, fold
 
 READER = Reader("id")
 INF = np.inf

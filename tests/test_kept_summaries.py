@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.searching import Document
+from halflife.core.search import Document
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
 from halflife.stores.summaries import Kept

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife import keys as module
-from halflife.fingerprints import Fingerprints
+from halflife.core import keys as module
+from halflife.core.fingerprints import Fingerprints
+from halflife.core.keys import UNKNOWN, Chosen, Folders, Keys, Places
 from halflife.grouping.places import folder, folder_codes
-from halflife.keys import UNKNOWN, Chosen, Folders, Keys, Places
 
 names = st.lists(st.text(max_size=12), max_size=12)
 unique = st.lists(st.text(max_size=6), max_size=20, unique=True)

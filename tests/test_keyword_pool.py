@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.forms import Interface, Query, Term
+from halflife.core.forms import Interface, Query, Term
 from halflife.queries.known.coverage import counted
 from halflife.queries.known.keywords import (
     attribute_of,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from halflife.models.drift import WeibullSurvival
-from halflife.summary.lasting import WEIGHT, Outcome, learned, pace
+from halflife.summary.lifetime import WEIGHT, Outcome, learned, pace
 
 DAYS = st.floats(0.0, 1000.0)
 HELD = st.builds(Outcome, DAYS)

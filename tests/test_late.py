@@ -5,17 +5,17 @@ import sys
 
 import pytest
 
-from halflife import octaves
-from halflife.late import Late, late
+from halflife.core import gap_bins
+from halflife.core.lazy_import import Late, late
 
 
 def test_a_late_module_is_imported_when_it_is_used():
     code = (
-        "import sys; from halflife.live import selecting\n"
-        "before = 'halflife.live.selecting' in sys.modules\n"
+        "import sys; from halflife.engine import selecting\n"
+        "before = 'halflife.kinds.search.selection' in sys.modules\n"
         "methods = selecting.METHODS\n"
-        "from halflife.live import selecting as again\n"
-        "real = sys.modules['halflife.live.selecting']\n"
+        "from halflife.engine import selecting as again\n"
+        "real = sys.modules['halflife.kinds.search.selection']\n"
         "print(before, methods == real.METHODS, again is real)"
     )
     done = subprocess.run(
@@ -25,23 +25,23 @@ def test_a_late_module_is_imported_when_it_is_used():
 
 
 def test_what_is_set_is_set_in_the_module_itself(monkeypatch):
-    stand_in = Late("halflife.octaves")
+    stand_in = Late("halflife.core.gap_bins")
     with monkeypatch.context() as patch:
         patch.setattr(stand_in, "SHARES", 7)
-        assert octaves.SHARES == 7
-    assert octaves.SHARES == stand_in.SHARES == 1024
+        assert gap_bins.SHARES == 7
+    assert gap_bins.SHARES == stand_in.SHARES == 1024
     stand_in.passing = 1
     del stand_in.passing
-    assert not hasattr(octaves, "passing")
+    assert not hasattr(gap_bins, "passing")
 
 
 def test_only_the_modules_named_come_late():
-    find = late("halflife", "octaves")
-    assert find("octaves").CLASSES_PER_OCTAVE == 8
+    find = late("halflife.core", "gap_bins")
+    assert find("gap_bins").CLASSES_PER_OCTAVE == 8
     with pytest.raises(AttributeError, match="'halflife' has no attribute 'other'"):
         find("other")
 
 
 def test_a_name_that_a_late_module_lacks_is_an_error():
     with pytest.raises(AttributeError, match="nothing_of_that_name"):
-        _ = Late("halflife.octaves").nothing_of_that_name
+        _ = Late("halflife.core.gap_bins").nothing_of_that_name

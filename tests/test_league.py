@@ -8,9 +8,9 @@ from lxml import etree
 import league_folder
 from halflife.bench import league, standings
 from halflife.bench.league import Rules
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.policies.simple import round_robin, uniform
-from halflife.sources.histories import load
+from halflife.recordings.histories import load
 from halflife.study.league import picture, spread
 
 TINY = {("s", "a"): [4.5], ("t", "p"): [6.25, 8.5]}

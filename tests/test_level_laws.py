@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from halflife.forms import Attribute, Interface, Term
+from halflife.core.forms import Attribute, Interface, Term
 from halflife.queries.levels import CUTS, DEFENCE, REST, Local, levels
 
 MAKE = Attribute("make", "select")

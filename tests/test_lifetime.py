@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from halflife.errors import NotFitted
+from halflife.core.errors import NotFitted
 from halflife.models.ascent import climb
 from halflife.models.lifetime import (
     ExponentialLifetime,

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.errors import UsageError
-from halflife.sources.histories import load
-from halflife.sources.linkgraph import load_graph
-from halflife.sources.recorded import Recording
+from halflife.core.errors import UsageError
+from halflife.recordings.histories import load
+from halflife.recordings.linkgraph import load_graph
+from halflife.recordings.pages import Recording
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

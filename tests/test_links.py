@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.links import FAR, Links
-from halflife.sources.links import (
+from halflife.core.links import FAR, Links
+from halflife.kinds.pages.links import (
     LONGEST,
     MOST,
     Scope,

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from faults.evil import Evil, response
-from halflife.errors import BudgetSpent
-from halflife.sources.listing import ListingSettings, look
-from halflife.sources.records import Reader
+from halflife.core.errors import BudgetSpent
+from halflife.kinds.listing.client import ListingSettings, look
+from halflife.readers.records import Reader
 from web_parts import HOME, Coins, make_gate
 
 

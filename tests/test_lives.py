@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 
 INF = np.inf
 

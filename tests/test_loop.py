@@ -7,14 +7,14 @@ import pytest
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
-from halflife.budget import Budget
-from halflife.errors import BudgetSpent
-from halflife.loop import LEASE, Allowance, Loop
-from halflife.plan import no_plan
+from halflife.core.budget import Budget
+from halflife.core.errors import BudgetSpent
+from halflife.core.plan import no_plan
+from halflife.core.request import Fetch, Fetches
+from halflife.engine.loop import LEASE, Allowance, Loop
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
-from halflife.request import Fetch, Fetches
-from halflife.sources.recorded import NAME, RecordedSource
+from halflife.recordings.pages import NAME, RecordedSource
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.evil import Evil, response
-from halflife.observation import Seen
-from halflife.request import Fetch
-from halflife.sources.dates import from_mail
-from halflife.sources.maps import MapEntry, may_be_map, read_map
-from halflife.sources.pages import Pages, SiteSettings
+from halflife.core.observation import Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.net.dates import from_mail
+from halflife.readers.maps import MapEntry, may_be_map, read_map
 from web_parts import HOME as ACCESS
 from web_parts import TODAY, Coins, make_gate
 

@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.sources import maps, xml_stream
-from halflife.sources.maps import (
-    MOST,
-    MapEntry,
-    may_be_map,
-    read_map,
-    root_name,
-)
+from halflife.readers import maps, xml_stream
+from halflife.readers.maps import MOST, MapEntry, may_be_map, read_map, root_name
 
 HOME = "https://example.org/map"
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>

@@ -10,12 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
-from halflife.market import FREE, Limits, Window, Zone, pricing, share, take
-from halflife.market.offering import Turn, intervals
-from halflife.market.sharing import hull
+from halflife.core.value_curve import Offers, Worth
+from halflife.market import (
+    FREE,
+    Limits,
+    Window,
+    Zone,
+    share,
+    take,
+)
+from halflife.market import (
+    price as market_price,
+)
+from halflife.market.offers import Turn, intervals
+from halflife.market.shares import hull
 from halflife.market.windows import ALWAYS
 from halflife.models.poisson import Exponential
-from halflife.worth import Offers, Worth
 
 NAMES = "abcdef"
 
@@ -383,8 +393,8 @@ def every(rate, worth):
 def test_at_the_price_of_the_long_run_all_together_take_the_budget(budget):
     rate = np.array([0.02, 0.1, 0.5, 0.5])
     cost, many = np.array([1.0, 1.0, 2.0, 5.0]), np.array([10.0, 1.0, 3.0, 1.0])
-    gain = pricing.gains(Exponential(rate), 4)
-    price = pricing.long_run(gain, cost, budget, many)
+    gain = market_price.gains(Exponential(rate), 4)
+    price = market_price.long_run(gain, cost, budget, many)
     most = 0.999 / rate  # what a look gains after ages
     taken = [
         n * c / every(r, price * c)
@@ -395,22 +405,22 @@ def test_at_the_price_of_the_long_run_all_together_take_the_budget(budget):
 
 
 def test_what_is_enough_for_everything_has_no_price():
-    gain = pricing.gains(Exponential(np.array([0.1, 0.2])), 2)
-    everything = 2.0 / pricing.QUICKEST
-    assert pricing.long_run(gain, np.ones(2), everything, np.ones(2)) == 0.0
-    assert pricing.long_run(gain, np.ones(2), everything / 9.0, np.ones(2)) > 0.0
-    still = pricing.gains(Exponential(np.zeros(2)), 2)
-    assert pricing.long_run(still, np.ones(2), 0.1, np.ones(2)) == 0.0
+    gain = market_price.gains(Exponential(np.array([0.1, 0.2])), 2)
+    everything = 2.0 / market_price.QUICKEST
+    assert market_price.long_run(gain, np.ones(2), everything, np.ones(2)) == 0.0
+    assert market_price.long_run(gain, np.ones(2), everything / 9.0, np.ones(2)) > 0.0
+    still = market_price.gains(Exponential(np.zeros(2)), 2)
+    assert market_price.long_run(still, np.ones(2), 0.1, np.ones(2)) == 0.0
 
 
 @given(
     st.floats(0.0, 1.0), st.floats(-10.0, 100.0), st.floats(0.0, 50.0), st.floats(0, 9)
 )
 def test_the_more_is_saved_the_less_is_asked_for(price, saved, most, more):
-    asked = pricing.asked(price, saved, most)
+    asked = market_price.asked(price, saved, most)
     assert 0.0 <= asked <= price
-    assert pricing.asked(price, saved + more, most) <= asked
-    assert pricing.asked(price, max(saved, most), most) == 0.0
+    assert market_price.asked(price, saved + more, most) <= asked
+    assert market_price.asked(price, max(saved, most), most) == 0.0
 
 
 def test_a_window_that_ends_when_it_begins_is_open_all_day():

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from halflife.market import keeping
-from halflife.market.keeping import (
+from halflife.core.value_curve import Offers
+from halflife.market import target_rule
+from halflife.market.limits import Limits
+from halflife.market.offers import intervals
+from halflife.market.target_rule import (
     AIM,
     BOLD,
     LENT,
@@ -30,9 +33,6 @@ from halflife.market.keeping import (
     risk,
     wants,
 )
-from halflife.market.limits import Limits
-from halflife.market.offering import intervals
-from halflife.worth import Offers
 
 SHARE = st.floats(0.0, 1.0)
 LEVEL = st.floats(0.05, 0.99)
@@ -345,5 +345,5 @@ def test_a_mean_that_was_missed_by_as_much_again_is_mended_at_once():
 def test_the_risk_of_a_round_is_a_part_of_what_is_spare():
     assert 0 < BOLD < 1
     assert BOLD * Past().spare(Goal(0.9, 0.95)) < 0.01
-    assert keeping.LOT < 0.1
+    assert target_rule.LOT < 0.1
     assert inf > WINDOW > LENT

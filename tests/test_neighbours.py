@@ -8,19 +8,19 @@ import scipy.stats
 from hypothesis import given, settings
 
 from halflife.belief.neighbours import SHAPES, Neighbours, _Pages
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.live import memory
-from halflife.loop import Allowance, Loop
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
+from halflife.engine.loop import Allowance, Loop
+from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Looks, Seen
-from halflife.parts import strategy
+from halflife.plugins import strategy
 from halflife.policies.champion import Bold, champion
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
-from halflife.replay import Replay
-from halflife.sources.recorded import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.replay.pages import Replay
 from halflife.stores.memory import MemoryStore
 
 
@@ -120,9 +120,9 @@ def test_what_was_learned_of_busy_times_outlives_a_run(evidence):
         look(evidence, [0, 1, 11], day, [f"{day}", f"{day}", "old"])
         first(evidence, day, day)
     store = MemoryStore()
-    memory.remember(store, first)
+    pages_belief_notes.remember(store, first)
     second = Neighbours()
-    second.recollect(memory.recall_busy(store))
+    second.recollect(pages_belief_notes.recall_busy(store))
     here, there = first(evidence, 9.0, 9.0), second(evidence, 9.0, 9.0)
     assert there.exposure == pytest.approx(here.exposure, rel=1e-5)
     assert there.doubt == pytest.approx(here.doubt, rel=1e-5)

@@ -6,9 +6,9 @@ import pytest
 from halflife.belief.newcomers import WORTH, Newcomers
 from halflife.belief.plain import PlainRates
 from halflife.belief.poisson import PoissonBelief
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 
 FAST = [f"http://a.org/fast/p{i}" for i in range(8)]
 SLOW = [f"http://a.org/slow/p{i}" for i in range(8)]

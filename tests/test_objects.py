@@ -5,8 +5,8 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from halflife.errors import UsageError
-from halflife.sources.objects import load_parquet
+from halflife.core.errors import UsageError
+from halflife.recordings.objects import load_parquet
 from halflife.stores.memory import MemoryStore
 from objects_folder import REAL, tables, write
 

@@ -16,11 +16,11 @@ from halflife.alerts import Health
 from halflife.alerts.messages import Event, Letter
 from halflife.alerts.rules import INFORMATION
 from halflife.config import Config
-from halflife.errors import ConfigError, LeaseLost
-from halflife.item import Item
-from halflife.live import alerts
-from halflife.observation import Looks
-from halflife.register import Listing
+from halflife.core.errors import ConfigError, LeaseLost
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks
+from halflife.engine import notifications
 from halflife.stores.outbox import MOST_TRIES, Outbox, pause
 from halflife.stores.sqlite import SqliteStore
 from listening import listening
@@ -82,7 +82,7 @@ def letter(source="s", made=1.0, due=1.0, target="ops"):
 
 
 def deliver(config, store, now=1.0):
-    return asyncio.run(alerts.deliver(config, store, clock=lambda: now))
+    return asyncio.run(notifications.deliver(config, store, clock=lambda: now))
 
 
 # Written together
@@ -140,25 +140,27 @@ def test_letters_gather_until_they_are_due(store):
 def test_alarms_outlive_the_program_and_are_told_once(store, tmp_path):
     config = settings("https://example.org/")
     ill = [Health("s", held="too few")]
-    alerts.tell(config, store, ill, 1.0)
+    notifications.tell(config, store, ill, 1.0)
     with SqliteStore.open(tmp_path / "state.db") as again:
-        alerts.tell(config, again, ill, 1.1)
+        notifications.tell(config, again, ill, 1.1)
         assert Outbox(again).tally()["waiting"] == 1
-        alerts.tell(config, again, [Health("s")], 1.2)
-        alerts.tell(config, again, [Health("s")], 1.3)
+        notifications.tell(config, again, [Health("s")], 1.2)
+        notifications.tell(config, again, [Health("s")], 1.3)
         news = [m.news for m in Outbox(again).due(9.0)]
     assert news == ["raised", "recovered"]
 
 
 def test_quiet_sources_are_not_written_down(store):
-    alerts.tell(settings("https://a.example/"), store, [Health("s"), Health("t")], 1.0)
+    notifications.tell(
+        settings("https://a.example/"), store, [Health("s"), Health("t")], 1.0
+    )
     assert Outbox(store).alarms() == []
 
 
 def test_alarms_of_sources_that_are_no_more_are_dropped(store):
     ill = [Health("s", held="x"), Health("t", held="x"), Health(offline=True)]
     for now in (1.0, 1.1):
-        alerts.tell(settings("https://a.example/"), store, ill, now)
+        notifications.tell(settings("https://a.example/"), store, ill, now)
     assert Outbox(store).forget(["t"]) == 1
     assert {a.source for a in Outbox(store).alarms() if a.raised} == {"t", ""}
 
@@ -278,7 +280,7 @@ def test_a_target_that_hangs_holds_up_neither_the_others_nor_the_sync(store, hoo
     Outbox(store).post([letter(target="slow"), letter(target="nobody")])
 
     async def sync():
-        async with alerts.delivering(
+        async with notifications.delivering(
             config, store, clock=lambda: 1.0, poll=0.05, grace=0.1
         ):
             for n in range(50):

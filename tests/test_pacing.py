@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.host import HostState
-from halflife.sources.dates import SECONDS, from_http, from_iso, to_http
-from halflife.sources.pacing import (
+from halflife.core.host import HostState
+from halflife.net.dates import SECONDS, from_http, from_iso, to_http
+from halflife.net.pacing import (
     FIRST_CLOSURE,
     LONGEST_CLOSURE,
     after_answer,

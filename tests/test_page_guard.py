@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.core.observation import Content, Observation, Outgoing, Seen
 from halflife.models.page_guard import (
     CONFIRMED,
     LOGIN,
@@ -18,8 +19,7 @@ from halflife.models.page_guard import (
     is_outage,
     settle,
 )
-from halflife.observation import Content, Observation, Outgoing, Seen
-from halflife.sources.page_sketch import is_login, sketch, sketch_of
+from halflife.readers.page_sketch import is_login, sketch, sketch_of
 
 KEY = "https://a.org/p/some-long-name"
 words = st.frozensets(st.sampled_from("abcdefghij"), min_size=1)

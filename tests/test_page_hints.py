@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.sources.page_hints import NEXTS, NO_HINTS, PARTS, TOTALS, find_hints
-from halflife.sources.records import Reader
+from halflife.readers.page_hints import NEXTS, NO_HINTS, PARTS, TOTALS, find_hints
+from halflife.readers.records import Reader
 
 REST = {"count": 400, "next": "http://x/jobs?page=2", "results": [{"id": 1}]}
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from halflife.errors import SourceError
-from halflife.sources.page_links import PageLinks, next_address
+from halflife.core.errors import SourceError
+from halflife.kinds.form.page_links import PageLinks, next_address
 
 HOME = URL("http://forms.example/things?city=Oslo")
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from faults.evil import Evil, response
-from halflife.errors import ConfigError, StoreError
-from halflife.item import Item
-from halflife.observation import Observation, Seen
-from halflife.request import Fetch
-from halflife.sources.dates import SECONDS
-from halflife.sources.pages import AUDITED, Pages, SiteSettings, conditions
+from halflife.core.errors import ConfigError, StoreError
+from halflife.core.item import Item
+from halflife.core.observation import Observation, Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages.client import AUDITED, Pages, SiteSettings, conditions
+from halflife.net.dates import SECONDS
 from web_parts import HOME, OBEDIENT, TODAY, Book, Coins, make_gate
 
 PAGE = Observation(

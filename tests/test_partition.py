@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from halflife.filters import parse
+from halflife.core.filters import parse
 from halflife.grouping.cuts import Blocks, best_cut, gain_of
 from halflife.grouping.partition import Terms, partition
 from halflife.grouping.pearson import k_means, life_bins, pearson_groups

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from halflife.errors import UsageError
-from halflife.sources.addresses import canonical, parse_url, resolve
-from halflife.sources.robots_rules import read_group
+from halflife.core.errors import UsageError
+from halflife.net.addresses import canonical, parse_url, resolve
+from halflife.net.robots_rules import read_group
 from peer_cases import PLACE, RobotsCase, UrlCase, robots_cases, url_cases
 
 ROBOTS = robots_cases()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.bench import turns
-from halflife.budget import Budget
+from halflife.core.budget import Budget
+from halflife.core.view import View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.policies.index import Index
 from halflife.policies.planner import Planner
-from halflife.view import View
 
 RNG = np.random.default_rng(0)
 

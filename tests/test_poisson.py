@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.bench import fit as bench
-from halflife.errors import NotFitted
+from halflife.core.errors import NotFitted
 from halflife.models.gaps import Status
 from halflife.models.poisson import Exponential, GammaSurvival, PoissonRate
 

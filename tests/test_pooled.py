@@ -5,24 +5,24 @@ import pytest
 from hypothesis import given, settings
 
 from halflife.belief.poisson import PoissonBelief
-from halflife.belief.pooled import PooledBelief
+from halflife.belief.pool import PooledBelief
 from halflife.belief.rates import EstimatedRates, merged
 from halflife.bench.population import poisson_recording
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.item import Item
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.empirical_bayes import GRID, EmpiricalBayesRate, log_likelihood
 from halflife.models.gaps import check_gaps
 from halflife.models.rates.counts import Counted
-from halflife.models.rates.pooled import PooledRates
+from halflife.models.rates.pool import PooledRates
 from halflife.models.rates.tree import Tree, fit_groups, fit_tree, likelihoods
-from halflife.observation import Looks, Observation, Seen
-from halflife.policies import learned
-from halflife.replay import Replay
+from halflife.policies import index_estimators
+from halflife.replay.pages import Replay
 from lab import estimators as bench
 from rates_cases import ESTIMATORS, fed, gaps
 
-STRATEGIES = [name for name in vars(learned) if name.startswith("index_")]
+STRATEGIES = [name for name in vars(index_estimators) if name.startswith("index_")]
 
 
 def daily(rate, days, rng):
@@ -227,7 +227,7 @@ def replay():
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_keeps_more_current_than_doing_nothing(replay, name):
-    strategy = getattr(learned, name)
+    strategy = getattr(index_estimators, name)
     assert strategy.about
     score = replay.score(strategy)
     idle = Replay(replay.recording, 0.0, 0.0, 60.0, ticks=1, warm=20.0).score(strategy)
@@ -238,7 +238,7 @@ def test_every_strategy_keeps_more_current_than_doing_nothing(replay, name):
 def test_a_plan_is_made_before_anything_was_seen():
     evidence = Evidence.of(site())
     for name in STRATEGIES:
-        strategy = getattr(learned, name)
+        strategy = getattr(index_estimators, name)
         view = strategy.belief()(evidence, 1.0, 1.0)
         plan = strategy.policy(view, Budget(3), np.random.default_rng(0))
         assert len(plan) == 3

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.allocation.signals import Hints
-from halflife.forms import Attribute, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.models.lifetime import WeibullLifetime
 from halflife.queries.fresh.simple import GammaPoisson
 from halflife.queries.known.coverage import settled
@@ -16,7 +16,7 @@ from halflife.queries.known.greedy import _State, offers, units_of
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
-from halflife.queries.tabled import Tabled
+from halflife.queries.table_form import Tabled
 from probe_worlds import relation, worlds
 
 

@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from halflife.errors import ConfigError, UsageError
-from halflife.probing.focused import focused_sample
+from halflife.core.errors import ConfigError, UsageError
+from halflife.core.search import Document
+from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import fit_mandelbrot, frequency_summary, ranks
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Ranking, Totals
-from halflife.probing.querying import query_based_sample
+from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import Probes
 from halflife.probing.sample import Ending, frequency
-from halflife.probing.stopping import Steadiness, predictive_likelihood
+from halflife.probing.stop_rule import Steadiness, predictive_likelihood
 from halflife.probing.synthetic import Language
-from halflife.searching import Document
 
 WORDS = tuple("abcdefgh")
 TOPICS = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": {}})

@@ -3,15 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.errors import UsageError
-from halflife.probing.focused import focused_sample
+from halflife.core.errors import UsageError
+from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory
-from halflife.probing.querying import query_based_sample
+from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import learn_probes
 from halflife.probing.size import estimate_size
 from halflife.probing.synthetic import Language
-from halflife.sources import textdb
+from halflife.recordings import textdb
 from lab.probing import (
     World,
     averaged,

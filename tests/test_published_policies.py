@@ -9,7 +9,7 @@ from contracts.views import view_of
 from halflife.allocation import azar as azar_rates
 from halflife.allocation import lambdacrawl as lambdacrawl_rates
 from halflife.belief.mirror import MirrorSync
-from halflife.budget import Budget
+from halflife.core.budget import Budget
 from halflife.policies import azar, index, lambdacrawl, mirror
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 

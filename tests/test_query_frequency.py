@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halflife.forms import Term
+from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains

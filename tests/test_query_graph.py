@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.forms import Term
+from halflife.core.forms import Term
 from halflife.queries.graph import QueryGraph, distances, selection
 from halflife.queries.incidence import Incidence
 

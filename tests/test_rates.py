@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.history import Gaps
+from halflife.core.history import Gaps
 from halflife.models.rates import UncertainRates
 from halflife.models.rates.columns import in_turn
 from halflife.models.rates.counts import (
@@ -17,8 +17,8 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.dated import LastModified
 from halflife.models.rates.drift import Forgetting, Restarting
+from halflife.models.rates.last_modified import LastModified
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.stochastic import StochasticApproximation
 from rates_cases import ESTIMATORS, MONOTONE, fed, gaps

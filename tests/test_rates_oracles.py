@@ -13,9 +13,9 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.dated import LastModified, unbiased_changes
 from halflife.models.rates.drift import Forgetting, Restarting, chance, joined_runs
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma, marginal, moments
+from halflife.models.rates.last_modified import LastModified, unbiased_changes
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.stochastic import StochasticApproximation
 from rates_cases import fed, gaps

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.lives import Collection, Lives
+from halflife.core.lifetimes import Collection, Lives
 from halflife.models.recall_curve import recall
 from halflife.models.setquality import forecast
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.core.search import Answer, Document
 from halflife.probing.memory import InMemory
-from halflife.probing.querying import query_based_sample
-from halflife.probing.rechecking import LIMIT, MOST, STAGES, recheck
-from halflife.searching import Answer, Document
+from halflife.probing.query_sampling import query_based_sample
+from halflife.probing.recheck import LIMIT, MOST, STAGES, recheck
 from search_server import corpus
 
 DICTIONARY = tuple(f"term{i}" for i in range(50))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import ConfigError, SourceError
-from halflife.sources.records import LARGEST, Reader
+from halflife.core.errors import ConfigError, SourceError
+from halflife.readers.records import LARGEST, Reader
 
 JOBS = [{"id": 7, "title": "cook", "pay": 1.5}, {"id": "8", "title": None, "pay": 2}]
 READ = {

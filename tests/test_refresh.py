@@ -8,8 +8,8 @@ pytest.importorskip("pyarrow")
 from form_worlds import behind, cars
 from halflife.bench.contentfreshness import days_of, replay
 from halflife.bench.knownworld import Differences, Served, topical
-from halflife.errors import UsageError
-from halflife.forms import Attribute, Interface, Query, Term
+from halflife.core.errors import UsageError
+from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import measure
 from halflife.queries.known.copies import Copy
@@ -17,8 +17,8 @@ from halflife.queries.known.keywords import pool_for
 from halflife.queries.known.refresh import Refresher, refresher, turn
 from halflife.queries.known.rules import RULES, Timetable
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Tabled
-from halflife.sources.relations import column, load_relation
+from halflife.queries.table_form import Tabled
+from halflife.recordings.relations import column, load_relation
 from objects_folder import REAL, tables, write
 
 RNG = np.random.default_rng

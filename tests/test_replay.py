@@ -11,9 +11,9 @@ from halflife.metrics.bounds import Trace, best_in_hindsight
 from halflife.policies.adaptive import nutch, stormcrawler
 from halflife.policies.index import age, freshness, harmonic
 from halflife.policies.simple import proportional, round_robin, uniform
-from halflife.replay import Replay
-from halflife.sources.recorded import Recording, reveal
-from halflife.truth import TrueCopy
+from halflife.recordings.pages import Recording, reveal
+from halflife.replay.pages import Replay
+from halflife.replay.scorer import TrueCopy
 
 STRATEGIES = {
     "harmonic": harmonic,

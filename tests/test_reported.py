@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
-from halflife.errors import BudgetSpent
-from halflife.forms import Attribute, Query, Term
-from halflife.queries.doubting import Doubts
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Attribute, Query, Term
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
+from halflife.queries.doubt import Doubts
+from halflife.queries.form_copy import Held, Wish
 from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.simple import Newest
 from halflife.queries.frontier import restored, written
-from halflife.queries.held import Held, Wish
-from halflife.queries.kept import Kept
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery
-from halflife.queries.reported import Reported, at_least, reported
-from halflife.register import Listing
-from halflife.tracking import Tracker
+from halflife.queries.reported_total import Reported, at_least, reported
+from halflife.queries.turn_result import Kept
 
 numbers = st.integers(0, 1000)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from halflife.errors import Refused, UsageError
-from halflife.observation import Seen
-from halflife.request import Fetch
-from halflife.sources.addresses import canonical
-from halflife.sources.pages import Pages, SiteSettings
+from halflife.core.errors import Refused, UsageError
+from halflife.core.observation import Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.net.addresses import canonical
 from halflife.stores.sqlite import SqliteStore
 from site_parts import html, running, settings, sync
 from web_parts import HOME, OBEDIENT, Coins, make_gate

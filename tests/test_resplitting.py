@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.searching import Document
+from halflife.core.search import Document
 from halflife.summary.metrics import kl
-from halflife.summary.resplitting import DEALS, excess
+from halflife.summary.split_test import DEALS, excess
 
 WORDS = [f"w{i}" for i in range(60)]
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halflife.belief.poisson import PoissonBelief
-from halflife.budget import Budget
-from halflife.item import Item
+from halflife.core.budget import Budget
+from halflife.core.item import Item
+from halflife.core.observation import Looks
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Looks
 from halflife.policies.index import harmonic
 from halflife.stores import summaries
 from halflife.stores.outbox import Outbox

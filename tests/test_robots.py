@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from halflife.errors import Refused, Unreachable
-from halflife.host import HostState
-from halflife.sources.robots import after_robots, rules
-from halflife.sources.robots_rules import MOST_WILD, normal, read_group
+from halflife.core.errors import Refused, Unreachable
+from halflife.core.host import HostState
+from halflife.net.robots import after_robots, rules
+from halflife.net.robots_rules import MOST_WILD, normal, read_group
 
 HOST = HostState("http://example.org:80")
 

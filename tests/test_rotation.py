@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.forms import Attribute, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.fresh.rotation import Rotation
 
 FORM = Interface(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from contracts.views import view_of, views
-from halflife.budget import Budget
-from halflife.categories import Categories
+from halflife.core.budget import Budget
+from halflife.core.categories import Categories
 from halflife.models.fractions import Sample
 from halflife.models.poisson import Exponential
 from halflife.policies import Strategy, sampling
@@ -30,8 +30,8 @@ from halflife.policies.sampling.sizes import (
     scaled,
     spread_factor,
 )
-from halflife.replay import Replay
-from halflife.sources.recorded import Recording
+from halflife.recordings.pages import Recording
+from halflife.replay.pages import Replay
 
 FEW = settings(max_examples=20)  # there are many policies
 NAMED = {n: s.policy for n, s in vars(sampling).items() if isinstance(s, Strategy)}

@@ -26,14 +26,14 @@ from halflife.belief.bent import Weibull, fitted
 from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates
 from halflife.belief.room import Roomy
-from halflife.belief.scheduled import Pace, Scheduled, due_dates
+from halflife.belief.schedule import Pace, Scheduled, due_dates
 from halflife.bench.population import poisson_recording
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.history import Gaps
-from halflife.item import Item
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.history import Gaps
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.poisson import Exponential
-from halflife.observation import Looks, Observation, Seen
 from halflife.policies import Strategy
 from halflife.policies.cgm import best_intervals
 from halflife.policies.choose import best
@@ -41,7 +41,7 @@ from halflife.policies.dates import due_by_chance, due_first, frequencies
 from halflife.policies.explore import explore_commit_over
 from halflife.policies.index import Index
 from halflife.policies.weibull import weibull_of
-from halflife.replay import Replay
+from halflife.replay.pages import Replay
 from lab import schedules as bench
 
 

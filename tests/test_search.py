@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from halflife.config import Config, FromEnv
-from halflife.errors import BudgetSpent, ConfigError, Refused, SourceError
-from halflife.live import summarizing
-from halflife.sources.search import ENDLESS, Engine, Line, SearchSettings, words_of
-from halflife.sources.search_answers import AnswerReader
-from halflife.sources.search_counts import count_of, total_of
-from halflife.sources.search_described import linked, read_description
+from halflife.core.errors import BudgetSpent, ConfigError, Refused, SourceError
+from halflife.kinds.search import runner as search_runner
+from halflife.kinds.search.answers import AnswerReader
+from halflife.kinds.search.client import (
+    ENDLESS,
+    Engine,
+    Line,
+    SearchSettings,
+    words_of,
+)
+from halflife.kinds.search.counts import count_of, total_of
+from halflife.kinds.search.description import linked, read_description
 from search_server import corpus, describing, serving
 from web_parts import HOME, OBEDIENT, Coins, make_gate
 
@@ -484,12 +490,12 @@ def test_settings_that_cannot_work_are_refused(wrong, said):
 
 def test_the_settings_of_a_search_become_a_way_to_ask():
     source = _settings(engine="solr", per_page=25, cap=50, hit_text="body")
-    how = summarizing.settings(source, fetch=True)
+    how = search_runner.settings(source, fetch=True)
     assert (how.per_page, how.cap, how.fetch) == (25, 50, True)
     assert how.reader == AnswerReader("solr", text="body")
     assert how.address("a b", 30) == (URL("http://h/?q=a%20b"), 30)
     with pytest.raises(ConfigError, match="source s: 'a\\[' is no JMESPath"):
-        summarizing.settings(
+        search_runner.settings(
             _settings(engine="json", hits="a[", hit_key="b"), fetch=True
         )
 
@@ -499,5 +505,5 @@ def test_a_secret_goes_to_the_host_of_the_search_only(monkeypatch):
     source = _settings().model_copy(
         update={"headers": {"Authorization": FromEnv(env="SHOP_TOKEN")}}
     )
-    access = summarizing.settings(source, fetch=True).access
+    access = search_runner.settings(source, fetch=True).access
     assert access.credentials.origin == "http://h:80"

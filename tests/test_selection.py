@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.errors import UsageError
-from halflife.searching import Document
+from halflife.core.errors import UsageError
+from halflife.core.search import Document
 from halflife.selection.choice import Belief, Status, parse, select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sampled import Crcs, Redde
+from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import Table
 from halflife.summary import Summary

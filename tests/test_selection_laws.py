@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.searching import Document
+from halflife.core.search import Document
 from halflife.selection.choice import select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sampled import Crcs, Redde
+from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import Table
 from halflife.summary import Summary

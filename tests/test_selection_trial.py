@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.errors import UsageError
-from halflife.searching import Document
+from halflife.core.errors import UsageError
+from halflife.core.search import Document
 from halflife.selection.choice import select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sampled import Crcs, Redde
+from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import Table
 from halflife.selection.trial import METHODS, Query, Trial, known_items, quality_at

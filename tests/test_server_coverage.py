@@ -8,18 +8,9 @@ from scipy.special import gammaln
 from scipy.stats import t
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.errors import BudgetSpent
-from halflife.forms import Interface, Query, Term
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Interface, Query, Term
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.asking import (
-    ROUNDED,
-    Told,
-    learned,
-    refresh,
-    send,
-    settle,
-    told,
-)
 from halflife.queries.known.association import Sampled, together_error, together_mle
 from halflife.queries.known.coverage import (
     Hits,
@@ -29,10 +20,19 @@ from halflife.queries.known.coverage import (
     counted,
     ratio,
 )
+from halflife.queries.known.form_coverage import (
+    ROUNDED,
+    Told,
+    learned,
+    refresh,
+    send,
+    settle,
+    told,
+)
 from halflife.queries.known.greedy import Limits, Probes, choose, offers
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Faults
+from halflife.queries.table_form import Faults
 
 CARS = cars(600)
 HELD = {key: car for key, car in CARS.items() if car["city"] in {"Rome", "Lima"}}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.sources.addresses import canonical
-from halflife.sources.links import read_links, spelled
-from halflife.sources.session_ids import looks_random, without_session
+from halflife.kinds.pages.links import read_links, spelled
+from halflife.kinds.pages.session_ids import looks_random, without_session
+from halflife.net.addresses import canonical
 
 HOME = "http://example.org/"
 PAGES = [

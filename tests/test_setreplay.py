@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from halflife.bench.setpolicies import grouped_schedules
 from halflife.bench.setpolicies import groups as groups_of
 from halflife.bench.setpolicies import schedules as schedules_of
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.policies.threshold import (
     Fixed,
     Pace,
@@ -21,7 +21,7 @@ from halflife.policies.threshold import (
     pace,
     worth,
 )
-from halflife.setreplay import SetReplay, recall_difference, rho_ratio, thin
+from halflife.replay.listings import SetReplay, recall_difference, rho_ratio, thin
 from set_lives import grown, seen
 
 INF = np.inf

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from halflife.belief.hinted import Hinted
+from halflife.belief.hints import Hinted
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.belief.room import Roomy
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.observation import Looks
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks
 from halflife.policies.champion import champion
 from halflife.policies.index import Index
 from halflife.policies.shortlist import Shortlist

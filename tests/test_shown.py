@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from lxml import etree, html
 
-from halflife import shown
 from halflife.bench.population import poisson_recording, rates_and_weights
-from halflife.forecast import Forecast
-from halflife.plan import Plan, no_plan
+from halflife.core import notebook
+from halflife.core.forecast import Forecast
+from halflife.core.plan import Plan, no_plan
 from halflife.policies.simple import uniform
 from halflife.policies.threshold import Fixed
-from halflife.replay import Replay
-from halflife.setreplay import SetReplay
+from halflife.replay.listings import SetReplay
+from halflife.replay.pages import Replay
 from set_lives import grown
 
 EVIL = "<script>alert(1)</script>\"'"
@@ -89,11 +89,11 @@ def test_a_replay_of_a_set_source_shows_its_recall_and_its_scores():
 
 def test_a_line_leaves_out_what_is_no_number_and_says_only_text():
     y = np.array([0.5, np.nan, 1.0])
-    drawn = shown.line(EVIL, np.arange(3.0), y, (EVIL, "b"))
+    drawn = notebook.line(EVIL, np.arange(3.0), y, (EVIL, "b"))
     assert "<script" not in drawn
     tree = etree.fromstring(drawn)
     assert [p.get("d") for p in tree.iter("{*}path")][-1].count("L") == 1
-    etree.fromstring(shown.line("none", y[:0], y[:0], ("a", "b")))
+    etree.fromstring(notebook.line("none", y[:0], y[:0], ("a", "b")))
 
 
 def test_what_the_page_says_of_notebooks_is_true():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.sample import frequency
 from halflife.probing.shrinkage import OWN, UNIFORM, mixture_weights, shrink

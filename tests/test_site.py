@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.observation import Observation, Outgoing, Seen
-from halflife.request import Fetch
-from halflife.sources.links import Scope
-from halflife.sources.pages import Pages, SiteSettings
-from halflife.sources.site import Crawl, Follow, Frontier, Limits
-from halflife.sources.terms import Access, Answer
+from halflife.core.observation import Observation, Outgoing, Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.links import Scope
+from halflife.kinds.pages.site import Crawl, Follow, Frontier, Limits
+from halflife.net.access import Access, Answer
 from site_parts import html, running
 from web_parts import LOOPBACK, Coins, make_gate
 

@@ -3,12 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
+from halflife.core.search import Answer, Document
 from halflife.probing.capture import chao, chapman, lincoln_petersen, schnabel
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Ranking, Totals
-from halflife.probing.querying import query_based_sample
-from halflife.probing.resampling import (
+from halflife.probing.query_sampling import query_based_sample
+from halflife.probing.sample_resample import (
     _any_page,
     evened,
     resample,
@@ -17,8 +18,7 @@ from halflife.probing.resampling import (
 )
 from halflife.probing.size import Method, estimate_size
 from halflife.probing.synthetic import Language
-from halflife.probing.telling import Told, judge
-from halflife.searching import Answer, Document
+from halflife.probing.totals import Told, judge
 
 DICTIONARY = [str(i) for i in range(100)]
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.config import Config
-from halflife.item import Item
-from halflife.live import crawling
-from halflife.observation import Looks, Observation, Outgoing, Seen
-from halflife.request import Fetch
-from halflife.sources.addresses import canonical
-from halflife.sources.links import Scope, spelled
-from halflife.sources.site import Limits
-from halflife.sources.text import fingerprint
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages import crawl as pages_crawl
+from halflife.kinds.pages.links import Scope, spelled
+from halflife.kinds.pages.site import Limits
+from halflife.net.addresses import canonical
+from halflife.readers.text import fingerprint
 from halflife.stores import schema
 from halflife.stores.spellings import fold
 from halflife.stores.sqlite import SqliteStore
@@ -159,7 +159,7 @@ def test_the_links_of_a_site_are_read_again_in_the_present_spelling(path):
         old = fingerprint(rules.encode())[:16]
         db.execute("UPDATE linked SET rules = ?", (old,))
     with SqliteStore.open(path) as store:
-        found = crawling.frontier(store, config.source[0])
+        found = pages_crawl.frontier(store, config.source[0])
         held = store.held([start])[0]
         assert found.whole(Fetch(start, held)).held is None
 

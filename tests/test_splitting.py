@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.errors import SourceError
-from halflife.forms import Attribute, Found, Query
+from halflife.core.errors import SourceError
+from halflife.core.forms import Attribute, Found, Query
+from halflife.core.object_store import Attributes
 from halflife.queries.ledger import Ledger
-from halflife.queries.splitting import Crawl, crawl
-from halflife.queries.tabled import Faults, Tabled
-from halflife.register import Attributes
+from halflife.queries.split_crawl import Crawl, crawl
+from halflife.queries.table_form import Faults, Tabled
 
 CITY, TITLE, PRICE = ATTRIBUTES
 X = Attribute("x", "range")

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import textdb_folder as made
 from halflife.bench.textdrift import main, median
-from halflife.sources.textdb import load
+from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, lasting
 from halflife.summary import Summary
-from halflife.summary.ageing import ageing
+from halflife.summary.age_curves import ageing
 from halflife.summary.drift import (
     Drift,
     complete,

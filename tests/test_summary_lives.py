@@ -4,11 +4,11 @@ from math import inf
 
 import pytest
 
-from halflife.errors import Damaged
-from halflife.stores import summary_lives
+from halflife.core.errors import Damaged
+from halflife.stores import summary_lifetimes
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from halflife.stores.summary_lives import MOST, Life, life, lives, note
+from halflife.stores.summary_lifetimes import MOST, Life, life, lives, note
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -56,4 +56,4 @@ def test_what_cannot_be_read_is_said(store, text):
     store.save_memo("lives of summaries of books", text)
     with pytest.raises(Damaged, match="lives of summaries of books"):
         lives(store, "books")
-    assert summary_lives.lives(store, "films") == []
+    assert summary_lifetimes.lives(store, "films") == []

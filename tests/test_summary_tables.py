@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import Damaged
+from halflife.core.errors import Damaged
 from halflife.summary import Status, Summary
 from halflife.summary import compare as compare_pair
 from halflife.summary.metrics import METRICS

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 from scipy import optimize
 
-from halflife.errors import NotFitted
+from halflife.core.errors import NotFitted
 from halflife.models.lifetime import WeibullLifetime
 from halflife.models.spells import Spells, spells
 from halflife.models.survival_curves import (

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from halflife.market import keeping as k
-from halflife.market.keeping import TIMES, Goal, Past, Round, Whole
+from halflife.market import target_rule as k
+from halflife.market.target_rule import TIMES, Goal, Past, Round, Whole
 
 SURE, MEAN = Goal(0.9, 0.95), Goal(0.9)
 some = st.floats(0.0, 50.0)

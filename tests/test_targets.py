@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halflife.core.value_curve import Worth
 from halflife.market import Need, Target, bill, parse
-from halflife.worth import Worth
 
 
 def worth(name="jobs", top=1.0, doubt=0.1):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from halflife.errors import ConfigError
-from halflife.sources.text import (
+from halflife.core.errors import ConfigError
+from halflife.readers.text import (
     check_mode,
     digest,
     fingerprint,

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from halflife.bench.textreplay import Terms, replay
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts import Refreshes, Samples, Shelf, best
 from halflife.policies.texts.bayes import Bayes, by_class
 from halflife.policies.texts.champion import Learned, champion, learn, power
 from halflife.policies.texts.lessons import KAPPA, Lessons
-from halflife.policies.texts.named import RULES, named
-from halflife.policies.texts.sampled import PRICE, Sampling
+from halflife.policies.texts.names import RULES, named
+from halflife.policies.texts.samples import PRICE, Sampling
 from halflife.policies.texts.survival import by_lives, by_survival
 from halflife.policies.texts.turns import Frequencies, naive
 from text_worlds import databases, world_of

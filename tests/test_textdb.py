@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import textdb_folder as made
-from halflife.errors import UsageError
-from halflife.sources.textdb import load
+from halflife.core.errors import UsageError
+from halflife.recordings.textdb import load
 from halflife.summary.drift import drift
 from objects_folder import REAL
 from textdb_folder import pa, parquet

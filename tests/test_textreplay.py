@@ -6,12 +6,12 @@ import textdb_folder
 from halflife.bench.textreplay import Terms, World, replay
 from halflife.bench.textscores import compare, rows, score, warm_up
 from halflife.bench.textviews import judged, starts, views
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.policies.texts import Wish
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.named import RULES
+from halflife.policies.texts.names import RULES
 from halflife.policies.texts.turns import naive
-from halflife.sources.textdb import load
+from halflife.recordings.textdb import load
 from halflife.summary.drift import drifts
 from text_worlds import databases, world_of
 

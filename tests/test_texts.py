@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given
 from scipy import sparse
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 from halflife.grouping.texts import clusters, k_means, usual_number
 from topic_webs import webs
 

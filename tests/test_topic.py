@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 from halflife.grouping import topic
 from halflife.grouping.book import TopicBook
 from halflife.grouping.topic import Links, Surfer, common

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import UsageError
-from halflife.register import Listing, Register, Version, columns
-from halflife.tracking import Tracker
+from halflife.core.errors import UsageError
+from halflife.core.object_store import Listing, Register, Version, columns
+from halflife.core.tracker import Tracker
 
 INF = np.inf
 KEYS = "abcd"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from halflife.errors import SourceError
-from halflife.sources import tree_worker, trees
-from halflife.sources.form_described import described
-from halflife.sources.markup import Query, select
-from halflife.sources.reader_thread import in_thread
-from halflife.sources.records import Reader
-from halflife.sources.text import digest
+from halflife.core.errors import SourceError
+from halflife.kinds.form.description import described
+from halflife.readers import tree_worker, trees
+from halflife.readers.markup import Query, select
+from halflife.readers.reader_thread import in_thread
+from halflife.readers.records import Reader
+from halflife.readers.text import digest
 from hostile_readers import measure
 
 LISTING = Reader(key="a@href", format="html", records="li")
@@ -34,32 +34,32 @@ PAGES = {
 READERS = {
     "listing": (
         (
-            "from halflife.sources.records import Reader\n"
+            "from halflife.readers.records import Reader\n"
             "reader = Reader(key='a@href', format='html', records='li')"
         ),
         "reader.read(page.encode(), 'text/html')",
     ),
     "search": (
         (
-            "from halflife.sources.search_answers import AnswerReader\n"
+            "from halflife.kinds.search.answers import AnswerReader\n"
             "reader = AnswerReader('html', hits='li', link='a@href')"
         ),
         "reader.read(page.encode(), 'text/html', 'http://example.org/')",
     ),
     "form": (
-        "from halflife.sources.form_described import described",
+        "from halflife.kinds.form.description import described",
         "described('<form><input name=q>' + page, 'http://example.org/')",
     ),
     "links": (
-        "from halflife.sources.links import read_links",
+        "from halflife.kinds.pages.links import read_links",
         "read_links(page, 'http://example.org/')",
     ),
     "visible": (
-        "from halflife.sources.text import digest",
+        "from halflife.readers.text import digest",
         "digest('visible', 'text/html', page.encode(), '')",
     ),
     "main": (
-        "from halflife.sources.text import digest",
+        "from halflife.readers.text import digest",
         "digest('main', 'text/html', page.encode(), '')",
     ),
 }
@@ -148,7 +148,7 @@ def gone(pid: int) -> bool:
 
 def test_a_worker_does_not_outlive_who_started_it():
     script = (
-        "from halflife.sources.records import Reader\n"
+        "from halflife.readers.records import Reader\n"
         "reader = Reader(key='a@href', format='html', records='li')\n"
         "reader.read(b'<rt>' * 4_000_000, 'text/html')\n"
     )
@@ -170,8 +170,8 @@ def test_a_worker_does_not_outlive_who_started_it():
 
 def test_who_reads_small_pages_needs_no_worker():
     script = (
-        "from halflife.sources import trees\n"
-        "from halflife.sources.records import Reader\n"
+        "from halflife.core.source import trees\n"
+        "from halflife.readers.records import Reader\n"
         "reader = Reader(key='a@href', format='html', records='li')\n"
         "reader.read(b'<li><a href=x>', 'text/html')\n"
         "assert not trees._POOL._used\n"
@@ -183,7 +183,7 @@ def test_the_main_content_is_not_looked_for_by_us():
     pytest.importorskip("trafilatura")
     script = (
         "import sys\n"
-        "from halflife.sources.text import check_mode, digest\n"
+        "from halflife.readers.text import check_mode, digest\n"
         "check_mode('main')\n"
         "digest('main', 'text/html', b'<p>some text</p>', '')\n"
         "assert 'trafilatura' not in sys.modules\n"

@@ -3,9 +3,9 @@
 import pytest
 
 from form_worlds import behind, cars
-from halflife.errors import SourceError
-from halflife.forms import Query, Term
-from halflife.queries.troubled import Troubled, Troubles
+from halflife.core.errors import SourceError
+from halflife.core.forms import Query, Term
+from halflife.queries.faulty_form import Troubled, Troubles
 
 OSLO = Query.of(Term("city", "Oslo"))
 RED = Term("title", "red")

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.live.turning import turnover
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
+from halflife.kinds.form.turnover import turnover
 from halflife.models.turnover import Turnover, bounds, quality, unevenly
-from halflife.queries.held import Held
-from halflife.register import Listing
-from halflife.tracking import Tracker
+from halflife.queries.form_copy import Held
 
 
 def test_quality_of_a_worked_example():

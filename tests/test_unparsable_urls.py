@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.errors import HalflifeError, SourceError, UsageError
-from halflife.live.describing import Wanted
-from halflife.observation import Seen
-from halflife.request import Fetch
-from halflife.sources.addresses import canonical, host_of, parse_url, resolve
-from halflife.sources.form_described import described
-from halflife.sources.links import read_links, spelled
-from halflife.sources.listing import ListingSettings, look
-from halflife.sources.maps import read_map
-from halflife.sources.pages import Pages, SiteSettings
-from halflife.sources.records import Reader
-from halflife.sources.search import SearchSettings
-from halflife.sources.search_answers import AnswerReader
-from halflife.sources.search_described import linked, read_description
+from halflife.core.errors import HalflifeError, SourceError, UsageError
+from halflife.core.observation import Seen
+from halflife.core.request import Fetch
+from halflife.kinds.form.description import described
+from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.links import read_links, spelled
+from halflife.kinds.search.answers import AnswerReader
+from halflife.kinds.search.client import SearchSettings
+from halflife.kinds.search.description import linked, read_description
+from halflife.kinds.search.discovery import Wanted
+from halflife.net.addresses import canonical, host_of, parse_url, resolve
+from halflife.readers.maps import read_map
+from halflife.readers.records import Reader
 from site_parts import html, running, settings, sync
 from web_parts import HOME, Coins, make_gate
 

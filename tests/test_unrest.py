@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from halflife.belief.neighbours import Neighbours
-from halflife.evidence import Evidence
-from halflife.item import Item
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.bursts import MOST_SITES, Bursts
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
 from halflife.models.unrest import MOST, shared, unrest
-from halflife.observation import Looks, Observation, Seen
 
 DAYS = 140
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from form_worlds import behind, cars
-from halflife.forms import Attribute, Interface
-from halflife.queries.held import Held, Wish
+from halflife.core.forms import Attribute, Interface
+from halflife.core.object_store import Attributes, Listing, Register
+from halflife.core.tracker import Tracker
+from halflife.queries.form_copy import Held, Wish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.tabled import Tabled
+from halflife.queries.table_form import Tabled
 from halflife.queries.upkeep import Upkeep, _gap, ahead, keep
-from halflife.register import Attributes, Listing, Register
-from halflife.tracking import Tracker
 
 NOW = 30.0
 

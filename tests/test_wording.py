@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 import halflife
 from halflife.alerts import rules
 from halflife.cli import show
+from halflife.core.wording import count, number, span
 from halflife.market.targets import Target, parse
 from halflife.stores.leases import _moment
 from halflife.web import words
-from halflife.wording import count, number, span
 
 finite = st.floats(-1e15, 1e15, allow_nan=False)
 SIZES = r"1e[+-]?\d|\de[+-]\d"
 ROOT = Path(halflife.__file__).parent
 # The prose of these packages is read by people; a number in it goes through wording.
-SPOKEN = ("cli", "web", "live", "alerts", "market", "policies")
+SPOKEN = ("cli", "web", "engine", "kinds", "alerts", "market", "policies")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,9 @@ def test_no_message_counts_things_in_a_way_of_its_own():
     nouns = "requests|looks|objects|messages|queries|failures|checks|forecasts"
     wrong = []
     for path in (
-        p for part in ("cli", "web", "live") for p in (ROOT / part).rglob("*.py")
+        p
+        for part in ("cli", "web", "engine", "kinds")
+        for p in (ROOT / part).rglob("*.py")
     ):
         for i, line in enumerate(path.read_text().splitlines(), 1):
             found = re.search(rf'f".*\{{[^{{}}]+\}} ({nouns})\b', line)

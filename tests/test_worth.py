@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.worth import Offers, Worth, joined
+from halflife.core.value_curve import Offers, Worth, joined
 
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=8)
 

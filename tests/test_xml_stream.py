@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from halflife.errors import SourceError
-from halflife.sources import xml_stream
-from halflife.sources.maps import read_map
-from halflife.sources.search_answers import AnswerReader
-from halflife.sources.search_described import read_description
-from halflife.sources.xml_repair import repaired
+from halflife.core.errors import SourceError
+from halflife.kinds.search.answers import AnswerReader
+from halflife.kinds.search.description import read_description
+from halflife.readers import xml_stream
+from halflife.readers.maps import read_map
+from halflife.readers.xml_repair import repaired
 from hostile_readers import measure
 
 HOME = "https://example.org/map"
@@ -194,7 +194,7 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_no_map_takes_more_than_its_share_of_time_and_memory(name):
     took = measure(
-        "import gzip\nfrom halflife.sources.maps import read_map\n"
+        "import gzip\nfrom halflife.readers.maps import read_map\n"
         "PREFIXED = b'<a xmlns:b%d=\"u\"/>'\n"
         f"body = {BODIES[name]}",
         f"read_map(body, {HOME!r}).trouble",
@@ -206,7 +206,7 @@ def test_no_map_takes_more_than_its_share_of_time_and_memory(name):
 
 def test_a_large_answer_takes_no_tree():
     took = measure(
-        "from halflife.sources.search_answers import AnswerReader\n"
+        "from halflife.kinds.search.answers import AnswerReader\n"
         "body = b'<rss>' + b'<item/>' * 2_200_000",
         f"AnswerReader('feed').read(body, '', {SEARCH!r})",
     )

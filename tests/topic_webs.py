@@ -3,7 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 from halflife.grouping.topic import Links
 
 

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 from halflife.config import Config
-from halflife.item import Item
-from halflife.live import upkeeping, wiring
-from halflife.observation import Content, Looks, Observation, Seen
-from halflife.register import Listing
-from halflife.tracking import Tracker
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.tracker import Tracker
+from halflife.engine import bootstrap
+from halflife.kinds.form import runner as form_runner
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\u202e"
 
@@ -25,8 +26,8 @@ def hostile_state(folder: Path) -> tuple[Path, str]:
         'form_url = "https://f.example/?page={page}"\n'
         '[source.attributes]\ncity = {kind = "select"}\n'
     )
-    now = wiring.clock()
-    with wiring.writing(Config.load(path)) as store:
+    now = bootstrap.clock()
+    with bootstrap.writing(Config.load(path)) as store:
         store.add([Item(url, "pages")])
         run = store.begin(["pages", "list", "form"], now - 9, lease=99.0)
         for day in range(5):
@@ -48,7 +49,7 @@ def hostile_state(folder: Path) -> tuple[Path, str]:
         known.take(Listing(now - 1, cities, note=EVIL))
         store.save_register(run, "form", known.register(), anew=True)
         row = {"what": f"city={EVIL}", "requests": 1, "shown": 9, "new": 9, "told": 9}
-        store.save_memo(upkeeping.MEMO + "form", json.dumps([{"at": now, **row}]))
+        store.save_memo(form_runner.MEMO + "form", json.dumps([{"at": now, **row}]))
         store.stage(run, "list", Listing(now, {EVIL: {EVIL: EVIL}}), EVIL)
         store.finish(run, now)
     return path, url

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from halflife.errors import BudgetSpent
-from halflife.host import HostState
-from halflife.sources.addresses import networks
-from halflife.sources.gate import Gate
-from halflife.sources.terms import Access, GateSettings
+from halflife.core.errors import BudgetSpent
+from halflife.core.host import HostState
+from halflife.net.access import Access, GateSettings
+from halflife.net.addresses import networks
+from halflife.net.gate import Gate
 
 LOOPBACK = networks(["127.0.0.0/8"])
 HOME = Access(allow=LOOPBACK, robots=False)

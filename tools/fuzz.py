@@ -25,23 +25,28 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(
-    include=["halflife.sources"], enable_loader_override=False
+    include=["halflife.readers", "halflife.kinds", "halflife.net"],
+    enable_loader_override=False,
 ):
-    from halflife.errors import SourceError
-    from halflife.sources import (
-        dates,
-        decoding,
-        form_answers,
-        form_described,
-        links,
-        maps,
-        records,
-        search_answers,
-        search_counts,
-        search_described,
-        text,
-        titles,
+    from halflife.core.errors import SourceError
+    from halflife.kinds.form import (
+        answers as form_answers,
     )
+    from halflife.kinds.form import (
+        description as form_description,
+    )
+    from halflife.kinds.pages import links as pages_links
+    from halflife.kinds.search import (
+        answers as search_answers,
+    )
+    from halflife.kinds.search import (
+        counts as search_counts,
+    )
+    from halflife.kinds.search import (
+        description as search_description,
+    )
+    from halflife.net import dates, decoding
+    from halflife.readers import maps, records, text, titles
 
 SLOWEST = 2.0  # seconds of CPU for one call
 GROWTH = 100.0  # megabytes
@@ -89,7 +94,7 @@ def read_text(given: Input) -> None:
 
 def read_links(given: Input) -> None:
     """Find the links of a page."""
-    links.read_links(text.to_text(given.type, given.body), URL)
+    pages_links.read_links(text.to_text(given.type, given.body), URL)
 
 
 def read_maps(given: Input) -> None:
@@ -128,14 +133,14 @@ def read_html_search(given: Input) -> None:
 
 def read_description(given: Input) -> None:
     """Read an OpenSearch description, and a page that names one."""
-    search_described.linked(text.to_text(given.type, given.body), URL)
+    search_description.linked(text.to_text(given.type, given.body), URL)
     body = b"<OpenSearchDescription>" + given.body
-    search_described.read_description(body + b"</OpenSearchDescription>", URL)
+    search_description.read_description(body + b"</OpenSearchDescription>", URL)
 
 
 def read_form_page(given: Input) -> None:
     """Read what a form asks for."""
-    form_described.described(text.to_text(given.type, given.body), URL)
+    form_description.described(text.to_text(given.type, given.body), URL)
 
 
 def read_form_answer(given: Input) -> None:

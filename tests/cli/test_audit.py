@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.live import wiring
+from halflife.engine import bootstrap
 from halflife.stores.forecasts import Check, Forecasts, Issued
 
 
@@ -21,8 +21,8 @@ def synced(settings, told):
 
 def checked(path, right, believed=0.9, days=10):
     """Write down so many checks a day, of which a share was right."""
-    rng, now = np.random.default_rng(2), wiring.clock()
-    with wiring.writing(Config.load(path)) as store:
+    rng, now = np.random.default_rng(2), bootstrap.clock()
+    with bootstrap.writing(Config.load(path)) as store:
         book, keys = Forecasts(store), store.evidence(["demo"]).keys
         for day in range(days):
             at = now - days + day
@@ -103,8 +103,8 @@ def test_a_copy_worse_than_believed_costs_trust_and_widens_bounds(synced, told, 
 def test_a_sync_checks_its_share(synced, told, asked):
     path = synced
     path.write_text(path.read_text().replace("share = 0.0", "share = 0.5"))
-    with wiring.writing(Config.load(path)) as store:
-        store.save_memo("income spent until", repr(wiring.clock() - 0.02))
+    with bootstrap.writing(Config.load(path)) as store:
+        store.save_memo("income spent until", repr(bootstrap.clock() - 0.02))
     code, _, _ = told("sync")
     assert code == 0
     _, answer = asked("audit")
@@ -147,10 +147,10 @@ search_url = "http://127.0.0.1:9/?q={query}"
 
 def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
     synced.write_text(synced.read_text() + MIXED)
-    now = wiring.clock()
+    now = bootstrap.clock()
     listed = Issued("jobs", "recall", now, 1.0, 0.9, 0.8, 0.95, found=0.9, draw=0.5)
     held = Issued("books", "summary", now, 8.0, 0.9, 0.9, 0.9, found=1.0, draw=0.5)
-    with wiring.writing(Config.load(synced)) as store:
+    with bootstrap.writing(Config.load(synced)) as store:
         Forecasts(store).record(
             replace(one, made=end - one.ahead, told=end, looks=looks)
             for one, n, looks in ((listed, 9, None), (held, 10, 1.0))

@@ -11,7 +11,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live.signals import DEAF, GRACE, INSIST, SETTLE
+from halflife.engine.signals import DEAF, GRACE, INSIST, SETTLE
 from processes import wait_for
 
 WORKER = Path(__file__).parent.parent / "spin_worker.py"
@@ -35,10 +35,10 @@ def spinning(here, where, *words):
 @pytest.mark.parametrize(
     "case",
     [
-        ("sync", signal.SIGTERM, "halflife.loop:Loop.plan"),
-        ("sync", signal.SIGINT, "halflife.sources.pages:_seen"),
-        ("run", signal.SIGTERM, "halflife.sources.pages:_seen"),
-        ("run", signal.SIGINT, "halflife.live.deciding:decide"),
+        ("sync", signal.SIGTERM, "halflife.engine.loop:Loop.plan"),
+        ("sync", signal.SIGINT, "halflife.kinds.pages.client:_seen"),
+        ("run", signal.SIGTERM, "halflife.kinds.pages.client:_seen"),
+        ("run", signal.SIGINT, "halflife.engine.scheduler:decide"),
     ],
 )
 def test_a_loop_that_spins_is_ended_after_the_grace(here, server, keep, told, case):
@@ -62,7 +62,7 @@ def test_a_loop_that_spins_is_ended_after_the_grace(here, server, keep, told, ca
 def test_a_second_signal_ends_a_loop_that_spins_within_a_second(here, server, keep):
     server.pages["/"] = ("text/plain", b"one")
     keep(server, "/")
-    with spinning(here, "halflife.sources.pages:_seen", "sync") as running:
+    with spinning(here, "halflife.kinds.pages.client:_seen", "sync") as running:
         running.send_signal(signal.SIGTERM)
         time.sleep(DEAF / 2)
         began = time.monotonic()
@@ -79,7 +79,7 @@ def test_a_thread_that_spins_does_not_keep_the_program_from_ending(here, told, v
     with serving(office) as url:
         form = snippet(url, office.form.interface)
         (here / "halflife.toml").write_text(f"[fetch]\ndelay = 0.0\n{form}")
-        where = "halflife.live.upkeeping:first_crawl"
+        where = "halflife.kinds.form.runner:first_crawl"
         with spinning(here, where, verb) as running:
             began = time.monotonic()
             running.send_signal(signal.SIGTERM)

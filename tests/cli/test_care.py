@@ -14,12 +14,13 @@ import pytest
 import store_worker
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.live import alerts, breakers, drifting, moving, wiring
-from halflife.live.breakers import Breaker
-from halflife.observation import Looks
-from halflife.register import Listing
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks
+from halflife.engine import bootstrap, breakers, notifications, redirects
+from halflife.engine.breakers import Breaker
+from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.stores import schema
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -178,7 +179,7 @@ def test_restore_works_where_there_is_no_file_yet_or_a_damaged_one(state, asked,
 
 def test_what_was_spent_since_the_copy_still_counts(state, asked, told):
     told("backup", "copy.db")
-    now = wiring.clock()
+    now = bootstrap.clock()
     with SqliteStore.open(state) as store:
         spent = store.spent(now - 1.0)
         run = store.begin(["site"], now, lease=0.01)
@@ -234,7 +235,7 @@ def test_a_copy_of_an_older_halflife_is_brought_up_to_date(
 def test_nothing_is_restored_under_a_running_sync(state, fails, told):
     told("backup", "copy.db")
     with SqliteStore.open(state) as store:
-        store.begin(["site"], wiring.clock(), lease=1.0)
+        store.begin(["site"], bootstrap.clock(), lease=1.0)
         code, said = fails("restore", "copy.db")
     assert code == 7
     assert f"process {os.getpid()}" in said
@@ -305,7 +306,7 @@ def test_a_file_that_is_well_kept_gets_no_complaint(here, told):
         '[fetch]\ncontact = "me@example.org"\n'
         '[[source]]\nname = "site"\npages = ["https://example.org/"]\n'
     )
-    now = wiring.clock()
+    now = bootstrap.clock()
     with SqliteStore.open(here / "halflife.db", create=True) as store:
         store.add([Item("https://example.org/", "site")])
         run = store.begin(["site"], now, lease=0.01)
@@ -323,7 +324,7 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         'search_url = "https://l.example/?q={query}"\n'
         '[[alert]]\nurl = {env = "NO_HOOK"}\n'
     )
-    now = wiring.clock()
+    now = bootstrap.clock()
     with SqliteStore.open(state) as store:
         run = store.begin(["set"], now, lease=0.01)
         store.stage(run, "set", Listing(now, {}, True, ""), "too few")
@@ -332,10 +333,10 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         store.save_host(HostState("https://h:443", failures=7, not_before=now + 1.0))
         store.save_host(HostState("https://r:443", robots_status=503))
         config = Config.load(state.with_name("halflife.toml"))
-        alerts.post_test(config, store, now)
+        notifications.post_test(config, store, now)
         outbox = Outbox(store)
         outbox.bury(outbox.due(now)[0], now, "gave up")
-        alerts.post_test(config, store, now - 3.0)
+        notifications.post_test(config, store, now - 3.0)
     state.chmod(0o644)
     code, answer = asked("doctor")
     assert code == 1
@@ -366,14 +367,14 @@ def test_the_doctor_names_sources_that_have_moved_or_look_different(here, asked)
         '[[source]]\nname = "jobs"\nkind = "listing"\nurl = "https://j.example/"\n'
         '[[source]]\nname = "cars"\nkind = "listing"\nurl = "https://c.example/"\n'
     )
-    now, rows = wiring.clock(), {f"k{n}": {"pay": n} for n in range(40)}
+    now, rows = bootstrap.clock(), {f"k{n}": {"pay": n} for n in range(40)}
     jobs, cars = Config.load(here / "halflife.toml").source
     lost = {key: {"pay": None, "city": "Rome"} for key in rows}
     with SqliteStore.open(here / "halflife.db", create=True) as store:
         for records in (rows, lost, lost):
             moves = {"jobs": {"https://j.example/": "https://new.example/jobs"}}
-            moving.note(store, type("Gate", (), {"moves": moves}), [jobs])
-            drifting.look(store, cars, Listing(now, records))
+            redirects.note(store, type("Gate", (), {"moves": moves}), [jobs])
+            listing_schema_drift.look(store, cars, Listing(now, records))
         failing = Breaker(2, now, now, "c.example: it answered 500")
         breakers.remember(store, "cars", failing)
     found = asked("doctor")[1]["results"]
@@ -474,7 +475,7 @@ def test_alarms_that_stand_are_listed(hooked, asked, told):
     assert "no alarm stands" in told("alerts")[1]
     with SqliteStore.open("halflife.db", create=True) as store:
         config = Config.load(Config.find())
-        alerts.tell(config, store, [Health("s", held="too few")], 20_000.0)
+        notifications.tell(config, store, [Health("s", held="too few")], 20_000.0)
     _, answer = asked("alerts")
     assert answer["results"] == [
         {

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from halflife.config import Config
-from halflife.live import wiring
+from halflife.engine import bootstrap
 
 pytest.importorskip("datasette")  # it is no dependency; `make test-servers` has it
 
@@ -84,7 +84,7 @@ def _wait_for(url):
 
 def keys(here):
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         return {int(spell.key) for spell in store.register("things").spells}
 
 

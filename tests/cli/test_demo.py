@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from halflife.demo.run import Options, run
-from halflife.live import wiring
+from halflife.engine import bootstrap
 
 WORDS = ["--pages", "40", "--days", "12", "--budget", "0.25", "--seed", "3"]
 
@@ -62,7 +62,7 @@ def test_the_demo_is_the_same_every_time(shown, here, asked):
 def test_the_demo_is_the_same_on_any_date(here, monkeypatch):
     ends = []
     for now in (20407.1, 21555.9):
-        monkeypatch.setattr(wiring, "clock", lambda now=now: now)
+        monkeypatch.setattr(bootstrap, "clock", lambda now=now: now)
         options = Options(40, 12, 0.25, seed=3, folder=here / str(now))
         ends.append(run(options, lambda *_: None))
     assert ends[0].kept == ends[1].kept

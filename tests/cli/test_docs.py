@@ -17,8 +17,8 @@ from halflife.config import (
     PolicyConfig,
     SourceConfig,
 )
-from halflife.config_alerts import AlertConfig, KeepConfig
-from halflife.sources.records import Reader
+from halflife.config.alerts import AlertConfig, KeepConfig
+from halflife.readers.records import Reader
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()

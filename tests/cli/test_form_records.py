@@ -7,7 +7,8 @@ import time
 import pytest
 
 from halflife.config import Config
-from halflife.live import upkeeping, wiring
+from halflife.engine import bootstrap
+from halflife.kinds.form import runner as form_runner
 from processes import started, wait_for
 from table_api import Table, rows, serving, settings
 
@@ -45,7 +46,7 @@ def sync(asked):
 
 def keys(here):
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         spells = store.register("things").spells
         return {int(s.key) for s in spells if s.gone_by == float("inf")}
 
@@ -272,5 +273,5 @@ def test_every_kind_of_form_is_read_to_its_end(table, sync, here, form):
     assert keys(here) == ids(things)
     assert row["stop"] == "nothing more is worth a request"
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
-        assert upkeeping.held(store, config.named(())[0]).missing == 0
+    with bootstrap.reading(config) as store:
+        assert form_runner.held(store, config.named(())[0]).missing == 0

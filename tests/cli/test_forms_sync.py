@@ -8,7 +8,9 @@ import pytest
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
-from halflife.live import forming, upkeeping, wiring
+from halflife.engine import bootstrap
+from halflife.kinds.form import client as form_client
+from halflife.kinds.form import runner as form_runner
 from halflife.web import rows
 from processes import started, wait_for
 
@@ -31,7 +33,7 @@ def office(counter, here):
 
 def held(here):
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         spells = store.register("simulated").spells
         return {s.key for s in spells if s.gone_by == float("inf")}
 
@@ -112,37 +114,37 @@ def test_what_was_shown_before_a_crash_is_kept(office, here, monkeypatch):
         shown.append(len(kept.records))
         raise Died
 
-    monkeypatch.setattr(upkeeping._Notes, "write", dies)
+    monkeypatch.setattr(form_runner._Notes, "write", dies)
 
     async def crawl():
-        with wiring.writing(config) as store:
-            former = forming.Former(config, store)
-            await upkeeping.sync(former, config.source[0], most=90)
+        with bootstrap.writing(config) as store:
+            former = form_client.Former(config, store)
+            await form_runner.sync(former, config.source[0], most=90)
 
     with pytest.raises(Died):
         asyncio.run(crawl())
     assert shown[0] > 100
-    assert len(held(here)) >= shown[0] - 2 * upkeeping.NOTED
+    assert len(held(here)) >= shown[0] - 2 * form_runner.NOTED
 
 
 def test_what_queries_brought_is_remembered(office, asked, here):
     asked("sync")
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
-        crawled = upkeeping.tried(store, config.source[0])
+    with bootstrap.reading(config) as store:
+        crawled = form_runner.tried(store, config.source[0])
     assert sum(row["new"] for row in crawled) >= 100
     everything = cars(260)
     office.form = behind(everything, everything=True, page_size=20)
     _, answer = asked("sync", "--max-requests", 30)
-    with wiring.reading(config) as store:
-        latest = upkeeping.tried(store, config.source[0])
+    with bootstrap.reading(config) as store:
+        latest = form_runner.tried(store, config.source[0])
     now = latest[: len(answer["listings"][0]["asked"])]
     assert sum(row["new"] for row in now) == answer["listings"][0]["arrived"]
     assert sum(row["requests"] for row in now) <= 30
     assert [row["what"] for row in now] == [
         step["what"] for step in reversed(answer["listings"][0]["asked"])
     ]
-    assert len(latest) <= upkeeping.REMEMBERED
+    assert len(latest) <= form_runner.REMEMBERED
 
 
 def divided(office, counter, here, n=200, cap=20):
@@ -157,8 +159,8 @@ def divided(office, counter, here, n=200, cap=20):
 
 def copied(here):
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
-        return upkeeping.held(store, config.source[0])
+    with bootstrap.reading(config) as store:
+        return form_runner.held(store, config.source[0])
 
 
 def test_a_first_crawl_goes_on_turn_by_turn_until_all_is_read(
@@ -241,8 +243,8 @@ def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked,
     foreseen = []
     for most in (25, 500):
         asked("sync", "--max-requests", most)
-        with wiring.reading(config) as store:
-            now = wiring.clock()
+        with bootstrap.reading(config) as store:
+            now = bootstrap.clock()
             foreseen.append(rows.alone(store, config.source[0], now, rows.Memo()))
     (before, nothing), (after, cast) = foreseen
     assert nothing is None
@@ -288,4 +290,4 @@ def test_a_crawl_that_is_killed_repeats_no_more_than_the_last_batch(
     assert "everything was read" in out
     assert held(here) == set(records)
     # What was asked after the last note, and the query that was being read.
-    assert office.asked <= at_once + 2 * (upkeeping.NOTED + 6)
+    assert office.asked <= at_once + 2 * (form_runner.NOTED + 6)

@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from halflife.live.signals import GRACE
+from halflife.engine.signals import GRACE
 
 PAGE = b"<rt>" * 2_000_000  # a reader may take 9.5 s of CPU for it
 

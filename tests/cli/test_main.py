@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-import halflife.errors
+import halflife.core.errors
 from halflife.cli import exits, main
-from halflife.errors import HalflifeError
+from halflife.core.errors import HalflifeError
 
 ERRORS = [
     kind
-    for _, kind in inspect.getmembers(halflife.errors, inspect.isclass)
+    for _, kind in inspect.getmembers(halflife.core.errors, inspect.isclass)
     if issubclass(kind, HalflifeError)
 ]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from halflife.cli import importing
+from halflife.cli import imports
 from halflife.config import Config
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
 from set_folders import DAYS, spells, write_git, write_parquet, write_snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +27,7 @@ def recorded(tmp_path_factory):
 def stored(recorded, tmp_path_factory):
     """A store that knows the source ``cars``."""
     folder = tmp_path_factory.mktemp("stored")
-    importing.save(
-        Config(path=folder / "halflife.toml"), load_parquet(recorded, "cars")
-    )
+    imports.save(Config(path=folder / "halflife.toml"), load_parquet(recorded, "cars"))
     return folder / "halflife.db"
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from halflife.cli import main
 from halflife.config import Config
-from halflife.live import wiring
-from halflife.live.conditions import Judge
+from halflife.engine import bootstrap
+from halflife.engine.source_health import Judge
 from halflife.stores.sqlite import SqliteStore
 from listening import listening
 
@@ -302,8 +302,8 @@ def test_an_alarm_is_raised_and_ends_when_the_pages_are_well(
 ):
     def health():
         config = Config.load(here / "halflife.toml")
-        with wiring.reading(config) as store:
-            judge = Judge(config, store, wiring.clock(), {}, {})
+        with bootstrap.reading(config) as store:
+            judge = Judge(config, store, bootstrap.clock(), {}, {})
             return judge.health(config.source[0])
 
     site.answer = OUTAGES["maintenance"]

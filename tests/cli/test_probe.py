@@ -5,8 +5,9 @@ import pytest
 from form_worlds import CITIES, behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
-from halflife.live import forming, wiring
-from halflife.queries.tabled import Faults
+from halflife.engine import bootstrap
+from halflife.kinds.form import client as form_client
+from halflife.queries.table_form import Faults
 
 ALL = {"everything": True, "newest": True, "lookup": True}
 HEAD = "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -28,8 +29,10 @@ def office(counter, here):
 
 def known(here):
     config = Config.load(here / "halflife.toml")
-    with wiring.reading(config) as store:
-        return store.spent(0.0), forming.corrected(store, config.source[0]).interface
+    with bootstrap.reading(config) as store:
+        return store.spent(0.0), form_client.corrected(
+            store, config.source[0]
+        ).interface
 
 
 def test_an_honest_form_is_believed(office, told, here):
@@ -39,7 +42,9 @@ def test_an_honest_form_is_believed(office, told, here):
     assert "plans go by: what the settings say" in out
     spent, interface = known(here)
     assert spent == office.asked + 1  # robots.txt
-    assert interface == forming.interface(Config.load(here / "halflife.toml").source[0])
+    assert interface == form_client.interface(
+        Config.load(here / "halflife.toml").source[0]
+    )
 
 
 def test_claims_that_are_wrong_are_corrected_and_remembered(office, asked, here):
@@ -79,7 +84,7 @@ def test_a_form_that_fails_is_named(office, told, here):
     assert code == 4
     assert "answers:" in out
     assert "500" in out
-    assert known(here)[1] == forming.interface(
+    assert known(here)[1] == form_client.interface(
         Config.load(here / "halflife.toml").source[0]
     )
 

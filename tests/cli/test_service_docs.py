@@ -9,7 +9,7 @@ import typer.main
 
 from halflife.alerts import Health
 from halflife.cli.app import app
-from halflife.live.health import Status, exposition
+from halflife.engine.health import Status, exposition
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 NAMES = {"halflife", "/opt/halflife/bin/halflife"}

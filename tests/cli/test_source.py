@@ -7,18 +7,12 @@ import tomllib
 import pytest
 
 from halflife.config import Config
-from halflife.live import (
-    breakers,
-    costs,
-    drifting,
-    forming,
-    moving,
-    rhythms,
-    upkeeping,
-    wiring,
-)
-from halflife.loop import LEASE
-from halflife.stores import ownership, retention, summaries, summary_lives
+from halflife.engine import bootstrap, breakers, costs, redirects, rhythms
+from halflife.engine.loop import LEASE
+from halflife.kinds.form import client as form_client
+from halflife.kinds.form import runner as form_runner
+from halflife.kinds.listing import schema_drift as listing_schema_drift
+from halflife.stores import ownership, retention, summaries, summary_lifetimes
 from halflife.stores.sqlite import SqliteStore
 
 ALLOW = 'allow = ["127.0.0.0/8"]\n'
@@ -175,7 +169,9 @@ def test_a_reset_after_looks_were_rolled_up_keeps_the_log_sound(pages, asked, to
     told("sync")
     config = Config.load(pages)
     with SqliteStore.open(config.store_path) as store:
-        retention.clear(store, retention.Keep(observations=0.0), wiring.clock() + 40.0)
+        retention.clear(
+            store, retention.Keep(observations=0.0), bootstrap.clock() + 40.0
+        )
     assert asked("source", "reset", "old", "--yes")[0] == 0
     told("sync")
     sound(told)
@@ -221,15 +217,15 @@ def test_every_note_that_is_named_by_a_source_is_known_to_reset():
     names = [
         breakers.MEMO,
         costs._name(""),
-        drifting.MEMO.format(drifting.RECORDS),
-        drifting.MEMO.format(drifting.ANSWERS),
-        forming.MEMO,
-        moving.MEMO,
+        listing_schema_drift.MEMO.format(listing_schema_drift.RECORDS),
+        listing_schema_drift.MEMO.format(listing_schema_drift.ANSWERS),
+        form_client.MEMO,
+        redirects.MEMO,
         rhythms.MEMO,
-        upkeeping.MEMO,
-        upkeeping.CRAWL,
+        form_runner.MEMO,
+        form_runner.CRAWL,
         summaries._index(""),
-        summary_lives._name(""),
+        summary_lifetimes._name(""),
     ]
     assert set(names) <= set(ownership.NOTES)
 
@@ -248,8 +244,8 @@ def test_a_reset_forgets_every_version_of_a_summary(here):
 def test_a_source_that_another_process_keeps_is_left_alone(pages, fails, told):
     told("sync")
     config = Config.load(pages)
-    with wiring.writing(config) as store:
-        store.begin(["old"], wiring.clock(), lease=LEASE)
+    with bootstrap.writing(config) as store:
+        store.begin(["old"], bootstrap.clock(), lease=LEASE)
         for words in (("rename", "old", "new"), ("reset", "old"), ("remove", "old")):
             code, said = fails("source", *words, "--yes")
             assert code == 7
@@ -287,7 +283,7 @@ def test_a_rename_that_a_crash_cut_in_two_is_finished_by_asking_again(
     told("sync")
     with (
         SqliteStore.open(here / "halflife.db") as store,
-        ownership.reassigning(store, ("old",), wiring.clock()) as db,
+        ownership.reassigning(store, ("old",), bootstrap.clock()) as db,
     ):
         ownership.rename(db, "old", "new")
     assert asked("source", "rename", "old", "new")[0] == 0

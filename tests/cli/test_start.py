@@ -22,28 +22,28 @@ key = "id"
 """
 HEAVY = (
     # forms, listings and searches
-    "halflife.forms",
+    "halflife.core.forms",
     "halflife.probing",
     "halflife.queries",
     "halflife.selection",
     "halflife.summary",
-    "halflife.live.audits",
-    "halflife.live.drifting",
-    "halflife.live.forming",
-    "halflife.live.listings",
-    "halflife.live.selecting",
-    "halflife.live.summarizing",
-    "halflife.live.upkeeping",
+    "halflife.engine.audit",
+    "halflife.kinds.listing.schema_drift",
+    "halflife.kinds.form.client",
+    "halflife.kinds.listing.runner",
+    "halflife.kinds.search.selection",
+    "halflife.kinds.search.runner",
+    "halflife.kinds.form.runner",
     "halflife.models.cox",
     "halflife.models.drift",
-    "halflife.sources.listing",
-    "halflife.sources.records",
+    "halflife.kinds.listing.client",
+    "halflife.readers.records",
     "halflife.stores.summaries",
     # what looks back, and what shows
-    "halflife.backtest",
+    "halflife.replay.backtest",
     "halflife.bench",
     "halflife.demo",
-    "halflife.replay",
+    "halflife.replay.pages",
     "halflife.study",
     "halflife.web",
     # other people's packages
@@ -95,7 +95,7 @@ def test_the_service_imports_nothing_that_pages_do_not_need(settings):
     process.terminate()
     code, modules = ended(process)
     assert code == 143
-    assert "halflife.live.service" in modules
+    assert "halflife.engine.service" in modules
     # When its turn is over it judges how sources are, and that takes scipy.
     assert [name for name in heavy(modules) if not name.startswith("scipy")] == []
 
@@ -105,4 +105,4 @@ def test_what_a_listing_takes_is_there_when_it_is_wanted(settings):
         file.write(LISTING)
     code, modules = ended(begun(settings, "sync", "jobs", "--json"))
     assert code == 4  # nobody answers there
-    assert "halflife.live.listings" in heavy(modules)
+    assert "halflife.kinds.listing.runner" in heavy(modules)

@@ -8,10 +8,10 @@ from scipy import integrate, optimize, stats
 
 from halflife.allocation import allocate
 from halflife.cli.terms import terms
+from halflife.core.view import View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.policies.champion import Bold
 from halflife.policies.index import Index
-from halflife.view import View
 
 NOW = 20_000.0
 

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from halflife.cli import auditing, main
+from halflife.cli import audit, main
 from halflife.cli.app import VERBS
 from halflife.config import Config
-from halflife.errors import ConfigError
-from halflife.live.audited import Judged
+from halflife.core.errors import ConfigError
+from halflife.engine.audit_report import Judged
 from halflife.models.calibration import Interval
 
 LISTING = '[[source]]\nname = "jobs"\nkind = "listing"\nallow = ["127.0.0.0/8"]\n'
@@ -102,7 +102,7 @@ def judged(mean, low, high, scored):
 def test_bounds_are_kept_as_often_as_they_say_only_if_that_was_seen(
     share, scored, verdict
 ):
-    said = auditing._coverage(judged(*share, scored))
+    said = audit._coverage(judged(*share, scored))
     assert said.endswith(verdict)
     assert ("1 forecast came" in said) == (scored == 1)
 

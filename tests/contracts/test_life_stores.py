@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.test_stores import STORES
-from halflife.errors import LeaseLost, UsageError
-from halflife.register import Listing, Register, Snapshot
+from halflife.core.errors import LeaseLost, UsageError
+from halflife.core.object_store import Listing, Register, Snapshot
+from halflife.core.tracker import Tracker
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 
 KEYS = ("a", "b", "é")
 values = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 

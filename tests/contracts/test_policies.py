@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from contracts.views import view_of, views
-from halflife.budget import Budget
+from halflife.core.budget import Budget
 from halflife.policies.champion import Bold
 from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.index import Index

@@ -9,10 +9,10 @@ from math import isfinite
 import pytest
 
 from faults.evil import Evil, response
-from halflife.observation import Looks, Observation, Seen
-from halflife.request import Fetch
-from halflife.sources import Source
-from halflife.sources.pages import Pages, SiteSettings
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.request import Fetch
+from halflife.core.source import Source
+from halflife.kinds.pages.client import Pages, SiteSettings
 from web_parts import HOME, TODAY, Clock, Coins, make_gate
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.errors import AlreadyRunning, LeaseLost, UsageError
-from halflife.history import History
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.observation import Content, Looks, Observation, Seen
+from halflife.core.errors import AlreadyRunning, LeaseLost, UsageError
+from halflife.core.history import History
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state

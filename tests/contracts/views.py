@@ -3,8 +3,8 @@
 import hypothesis.strategies as st
 import numpy as np
 
+from halflife.core.view import View
 from halflife.models.poisson import GammaSurvival
-from halflife.view import View
 
 
 @st.composite

@@ -5,7 +5,7 @@ import json
 import resource
 import sys
 
-from halflife.errors import Unreachable
+from halflife.core.errors import Unreachable
 from web_parts import HOME, Coins, make_gate
 
 

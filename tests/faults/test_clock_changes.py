@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fault_points import count
-from halflife.live.zones import zone
+from halflife.engine.zones import zone
 from halflife.market import Window
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe")

@@ -8,8 +8,8 @@ import pytest
 
 from fault_points import count
 from halflife.config import Config
-from halflife.live import wiring
-from halflife.live.keeping import keeping
+from halflife.engine import bootstrap
+from halflife.kinds.pages.runner import keeping
 
 TODAY = 20_000.0
 HOUR = 1.0 / 24.0
@@ -104,7 +104,7 @@ class Watch:
 async def kept(config, server, seed):
     """Keep pages while the clock is set; return the watch, and the charges."""
     hands, script = Hands(), Script(seed)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         async with keeping(config, store, config.source, hands) as keeper:
             watch = Watch(keeper, server, hands)
             for turn, step in enumerate(script.steps):
@@ -149,7 +149,7 @@ def test_a_clock_that_jumps_makes_no_negative_age_and_no_window_too_full(
 def test_a_clock_that_is_set_back_starts_no_stampede(config, server, jump):
     async def scene():
         hands = Hands()
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             async with keeping(config, store, config.source, hands) as keeper:
                 watch = Watch(keeper, server, hands)
                 for _ in range(6):
@@ -173,7 +173,7 @@ def test_a_clock_that_was_ahead_for_a_while_does_not_stop_work_for_good(
 ):
     async def scene():
         hands = Hands()
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             async with keeping(config, store, config.source, hands) as keeper:
                 watch = Watch(keeper, server, hands)
                 await keeper.turn(keeper.allowance())
@@ -194,7 +194,7 @@ def test_what_a_wrong_clock_saw_is_seen_again_and_teaches_nothing_absurd(
 ):
     async def scene():
         hands = Hands()
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             async with keeping(config, store, config.source, hands) as keeper:
                 for turn in range(60):
                     if turn == 20:

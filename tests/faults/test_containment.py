@@ -9,8 +9,8 @@ import pytest
 from form_worlds import behind, cars
 from halflife.cli import main
 from halflife.demo.forms import Office, serving, snippet
-from halflife.sources import containment
-from halflife.sources.search_answers import AnswerReader
+from halflife.kinds.search.answers import AnswerReader
+from halflife.readers import containment
 from halflife.stores.sqlite import SqliteStore
 from reader_faults import CANARY, ERRORS, fail, inject, poison
 from search_server import corpus
@@ -28,18 +28,18 @@ share = {}
 """
 HTML = '<html><body><p>{}</p><a href="/ok0">home</a></body></html>'
 PAGE_READERS = [
-    "halflife.sources.gate:Gate.get",
-    "halflife.sources.pages:parse_url",
-    "halflife.sources.pages:fingerprint",
-    "halflife.sources.pages:may_be_map",
-    "halflife.sources.pages:digest",
-    "halflife.sources.text:to_text",
+    "halflife.net.gate:Gate.get",
+    "halflife.kinds.pages.client:parse_url",
+    "halflife.kinds.pages.client:fingerprint",
+    "halflife.kinds.pages.client:may_be_map",
+    "halflife.kinds.pages.client:digest",
+    "halflife.readers.text:to_text",
 ]
 SITE_READERS = [
-    "halflife.sources.site:read_links",
-    "halflife.sources.site:is_html",
-    "halflife.sources.site:shape",
-    "halflife.sources.site:is_endless",
+    "halflife.kinds.pages.site:read_links",
+    "halflife.kinds.pages.site:is_html",
+    "halflife.kinds.pages.site:shape",
+    "halflife.kinds.pages.site:is_endless",
 ]
 
 
@@ -92,7 +92,7 @@ def check_failures(server, seen):
         named = {"UnicodeError": "UnicodeDecodeError"}.get(error, error)
         # A coroutine that StopIteration leaves raises RuntimeError in its place.
         rest = note.replace("RuntimeError", "StopIteration")
-        assert f" {named} in halflife.sources." in rest
+        assert f" {named} in halflife.core.source." in rest
         assert "\n" not in note
         assert CANARY not in note
     assert {it[0] for key, it in seen.items() if "/ok" in key} == {0}
@@ -144,7 +144,7 @@ def test_a_map_that_breaks_its_reader_fails_alone(server, write, monkeypatch):
         maps.append(f"{server.url}/{name}")
     server.pages["/page-of-ok"] = ("text/plain", b"found")
     path = write(f'[[source]]\nname = "docs"\n{HOME}maps = {json.dumps(maps)}\n')
-    inject(monkeypatch, "halflife.sources.pages:read_map")
+    inject(monkeypatch, "halflife.kinds.pages.client:read_map")
     for _ in range(2):  # what a map names is fetched in the next sync
         assert main(["sync", "--all"]) == 0
     seen = observations(path)
@@ -154,7 +154,7 @@ def test_a_map_that_breaks_its_reader_fails_alone(server, write, monkeypatch):
 
 @pytest.mark.parametrize(
     "reader",
-    ["halflife.sources.records:Reader.read", "halflife.sources.gate:Gate.get"],
+    ["halflife.readers.records:Reader.read", "halflife.net.gate:Gate.get"],
 )
 def test_a_listing_that_breaks_a_reader_fails_alone(
     reader, server, write, monkeypatch, capsys
@@ -225,7 +225,7 @@ def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
         f'[[source]]\nname = "jobs"\nkind = "listing"\n{HOME}key = "id"\n'
         f'page_url = "{server.url}/{{n}}"\n'
     )
-    inject(monkeypatch, "halflife.sources.records:Reader.read")
+    inject(monkeypatch, "halflife.readers.records:Reader.read")
     assert main(["sync", "--json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)["listings"]
     assert row["listed"] == 10
@@ -235,7 +235,7 @@ def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize(
     "reader",
-    ["halflife.sources.records:Reader.read", "halflife.queries.ledger:Ledger._note"],
+    ["halflife.readers.records:Reader.read", "halflife.queries.ledger:Ledger._note"],
 )
 def test_a_form_that_breaks_a_reader_fails_alone(
     reader, error, server, write, monkeypatch, capsys
@@ -319,7 +319,7 @@ def test_one_hostile_page_does_not_cripple_the_others_in_a_service(
     path.with_name("halflife.db").unlink()
     sick = f'[[source]]\nname = "sick"\n{HOME}pages = ["{server.url}/xKeyError"]\n'
     path = write(sick, healthy, requests='3600\nper = "hour"')
-    inject(monkeypatch, "halflife.sources.pages:digest")
+    inject(monkeypatch, "halflife.kinds.pages.client:digest")
     play = Play(path).run(0.02)
     beside = sum(r.sources["docs"].looks for _, r in play.results)
     assert beside >= 0.9 * looks
@@ -330,7 +330,7 @@ def test_one_hostile_page_does_not_cripple_the_others_in_a_service(
     assert any(f"{server.url}/xKeyError: " in why for why in row["reasons"])
     (event, *_) = play.named("answer mishandled")
     assert event["address"] == f"{server.url}/xKeyError"
-    assert "halflife.sources.pages:" in event["trace"]
+    assert "halflife.kinds.pages.client:" in event["trace"]
     assert CANARY not in json.dumps(play.events)
 
 
@@ -347,7 +347,7 @@ def test_an_audit_goes_on_past_a_page_that_breaks_a_reader(
         name = f"/x{error}"
         kind, body = server.pages[name]
         server.pages[name] = (kind, body + b"<p>new</p>")
-    inject(monkeypatch, "halflife.sources.pages:digest")
+    inject(monkeypatch, "halflife.kinds.pages.client:digest")
     with sqlite3.connect(path.with_name("halflife.db")) as db:
         db.execute("UPDATE memo SET text = '0.0' WHERE name = 'income spent until'")
     assert main(["sync"]) == 0
@@ -373,7 +373,7 @@ def test_debug_shows_the_traceback_of_a_contained_error(
 ):
     urls = furnish(server, "body")
     write(f'[[source]]\nname = "docs"\n{HOME}pages = {json.dumps(urls)}\n')
-    inject(monkeypatch, "halflife.sources.pages:digest")
+    inject(monkeypatch, "halflife.kinds.pages.client:digest")
     assert main(["sync", "--all", "--debug"]) == 0
     said = capsys.readouterr().err
     assert "Traceback" in said

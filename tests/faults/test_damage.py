@@ -7,7 +7,7 @@ import pytest
 import damage
 from fault_points import count
 from halflife.cli import main
-from halflife.errors import Damaged
+from halflife.core.errors import Damaged
 from halflife.stores import backup
 from halflife.stores.sqlite import SqliteStore
 

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from halflife.cli import main
-from halflife.errors import Damaged
+from halflife.core.errors import Damaged
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 

@@ -7,9 +7,9 @@ import pytest
 from aiohttp.abc import AbstractResolver
 
 from faults.evil import Evil
-from halflife.errors import Refused, Unreachable, UsageError
-from halflife.sources.addresses import networks
-from halflife.sources.terms import PUBLIC, Access
+from halflife.core.errors import Refused, Unreachable, UsageError
+from halflife.net.access import PUBLIC, Access
+from halflife.net.addresses import networks
 from web_parts import HOME, LOOPBACK, Book, Coins, make_gate
 
 ANYWHERE = Access(robots=False)

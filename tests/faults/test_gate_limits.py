@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from faults.evil import BOMB, Evil
-from halflife.errors import BudgetSpent, Unreachable
-from halflife.sources import wire
+from halflife.core.errors import BudgetSpent, Unreachable
+from halflife.net import wire
 from web_parts import HOME, Book, Coins, make_gate
 
 CODINGS = ["gzip", "deflate", "br", "zstd"]

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from faults.evil import Evil, response
-from halflife.errors import Unreachable
-from halflife.sources.dates import SECONDS, to_http
+from halflife.core.errors import Unreachable
+from halflife.net.dates import SECONDS, to_http
 from web_parts import HOME, OBEDIENT, TODAY, Book, Clock, Coins, make_gate
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from faults.evil import Evil, response
-from halflife.errors import Refused, Unreachable
-from halflife.sources.terms import Access
+from halflife.core.errors import Refused, Unreachable
+from halflife.net.access import Access
 from web_parts import LOOPBACK, OBEDIENT, TODAY, Book, Clock, Coins, make_gate
 
 FORBID = "User-agent: *\nDisallow: /secret\n"

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from faults.evil import FAULTS, Evil, response
-from halflife.errors import ConfigError, HalflifeError, Refused, UsageError
-from halflife.observation import Observation, Seen
-from halflife.request import Fetch
-from halflife.sources.addresses import origin, parse_url
-from halflife.sources.pages import Pages, SiteSettings
-from halflife.sources.terms import Access, Credentials
+from halflife.core.errors import ConfigError, HalflifeError, Refused, UsageError
+from halflife.core.observation import Observation, Seen
+from halflife.core.request import Fetch
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.net.access import Access, Credentials
+from halflife.net.addresses import origin, parse_url
 from web_parts import HOME, LOOPBACK, Book, Coins, make_gate
 
 CANARY = "c4n4ry-s3cr3t"

@@ -92,7 +92,9 @@ def test_a_failing_disk_is_told_and_changes_nothing(written, cleared, tmp_path, 
     before = believed(path)
     done = crashed(path, f"{error}:when=12")
     if done.returncode:
-        assert done.stderr.splitlines()[-1].startswith("halflife.errors.StoreError: ")
+        assert done.stderr.splitlines()[-1].startswith(
+            "halflife.core.errors.StoreError: "
+        )
     assert believed(path) == before
     gc_worker.clear(path)
     assert rows(path) == cleared

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from fault_points import count
-from halflife.budget import Budget
 from halflife.config import Config
-from halflife.item import Item
-from halflife.live import deciding, wiring
-from halflife.live.keeping import LONGEST_NAP, keeping
-from halflife.live.spending import SPENT_UNTIL
-from halflife.loop import LEASE
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.budget import Budget
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.engine import bootstrap, scheduler
+from halflife.engine.loop import LEASE
+from halflife.engine.wallet import SPENT_UNTIL
+from halflife.kinds.pages.runner import LONGEST_NAP, keeping
 
 SLEPT = 20_000.0
 WOKE = SLEPT + 3.0
@@ -65,7 +65,7 @@ def fill(store, seed):
 
 def woken(config, seed, act):
     async def scene():
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             fill(store, seed)
             async with keeping(config, store, config.source, lambda: WOKE) as keeper:
                 return act(keeper, store)
@@ -101,8 +101,8 @@ def test_no_host_is_sent_more_than_its_pace_takes_and_the_best_come_first(config
 
 def test_three_days_bring_one_window_and_a_turn_of_the_service_an_hour_of_it(config):
     def act(keeper, store):
-        groups = deciding.grouped(config.source)
-        decision = deciding.decide(deciding.Situation(config, store, WOKE, groups))
+        groups = scheduler.grouped(config.source)
+        decision = scheduler.decide(scheduler.Situation(config, store, WOKE, groups))
         return decision, keeper.allowance(), keeper.allowance()
 
     decision, first, second = woken(config, 0, act)

@@ -9,7 +9,7 @@ import pytest
 import powerloss
 import restore_worker
 import store_worker
-from halflife.observation import Looks
+from halflife.core.observation import Looks
 from halflife.stores import backup
 from halflife.stores.sqlite import SqliteStore
 from store_cases import state

@@ -6,7 +6,7 @@ import pytest
 
 from fault_points import count
 from halflife.config import Config
-from halflife.live import wiring
+from halflife.engine import bootstrap
 from nursery import STATE, Nursery
 
 ROUNDS, RIVALS = count(50, 2), 5
@@ -60,7 +60,7 @@ def test_of_five_syncs_at_once_one_applies_and_the_others_exit_with_7(
         assert sorted(one.code for one in ended) == [0, 7, 7, 7, 7]
         assert all("is being synced by process" in e.err for e in ended if e.code == 7)
         assert sorted(server.asked) == ["/", "/robots.txt"]
-        with wiring.reading(Config.load(settings)) as store:
+        with bootstrap.reading(Config.load(settings)) as store:
             assert store.verify() == []
             assert store.evidence(["site"]).looks.tolist() == [1]
             assert store.spent(0.0) == 2

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from halflife.config import Config
-from halflife.live import wiring
-from halflife.live.summarizing import Summarizer, Wish
+from halflife.engine import bootstrap
+from halflife.kinds.search.runner import Summarizer, Wish
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving
@@ -37,7 +37,7 @@ def config(server, tmp_path):
 
 def summarize(config, **wish):
     async def run():
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             summarizer = Summarizer(config, store, Wish(**wish))
             return await summarizer.summarize(config.source[0])
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from halflife.live import crawling
-from halflife.observation import Seen
+from halflife.core.observation import Seen
+from halflife.kinds.pages import crawl as pages_crawl
 from halflife.stores.sqlite import SqliteStore
 from site_parts import BEGAN, html, running, settings, sync, town
 
@@ -31,7 +31,7 @@ def crawled(site, tmp_path, more="", budget=BUDGET):
     with SqliteStore.open(config.store_path, readonly=True) as store:
         assert store.verify() == []
         evidence = store.evidence(["town"])
-        progress = crawling.progress(store, config.source[0])
+        progress = pages_crawl.progress(store, config.source[0])
     assert outcome.requests == len(site.asked) <= budget
     return evidence, progress
 

@@ -10,7 +10,7 @@ import pytest
 import powerloss
 import store_worker
 from fault_points import count
-from halflife.errors import StoreError
+from halflife.core.errors import StoreError
 from halflife.stores.sqlite import SqliteStore
 from store_processes import rest, start
 
@@ -69,7 +69,9 @@ def test_a_failing_disk_is_told_and_loses_nothing_accepted(tmp_path, error, when
     # An error while the log is copied back is no error: the log is still there.
     assert done.returncode in (0, 1)
     if done.returncode:
-        assert done.stderr.splitlines()[-1].startswith("halflife.errors.StoreError: ")
+        assert done.stderr.splitlines()[-1].startswith(
+            "halflife.core.errors.StoreError: "
+        )
     promises_kept(path, promises.read_text() if promises.exists() else "")
 
 

@@ -12,14 +12,14 @@ from random import Random
 import pytest
 
 import store_worker
-from halflife.errors import Damaged, HalflifeError, StoreError, TooNew, UsageError
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.observation import Looks
-from halflife.register import Listing
+from halflife.core.errors import Damaged, HalflifeError, StoreError, TooNew, UsageError
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks
+from halflife.core.tracker import Tracker
 from halflife.stores import files, schema
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
 from store_looks import present
 
 FLIPS = 50

@@ -12,9 +12,9 @@ import pytest
 
 import store_worker
 from fault_points import count
-from halflife.errors import AlreadyRunning, LeaseLost
-from halflife.item import Item
-from halflife.observation import Looks
+from halflife.core.errors import AlreadyRunning, LeaseLost
+from halflife.core.item import Item
+from halflife.core.observation import Looks
 from halflife.stores import owner, schema
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore

@@ -8,7 +8,7 @@ import pytest
 import powerloss
 import store_worker
 from fault_points import count
-from halflife.errors import StoreError, TooNew
+from halflife.core.errors import StoreError, TooNew
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 

@@ -3,8 +3,8 @@
 import pytest
 
 from halflife.config import Config
-from halflife.live import network
-from halflife.sources.negotiation import PAGE, as_page
+from halflife.engine import network
+from halflife.net.negotiation import PAGE, as_page
 
 KINDS = {
     "listing": 'kind = "listing"\nurl = "https://a.example/x"\nkey = "id"\n',

@@ -7,13 +7,14 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
+from halflife.core.object_store import Listing
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import aiming, costs, deciding, listings, wiring
-from halflife.live.service import Rhythm
-from halflife.live.standing import Memory
-from halflife.loop import LEASE
-from halflife.market import keeping
-from halflife.register import Listing
+from halflife.engine import bootstrap, costs, scheduler, targets
+from halflife.engine.loop import LEASE
+from halflife.engine.service import Rhythm
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.target import Memory
+from halflife.market import target_rule
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
@@ -57,12 +58,12 @@ def as_ever(path, days):
     """Fill a store with daily looks at a listing that never changes."""
     config = Config.load(path)
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         for day in range(days):
             run = store.begin(["jobs"], BEGAN + day, lease=LEASE)
             records = {str(n): {} for n in range(40)}
             listing = Listing(BEGAN + day, records, complete=True, note="")
-            listings.write(store, run, source, listing, 1, "")
+            listing_runner.write(store, run, source, listing, 1, "")
             store.finish(run, BEGAN + day)
         costs.note(store, "jobs", 1)
         store.save_memo("income spent until", repr(BEGAN))
@@ -203,9 +204,9 @@ def test_a_listing_that_never_changes_is_still_looked_at_once_a_week(
     write, server, age, grants
 ):
     config = as_ever(write(listing(server, 'target = "recall >= 0.5"\n')), 20)
-    with wiring.writing(config) as store:
-        groups, now = deciding.grouped(config.source), BEGAN + 19.0 + age
-        found = deciding.decide(deciding.Situation(config, store, now, groups))
+    with bootstrap.writing(config) as store:
+        groups, now = scheduler.grouped(config.source), BEGAN + 19.0 + age
+        found = scheduler.decide(scheduler.Situation(config, store, now, groups))
     assert found.grants == grants
 
 
@@ -239,22 +240,22 @@ def test_a_form_is_asked_only_as_its_target_asks(write):
 
 
 def test_what_is_remembered_outlives_a_restart(tmp_path):
-    past = keeping.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
+    past = target_rule.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
     chances = np.array([0.25, 0.5])
     memory = Memory(past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9)
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-        assert aiming.recall(store, "a") == Memory()
-        aiming.remember(store, {"a": memory})
+        assert targets.recall(store, "a") == Memory()
+        targets.remember(store, {"a": memory})
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-        assert aiming.recall(store, "a") == memory
+        assert targets.recall(store, "a") == memory
 
 
 def test_sources_of_pages_are_worked_at_apart_where_each_has_its_target(write, server):
     parts = pages(server, "a", 1), pages(server, "b", 1), listing(server)
     config = Config.load(write(*parts))
-    joint, apart = (deciding.grouped(config.source, apart=on) for on in (False, True))
-    assert [deciding.names(group) for group in joint] == [("a", "b"), ("jobs",)]
-    assert [deciding.names(group) for group in apart] == [("a",), ("b",), ("jobs",)]
+    joint, apart = (scheduler.grouped(config.source, apart=on) for on in (False, True))
+    assert [scheduler.names(group) for group in joint] == [("a", "b"), ("jobs",)]
+    assert [scheduler.names(group) for group in apart] == [("a",), ("b",), ("jobs",)]
 
 
 @pytest.mark.parametrize(
@@ -268,4 +269,4 @@ def test_sources_of_pages_are_worked_at_apart_where_each_has_its_target(write, s
 )
 def test_a_level_is_that_of_the_target_or_of_the_listing(write, server, more, level):
     (source,) = Config.load(write(listing(server, more))).source
-    assert aiming.level(source) == level
+    assert targets.level(source) == level

@@ -7,12 +7,14 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
+from halflife.core.object_store import Register, Spell, Version
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import audit_forms, audited, upkeeping, wiring
-from halflife.live.audit_forms import held_at
-from halflife.live.forming import Former
-from halflife.queries.held import Held
-from halflife.register import Register, Spell, Version
+from halflife.engine import audit_report, bootstrap
+from halflife.kinds.form import audit as form_audit
+from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form.audit import held_at
+from halflife.kinds.form.client import Former
+from halflife.queries.form_copy import Held
 from halflife.stores.forecasts import Forecasts
 
 NAME = "simulated"
@@ -63,16 +65,16 @@ def kept(office):
     office, settings = office
     config, hands = settings(**COUNTED), Hands()
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         former = Former(config, store, hands)
-        asyncio.run(upkeeping.sync(former, source))
+        asyncio.run(form_runner.sync(former, source))
         yield former, source, office
 
 
 def at(former, source, now, requests, seed=0):
     former.clock.now = now
     rng = np.random.default_rng(seed)
-    return asyncio.run(audit_forms.audit(former, source, requests, rng))
+    return asyncio.run(form_audit.audit(former, source, requests, rng))
 
 
 def changed(office, prices=10, new=10, gone=10):
@@ -92,7 +94,7 @@ def test_a_copy_that_is_right_is_found_right(kept):
     (told,) = Forecasts(former.store).settled(NAME)
     assert (told.ahead, told.found, told.measure) == (0.0, 1.0, "recall")
     assert told.looks == pytest.approx(5 / (1 - 5 / 120))
-    judged = audited.judge(former.store, NAME, 101.0)
+    judged = audit_report.judge(former.store, NAME, 101.0)
     assert judged.how == "checks"
     assert judged.quality.mean == 1.0
     assert judged.believed.low <= judged.believed.mean <= judged.believed.high
@@ -137,9 +139,9 @@ def test_without_counts_drill_downs_check_a_copy(office):
     config, hands = settings(), Hands()
     office.form = behind(some(120), everything=True, page_size=20)
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         former = Former(config, store, hands)
-        asyncio.run(upkeeping.sync(former, source))
+        asyncio.run(form_runner.sync(former, source))
         records = some(150)
         office.form = behind(records, everything=True, page_size=20)
         at(former, source, 101.0, 60)
@@ -155,9 +157,9 @@ def test_what_is_checked_is_what_a_copy_is_kept_for(office, purpose, truth):
     office, settings = office
     config, hands = settings(purpose, **COUNTED), Hands()
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         former = Former(config, store, hands)
-        asyncio.run(upkeeping.sync(former, source))
+        asyncio.run(form_runner.sync(former, source))
         changed(office, prices=20, new=20, gone=0)
         at(former, source, 102.0, 1000)
         (told,) = Forecasts(store).settled(NAME)
@@ -169,7 +171,7 @@ def test_a_turn_checks_before_or_after_it_by_chance(kept):
     moments = []
     for day in range(101, 113):
         former.clock.now = float(day)
-        turned, checked = asyncio.run(audit_forms.turn(former, source, 9, 2))
+        turned, checked = asyncio.run(form_audit.turn(former, source, 9, 2))
         assert 2 <= checked <= 3  # robots.txt comes with it
         assert turned.requests <= 10
         told = Forecasts(former.store).settled(NAME, float(day))
@@ -181,10 +183,10 @@ def test_nothing_is_checked_where_nothing_was_read(office):
     _, settings = office
     config = settings(**COUNTED)
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         former = Former(config, store, Hands())
         assert at(former, source, 101.0, 5) == 0
-        assert audit_forms.usual(former, source, 10, 0.5) == 0
+        assert form_audit.usual(former, source, 10, 0.5) == 0
 
 
 def test_a_copy_is_known_as_it_was_held():

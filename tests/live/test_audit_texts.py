@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.live import audited, selecting
-from halflife.live.audit_sets import read_off
-from halflife.live.audit_texts import HORIZONS, audit_summary
-from halflife.searching import Document
+from halflife.core.search import Document
+from halflife.engine import audit_report
+from halflife.kinds.listing.audit import read_off
+from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.audit import HORIZONS, audit_summary
 from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
@@ -88,7 +89,7 @@ def test_the_next_summary_says_whether_the_last_one_held(
     (told,) = Forecasts(store).settled("books")
     assert (told.made, told.ahead, told.told) == (100.0, 30.0, 130.0)
     assert (told.found, told.looks, told.measure) == (held, 1.0, "summary")
-    alive = selecting.survival(kept, source).alive(np.array([30.0]))[0]
+    alive = search_selection.survival(kept, source).alive(np.array([30.0]))[0]
     assert told.mean == pytest.approx(alive, abs=0.01)
     assert all(one.made == 130.0 for one in Forecasts(store).waiting("books"))
 
@@ -98,7 +99,7 @@ def test_summaries_that_do_not_hold_cost_trust(store, source, odds):
         later = np.where((np.arange(WORDS.size) + n) % 2, 0.9, 0.02)
         summaries.save(store, summary(100.0 + 20 * n, later, n))
         audit_summary(store, source)
-    judged = audited.judge(store, "books", 260.0)
+    judged = audit_report.judge(store, "books", 260.0)
     assert judged.measure == "summary"
     assert judged.how == "looks"
     assert judged.scored == 7
@@ -115,7 +116,7 @@ def test_summaries_that_hold_as_often_as_was_said_are_trusted(store, source, odd
     for n in range(6):
         summaries.save(store, summary(100.0 + 20 * n, odds, n))
         audit_summary(store, source)
-    judged = audited.judge(store, "books", 220.0)
+    judged = audit_report.judge(store, "books", 220.0)
     assert judged.quality.mean == 1.0
     assert judged.trust.factor == 1.0
     assert not judged.alarms

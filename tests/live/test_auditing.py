@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.live import audited, auditing, wiring
-from halflife.live.audit_sets import audit_set
-from halflife.live.keeping import Keeper, keeping
-from halflife.lives import Collection, Lives
-from halflife.loop import Loop
-from halflife.observation import Looks
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.lifetimes import Collection, Lives
+from halflife.core.observation import Looks
+from halflife.engine import audit_report, bootstrap
+from halflife.engine.loop import Loop
+from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.pages import audit as pages_audit
+from halflife.kinds.pages.runner import Keeper, keeping
 from halflife.policies.index import harmonic
-from halflife.setreplay import thin
-from halflife.sources.recorded import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.replay.listings import thin
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -70,7 +71,7 @@ def kept(store):
 
 def at(keeper, now, requests, seed=0):
     keeper.clock.now = now
-    return asyncio.run(auditing.audit(keeper, requests, np.random.default_rng(seed)))
+    return asyncio.run(pages_audit.audit(keeper, requests, np.random.default_rng(seed)))
 
 
 def test_an_audit_costs_what_it_may_and_is_charged(kept, store):
@@ -97,7 +98,7 @@ def test_what_is_found_is_the_truth_in_the_mean():
     rng = np.random.default_rng(1)
     counts, chance = np.zeros(8), {}
     for _ in range(4000):
-        drawn = auditing.draw(evidence, rows, 3, rng)
+        drawn = pages_audit.draw(evidence, rows, 3, rng)
         assert sum(one.rows.size for one in drawn) == 3
         for one in drawn:
             counts[one.rows] += 1
@@ -110,35 +111,35 @@ def test_what_is_found_is_the_truth_in_the_mean():
 def test_pages_never_seen_are_not_drawn():
     evidence = Evidence.of([Item("a"), Item("b")])
     rng = np.random.default_rng(0)
-    assert auditing.draw(evidence, {"s": np.arange(2)}, 5, rng) == []
+    assert pages_audit.draw(evidence, {"s": np.arange(2)}, 5, rng) == []
     evidence.take(evidence.weigh(Looks.of([present("b", 0.0, "1")])))
-    (drawn,) = auditing.draw(evidence, {"s": np.arange(2)}, 5, rng)
+    (drawn,) = pages_audit.draw(evidence, {"s": np.arange(2)}, 5, rng)
     assert drawn.rows.tolist() == [1]
     assert drawn.chance == 1.0
 
 
 def test_pages_never_tried_come_first():
     evidence = Evidence.of([Item("a", group="g"), Item("b", group="h"), Item("c")])
-    assert auditing.spare(evidence, 4) == 0
-    assert auditing.spare(evidence, 10) == 4
+    assert pages_audit.spare(evidence, 4) == 0
+    assert pages_audit.spare(evidence, 10) == 4
     evidence.take(evidence.weigh(Looks.of([present("a", 0.0, "1")])))
-    assert auditing.spare(evidence, 10) == 6
+    assert pages_audit.spare(evidence, 10) == 6
 
 
 def test_the_share_is_kept_in_the_mean():
     rng = np.random.default_rng(0)
-    parts = [auditing.part(0.02, 30, rng) for _ in range(3000)]
+    parts = [pages_audit.part(0.02, 30, rng) for _ in range(3000)]
     assert set(parts) == {0, 1}
     assert np.mean(parts) == pytest.approx(0.6, abs=0.03)
-    assert auditing.part(0.0, 30, rng) == 0
-    assert auditing.part(0.5, 0, rng) == 0
+    assert pages_audit.part(0.0, 30, rng) == 0
+    assert pages_audit.part(0.5, 0, rng) == 0
 
 
 def test_forecasts_are_made_and_get_their_outcomes(kept, store):
     book = Forecasts(store)
     at(kept, 1.0, 30)
     made = book.made(NAME, 0.0)
-    assert [f.ahead for f in made] == [0.0, *auditing.AHEAD]
+    assert [f.ahead for f in made] == [0.0, *pages_audit.AHEAD]
     assert [f.ahead for f in book.settled(NAME)] == [0.0]
     at(kept, 2.0, 60)
     told = {f.ahead: f for f in book.settled(NAME, 2.0)}
@@ -171,10 +172,10 @@ def test_forecasts_of_one_horizon_are_made_apart(kept, store):
 
 def test_the_same_state_draws_the_same_pages(kept):
     kept.clock.now = 4.0
-    one, other = (auditing.chance(kept).random(3).tolist() for _ in range(2))
+    one, other = (pages_audit.chance(kept).random(3).tolist() for _ in range(2))
     assert one == other
     kept.clock.now = 4.1
-    assert auditing.chance(kept).random(3).tolist() != one
+    assert pages_audit.chance(kept).random(3).tolist() != one
 
 
 def test_whoever_was_asked_to_stop_checks_nothing(kept, store):
@@ -186,7 +187,7 @@ def test_whoever_was_asked_to_stop_checks_nothing(kept, store):
 def test_what_is_found_is_judged_beside_what_was_believed(kept, store):
     for day in range(1, 15):
         at(kept, float(day), 20, seed=day)
-    judged = audited.judge(store, NAME, 15.0)
+    judged = audit_report.judge(store, NAME, 15.0)
     assert judged.measure == "freshness"
     assert judged.checked == 14 * 20
     assert judged.quality.low <= judged.believed.mean <= judged.quality.high
@@ -199,7 +200,7 @@ def test_what_is_found_is_judged_beside_what_was_believed(kept, store):
 def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
     for day in range(1, 15):
         at(kept, float(day), 20, seed=day)
-    trusted = audited.factor(store, [NAME], 15.0)
+    trusted = audit_report.factor(store, [NAME], 15.0)
     world = recording()
     hurried = replace(
         world, at=np.where(world.at > 14, 14 + (world.at - 14) / 20, world.at)
@@ -207,15 +208,15 @@ def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
     kept.loop = replace(kept.loop, source=RecordedSource(hurried))
     for day in range(15, 19):
         at(kept, float(day), 20, seed=day)
-    judged = audited.judge(store, NAME, 18.0)
+    judged = audit_report.judge(store, NAME, 18.0)
     assert judged.drifting(18.0)
     assert judged.alarms[-1][1] == "staler"
     assert judged.trust.factor > trusted
-    assert judged.trust.factor == audited.factor(store, [NAME], 18.0)
+    assert judged.trust.factor == audit_report.factor(store, [NAME], 18.0)
 
 
 def test_without_a_file_there_is_nothing_to_judge():
-    judged = audited.judge(MemoryStore(), "s", 1.0)
+    judged = audit_report.judge(MemoryStore(), "s", 1.0)
     assert judged.checked == 0
     assert judged.quality is None
     assert judged.trust.factor == 1.0
@@ -257,7 +258,7 @@ def test_a_look_at_a_listing_is_its_audit(store):
     assert {f.ahead for f in settled} == {1.0, 7.0}
     for one in settled:
         assert one.found == pytest.approx(whole.quality(one.made, one.told)[1])
-    judged = audited.judge(store, "jobs", 30.0)
+    judged = audit_report.judge(store, "jobs", 30.0)
     assert judged.measure == "recall"
     assert judged.coverage.high > 0.9
     assert judged.quality.low <= judged.quality.mean <= judged.quality.high
@@ -276,10 +277,10 @@ def test_each_source_of_a_run_is_audited(tmp_path):
     config = Config.parse(text, tmp_path / "halflife.toml")
 
     async def scene():
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             async with keeping(config, store, config.source, Hands()) as keeper:
                 evidence = store.evidence(keeper.run.sources)
-                return auditing.rows_of(store, keeper.run.sources, evidence)
+                return pages_audit.rows_of(store, keeper.run.sources, evidence)
 
     rows = asyncio.run(scene())
     assert {name: mine.size for name, mine in rows.items()} == {"one": 1, "two": 1}
@@ -299,7 +300,7 @@ def told_at(made, told, found=0.9, mean=0.9, draw=0.5):
 )
 def test_chained_forecasts_are_as_many_as_share_no_time(spans):
     told = [told_at(float(begin), float(begin + days)) for begin, days in spans]
-    found = audited.chained(told)
+    found = audit_report.chained(told)
     assert all(a.told <= b.made + 1e-6 for a, b in pairwise(found))
     most = max(
         len(some)
@@ -317,10 +318,10 @@ def test_outcomes_that_come_true_raise_no_alarm_and_others_soon_do():
         told_at(float(d), d + 1.0, found=float(0.8 + off[d]), mean=0.8)
         for d in range(300)
     ]
-    right, _ = audited.drift_of_scores(calm)
+    right, _ = audit_report.drift_of_scores(calm)
     assert right.alarms.size <= 1
     low = [told_at(d, d + 1.0, found=0.5, mean=0.8) for d in np.arange(300.0, 310.0)]
-    wrong, moments = audited.drift_of_scores([*calm, *low])
+    wrong, moments = audit_report.drift_of_scores([*calm, *low])
     assert wrong.alarms.size > right.alarms.size
     assert moments[wrong.alarms[right.alarms.size]] <= 305.0
     assert wrong.staler[-1]
@@ -333,18 +334,18 @@ def test_a_copy_that_never_changes_is_no_drift():
                draw=float(rng.random()))
         for d in np.arange(400.0)
     ]  # fmt: skip
-    found, _ = audited.drift_of_scores(flat)
+    found, _ = audit_report.drift_of_scores(flat)
     assert found.alarms.size == 0
-    assert audited.trusted(flat, (), 400.0).factor == 1.0
+    assert audit_report.trusted(flat, (), 400.0).factor == 1.0
 
 
 def test_an_alarm_doubles_bounds_for_a_week():
     told = [told_at(d, d + 1.0) for d in np.arange(10.0)]
     alarms = ((8.0, "staler"),)
-    doubted = audited.trusted(told, alarms, 10.0)
-    assert doubted.factor == audited.ALARMED
+    doubted = audit_report.trusted(told, alarms, 10.0)
+    assert doubted.factor == audit_report.ALARMED
     assert doubted.why == "2.0 days ago the copy was clearly staler than believed"
-    assert audited.trusted(told, alarms, 15.5).factor == 1.0
+    assert audit_report.trusted(told, alarms, 15.5).factor == 1.0
 
 
 def test_looks_that_come_at_other_times_tell_of_forecasts_too(store):

@@ -13,18 +13,18 @@ from form_worlds import behind, cars
 from halflife.alerts import Kind
 from halflife.alerts.rules import Level, judge, span
 from halflife.config import Config
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.forms import Office, serving, snippet
-from halflife.item import Item
-from halflife.live import listings
-from halflife.live.breakers import Breaker
-from halflife.live.conditions import Judge, lateness, refill, whole
-from halflife.live.foreseen import Foresight, Known
-from halflife.live.spending import Wallet
-from halflife.live.worths import Appraiser
-from halflife.loop import LEASE
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.breakers import Breaker
+from halflife.engine.loop import LEASE
+from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.source_health import Judge, lateness, refill, whole
+from halflife.engine.wallet import Wallet
+from halflife.kinds.listing import runner as listing_runner
 from halflife.market.targets import Target
-from halflife.observation import Looks, Observation, Seen
-from halflife.register import Listing
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus
@@ -52,7 +52,7 @@ def a_listing(write):
             run = store.begin(["jobs"], at, lease=LEASE)
             records = {str(k): {"x": k} for k in range(3 * n, 3 * n + 60)}
             answer = Listing(at, records)
-            listings.write(store, run, Config.load(path).source[0], answer, 1, "")
+            listing_runner.write(store, run, Config.load(path).source[0], answer, 1, "")
             store.finish(run, at)
     return source, at
 

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from halflife.live import crawling
-from halflife.observation import Seen
+from halflife.core.observation import Seen
+from halflife.kinds.pages import crawl as pages_crawl
 from halflife.stores.sqlite import SqliteStore
 from site_parts import BEGAN, html, running, settings, sync, town
 
@@ -129,14 +129,14 @@ def test_what_was_left_out_is_found_when_limits_are_raised(site, tmp_path):
     sync(config)
     assert len(known(config, site)) == 20
     with opened(config) as store:
-        progress = crawling.progress(store, config.source[0])
+        progress = pages_crawl.progress(store, config.source[0])
     assert progress.known == 20
     assert "the limit of 20 pages is reached" in progress.words()
     config = settings(site, tmp_path, "variants = 6")
     sync(config, BEGAN + 1.0, everything=True)
     assert len(known(config, site)) > REAL
     with opened(config) as store:
-        assert crawling.progress(store, config.source[0]).note == ""
+        assert pages_crawl.progress(store, config.source[0]).note == ""
 
 
 def test_depth_is_kept(site, tmp_path):
@@ -211,6 +211,6 @@ def test_a_plan_says_which_link_led_to_a_page(site, tmp_path):
     config = settings(site, tmp_path, "variants = 6")
     sync(config, most=2)
     with opened(config) as store:
-        found_by = crawling.found_by(store, config.source)
+        found_by = pages_crawl.found_by(store, config.source)
     assert found_by[f"{site.url}/f0/"] == f"{site.url}/"
     assert f"{site.url}/" not in found_by

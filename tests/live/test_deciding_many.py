@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.config import Config
-from halflife.live import aiming, deciding, wiring, worths
-from halflife.live.worths import Appraiser
-from halflife.market import keeping
-from halflife.market.offering import Turn
-from halflife.observation import Looks, Observation, Seen
-from halflife.worth import Offers
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.value_curve import Offers
+from halflife.engine import appraisal, bootstrap, scheduler, targets
+from halflife.engine.appraisal import Appraiser
+from halflife.market import target_rule
+from halflife.market.offers import Turn
 
 NOW = 20_100.0
 TEXT = """
@@ -42,7 +42,7 @@ def config(tmp_path):
 @pytest.fixture
 def store(config):
     """Pages of which some change daily, at one source more than at the other."""
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         run = store.begin(["a", "b"], NOW - 11, lease=99.0)
         for day in range(10):
             looks = [
@@ -59,7 +59,7 @@ def store(config):
 
 @pytest.fixture
 def groups(config):
-    return deciding.grouped(config.source, apart=aiming.is_on(config))
+    return scheduler.grouped(config.source, apart=targets.is_on(config))
 
 
 def test_few_pages_are_all_believed_together(config, store, groups):
@@ -70,7 +70,7 @@ def test_few_pages_are_all_believed_together(config, store, groups):
 def test_of_very_many_pages_one_group_is_believed_at_a_time(
     config, store, groups, monkeypatch
 ):
-    monkeypatch.setattr(worths, "MANY", 1)
+    monkeypatch.setattr(appraisal, "MANY", 1)
     appraiser = Appraiser(config, store, NOW, groups=groups)
     for source in config.source:
         near = appraiser.near(source)
@@ -89,8 +89,8 @@ def test_of_very_many_pages_one_group_is_believed_at_a_time(
 def test_pages_kept_together_are_believed_together_however_many(
     config, store, monkeypatch
 ):
-    monkeypatch.setattr(worths, "MANY", 1)
-    together = deciding.grouped(config.source)
+    monkeypatch.setattr(appraisal, "MANY", 1)
+    together = scheduler.grouped(config.source)
     appraiser = Appraiser(config, store, NOW, groups=together)
     assert all(appraiser.near(source) is appraiser for source in config.source)
 
@@ -99,9 +99,9 @@ def test_pages_kept_together_are_believed_together_however_many(
 def test_each_gets_what_it_asks_for_however_many_there_are(
     config, store, groups, monkeypatch, many
 ):
-    monkeypatch.setattr(worths, "MANY", many)
+    monkeypatch.setattr(appraisal, "MANY", many)
     store.save_memo("income spent until", repr(NOW - 1.0))
-    found = deciding.decide(deciding.Situation(config, store, NOW, groups))
+    found = scheduler.decide(scheduler.Situation(config, store, NOW, groups))
     asks = found.aim.asks
     assert asks
     assert found.paid == {(name,): ask for name, ask in asks.items()}
@@ -124,11 +124,11 @@ def test_what_is_taken_is_among_the_best_of_as_many_as_are_asked_for(
     ready = rng.random(n) < 0.8
     turn = Turn(ready, ready & (rng.random(n) < 0.1))
     wanted = {"a": float(asks)}
-    whole = keeping.kept(offers, wanted, float(budget), turn=turn)
-    rows = deciding.best(offers, turn, float(asks))
+    whole = target_rule.kept(offers, wanted, float(budget), turn=turn)
+    rows = scheduler.best(offers, turn, float(asks))
     few = Offers(("a",), offers.source[rows], cost[rows], gain[rows])
     cut = Turn(turn.ready[rows], turn.urgent[rows])
-    taken = keeping.kept(few, wanted, float(budget), turn=cut)
+    taken = target_rule.kept(few, wanted, float(budget), turn=cut)
     assert rows[taken.rows].tolist() == whole.rows.tolist()
     assert taken.requests == whole.requests
     assert (taken.waits is None) == (whole.waits is None)

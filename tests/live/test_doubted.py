@@ -7,13 +7,14 @@ import pytest
 
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.live import aiming, audited, wiring
-from halflife.live.conditions import Judge
-from halflife.live.foreseen import Foresight, Known
-from halflife.live.listings import tracker
-from halflife.live.worths import Appraiser
-from halflife.observation import Looks, Observation, Seen
-from halflife.register import Listing
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.engine import audit_report, bootstrap
+from halflife.engine import targets as engine_targets
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.source_health import Judge
+from halflife.kinds.listing.runner import tracker
 from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.summaries import Kept
@@ -64,7 +65,7 @@ def config(tmp_path):
 @pytest.fixture
 def store(config):
     """A copy of each kind, all of them a day old or more."""
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(30):
             store.append(run, Looks.of(pages_seen(NOW - 31 + day, day)))
@@ -114,7 +115,7 @@ def doubt(store, name):
     Forecasts(store).record(
         replace(cast, made=end - 0.5, told=end, found=0.0, looks=looks) for end in ends
     )
-    assert audited.factor(store, [name], NOW) > 1.5
+    assert audit_report.factor(store, [name], NOW) > 1.5
 
 
 def told(config, store, name):
@@ -123,7 +124,7 @@ def told(config, store, name):
     appraiser = Appraiser(config, store, NOW)
     worth = appraiser.known(source).worth
     some = worth.requests.size // 2
-    aim = aiming.aim(appraiser, [source], {})
+    aim = engine_targets.aim(appraiser, [source], {})
     cast = Foresight(appraiser, {}).quality(
         Known.of(appraiser, source), 0.95, looks=False
     )

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.views import view_of, views
-from halflife.budget import Budget
-from halflife.live.drawing import HalfDrawn
+from halflife.core.budget import Budget
+from halflife.kinds.pages.random_share import HalfDrawn
 from halflife.policies.index import Index
 
 

@@ -11,8 +11,13 @@ from form_worlds import behind, cars
 from halflife.alerts.schemas import KEY, columns, differences
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import drifting, listings
-from halflife.live.drifting import BORNE, Memory, after
+from halflife.kinds.listing import (
+    runner as listing_runner,
+)
+from halflife.kinds.listing import (
+    schema_drift as listing_schema_drift,
+)
+from halflife.kinds.listing.schema_drift import BORNE, Memory, after
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus
 from search_server import serving as searching
@@ -25,7 +30,7 @@ def kept(path, name="jobs"):
     """Return the records of a listing as they are held."""
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        return listings.tracker(store, config.source[0]).held
+        return listing_runner.tracker(store, config.source[0]).held
 
 
 def test_a_column_that_is_lost_is_held_and_told_and_ends_when_it_is_back(write, server):
@@ -59,7 +64,7 @@ def test_what_somebody_accepts_is_usual_from_then_on(write, server):
     config = Config.load(path)
     with SqliteStore.open(config.store_path) as store:
         (waiting,) = store.staged()
-        listings.accept(config, store, waiting.run, play)
+        listing_runner.accept(config, store, waiting.run, play)
     play.run(2.5 * HOUR)
     assert standing(path) == {}
     assert all("salary" not in row for row in kept(path).values())
@@ -247,8 +252,11 @@ def test_what_is_remembered_outlives_the_program(tmp_path):
         'key = "id"\n'
     ).source[0]
     with SqliteStore.open(tmp_path / "s.db", create=True) as store:
-        drifting.heard(store, source, columns({"a": {"n": 1}}), 1.0)
-        first = drifting.recall(store, source, drifting.ANSWERS)
+        listing_schema_drift.heard(store, source, columns({"a": {"n": 1}}), 1.0)
+        first = listing_schema_drift.recall(store, source, listing_schema_drift.ANSWERS)
     with SqliteStore.open(tmp_path / "s.db") as store:
-        assert drifting.recall(store, source, drifting.ANSWERS) == first
+        assert (
+            listing_schema_drift.recall(store, source, listing_schema_drift.ANSWERS)
+            == first
+        )
         assert first.usual["n"].records == 1

@@ -5,7 +5,8 @@ import pytest
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import upkeeping, wiring
+from halflife.engine import bootstrap
+from halflife.kinds.form import runner as form_runner
 from service_parts import HOME, Play, fullest, ledger
 
 HEAD = "[budget]\nrequests = 240\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -24,8 +25,8 @@ def test_a_crawl_is_finished_beside_pages_that_are_kept(tmp_path, server, cap):
         settings.write_text(HEAD + source + snippet(url, office.form.interface))
         Play(settings).run(0.5)
     config = Config.load(settings)
-    with wiring.reading(config) as store:
-        copy = upkeeping.held(store, config.source[1])
+    with bootstrap.reading(config) as store:
+        copy = form_runner.held(store, config.source[1])
     assert copy.begun
     assert copy.records.keys() == cars(120).keys()
     assert fullest(ledger(settings), 1.0) <= 240

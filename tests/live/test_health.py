@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.live import logs
-from halflife.live.health import Status, exposition
-from halflife.live.watching import HERE, watched
+from halflife.engine import logs
+from halflife.engine.endpoint import HERE, watched
+from halflife.engine.health import Status, exposition
 from service_parts import BEGAN, HOME, Play
 
 CANARY = "c4n4ry-s3cr3t"

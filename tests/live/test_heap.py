@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.live.heap import be_thrifty
+from halflife.engine.allocator import be_thrifty
 
 
 def resident():

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from halflife.config import Config
+from halflife.core.errors import AlreadyRunning
 from halflife.demo.process import running
 from halflife.demo.world import build
-from halflife.errors import AlreadyRunning
-from halflife.live import memory, wiring
-from halflife.live.keeping import keeping, run_until_stopped
-from halflife.live.signals import Stop
+from halflife.engine import bootstrap
+from halflife.engine.signals import Stop
+from halflife.kinds.pages import belief_notes as pages_belief_notes
+from halflife.kinds.pages.runner import keeping, run_until_stopped
 from halflife.stores.sqlite import SqliteStore
 
 BEGAN = 20_000.0
@@ -42,7 +43,7 @@ def config(tmp_path, site):
 
 def play(config, act, hands=None):
     async def scene():
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             clock = hands or Hands()
             async with keeping(config, store, config.source, clock) as keeper:
                 return await act(keeper)
@@ -69,7 +70,7 @@ def test_the_prior_outlives_the_run(config):
     by_index = config.policy.model_copy(update={"name": "index"})
     play(config.model_copy(update={"policy": by_index}), act)
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        prior = memory.recall(store)
+        prior = pages_belief_notes.recall(store)
     assert prior is not None
     assert sum(prior.mass) == pytest.approx(1.0)
 
@@ -80,7 +81,7 @@ def test_what_was_learned_of_busy_times_outlives_the_run(config):
 
     play(config, act)
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        busy = memory.recall_busy(store)
+        busy = pages_belief_notes.recall_busy(store)
     assert busy is not None
     assert [name.split(":")[0] for name in busy.sites] == ["127.0.0.1"]
     assert busy.kept.sites.shape[1] == 1
@@ -98,7 +99,7 @@ def test_a_turn_that_is_eased_sends_nothing_more(config):
 
 def test_a_source_has_one_keeper(config):
     async def act(keeper):
-        with wiring.writing(config) as other, pytest.raises(AlreadyRunning):
+        with bootstrap.writing(config) as other, pytest.raises(AlreadyRunning):
             async with keeping(config, other, config.source, keeper.clock):
                 pytest.fail("two keepers of one source")
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.errors import AlreadyRunning, BudgetSpent, ConfigError, UsageError
-from halflife.live import listings, wiring
-from halflife.register import Listing
-from halflife.sources.wire import NO_NETWORK, Offline, Wire
+from halflife.core.errors import AlreadyRunning, BudgetSpent, ConfigError, UsageError
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
+from halflife.engine import bootstrap
+from halflife.kinds.listing import runner as listing_runner
+from halflife.net.wire import NO_NETWORK, Offline, Wire
 from halflife.stores.memory import MemoryStore
-from halflife.tracking import Tracker
 
 BEGAN = 20_000.0
 
@@ -76,7 +77,9 @@ def keep(server, tmp_path):
                 server.body = json.dumps(jobs).encode()
             self.clock.now += days
             source = self.config.source[0]
-            work = listings.sync(self.config, self.store, source, clock=self.clock)
+            work = listing_runner.sync(
+                self.config, self.store, source, clock=self.clock
+            )
             return asyncio.run(work)
 
         def lives(self):
@@ -117,13 +120,13 @@ def test_what_was_held_can_be_accepted(keep, left):
     for _ in range(8):
         keep(keys(50))
     run = keep(keys(left)).run
-    accepted = listings.accept(keep.config, keep.store, run, keep.clock)
+    accepted = listing_runner.accept(keep.config, keep.store, run, keep.clock)
     assert accepted.change.missing == 50 - left
     assert keep.store.staged() == []
     looked = keep(keys(left))
     assert (looked.held, looked.change.gone) == ("", 50 - left)
     with pytest.raises(UsageError, match=f"run {run} left nothing to decide"):
-        listings.accept(keep.config, keep.store, run, keep.clock)
+        listing_runner.accept(keep.config, keep.store, run, keep.clock)
 
 
 def test_a_source_that_recovers_needs_no_decision(keep):
@@ -143,7 +146,8 @@ def test_a_failed_look_does_not_settle_what_waits(keep, server):
     assert "not json" in keep().trouble
     assert [w.run for w in keep.store.staged()] == [run]
     assert (
-        listings.accept(keep.config, keep.store, run, keep.clock).change.missing == 50
+        listing_runner.accept(keep.config, keep.store, run, keep.clock).change.missing
+        == 50
     )
 
 
@@ -188,7 +192,9 @@ def test_a_missing_firm_is_unobserved_until_somebody_accepts(keep):
     looked = keep(keys(40))
     assert (looked.held, looked.change.unobserved) == ("", ("g",))
     assert "not seen: g" in looked.words()
-    found = listings.accept_group(keep.config, keep.store, "jobs", "g", keep.clock)
+    found = listing_runner.accept_group(
+        keep.config, keep.store, "jobs", "g", keep.clock
+    )
     assert found == 20
     assert keep(keys(40)).change.gone == 20
 
@@ -225,7 +231,7 @@ def test_settings_that_cannot_be_read_are_refused(tmp_path):
 
 
 def test_a_listing_is_no_page(keep):
-    assert wiring.items(keep.config.source) == []
+    assert bootstrap.items(keep.config.source) == []
 
 
 def test_a_live_listing_goes_on_from_an_imported_history(keep):
@@ -253,7 +259,7 @@ def test_numbered_pages_and_chosen_fields_come_from_the_settings(tmp_path, serve
     config = Config.parse(text, tmp_path / "halflife.toml")
     server.body = b"<ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul>"
     store = MemoryStore()
-    looked = asyncio.run(listings.sync(config, store, config.source[0]))
+    looked = asyncio.run(listing_runner.sync(config, store, config.source[0]))
     assert (looked.listed, looked.requests) == (2, 3)
     attributes = store.collection("jobs").lives.attributes
     assert attributes["title"].tolist() == ["One", "Two"]
@@ -263,7 +269,7 @@ def test_a_reader_that_cannot_work_is_refused_before_anything_is_sent(keep):
     source = keep.config.source[0].model_copy(
         update={"format": "json", "records": "a["}
     )
-    work = listings.sync(keep.config, keep.store, source, clock=keep.clock)
+    work = listing_runner.sync(keep.config, keep.store, source, clock=keep.clock)
     with pytest.raises(ConfigError, match="no JMESPath"):
         asyncio.run(work)
     assert keep.store.spent(0.0) == 0

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.item import Item
-from halflife.live import aiming, lookback, wiring
-from halflife.live.standing import Pages
-from halflife.live.worths import Appraiser
-from halflife.loop import LEASE
-from halflife.market.keeping import TIMES, Goal, Past
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.engine import bootstrap, targets
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.loop import LEASE
+from halflife.kinds.pages import target_warmup as pages_target_warmup
+from halflife.kinds.pages.target import Pages
+from halflife.market.target_rule import TIMES, Goal, Past
 
 BEGAN, PAGES, DAYS = 20_000.0, 40, 30
 GOAL = Goal(0.9, 0.95)
@@ -51,11 +52,11 @@ def watched(store, versions):
 def told(config, versions):
     """Return what looks of some days tell, and how the pages stand thereafter."""
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         watched(store, versions)
         appraiser = Appraiser(config, store, BEGAN + len(versions) - 0.5, {})
-        found = lookback.past(store, Pages(appraiser, source, GOAL))
-        return found, aiming.aim(appraiser, [source], {}).memories["site"]
+        found = pages_target_warmup.past(store, Pages(appraiser, source, GOAL))
+        return found, targets.aim(appraiser, [source], {}).memories["site"]
 
 
 def evenly(rng):
@@ -92,19 +93,19 @@ def test_the_first_look_at_pages_tells_nothing(config):
 
 
 def test_too_many_looks_are_not_read(config, monkeypatch):
-    monkeypatch.setattr(lookback, "MOST", 3 * PAGES)
+    monkeypatch.setattr(pages_target_warmup, "MOST", 3 * PAGES)
     assert told(config, np.zeros((4, PAGES), dtype=int))[0] == Past()
 
 
 def test_of_looks_at_a_page_on_one_day_the_last_counts(config):
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         watched(store, np.array([np.zeros(PAGES, dtype=int)] * 2))
         run = store.begin(["site"], BEGAN + 1.1, lease=LEASE)
         again = Observation("http://a.test/7", BEGAN + 1.1, Seen.PRESENT, f"{9:032x}")
         store.append(run, Looks.of([again]))
         pages = Pages(Appraiser(config, store, BEGAN + 1.5, {}), source, GOAL)
-        ((page, gap, changed),) = lookback._days(store, pages)
+        ((page, gap, changed),) = pages_target_warmup._days(store, pages)
     (seven,) = np.flatnonzero(changed)
     assert pages.view.keys[pages.rows[page[seven]]] == "http://a.test/7"
     assert gap[seven] == pytest.approx(0.1)

@@ -10,9 +10,10 @@ import pytest
 
 from halflife.cli import main
 from halflife.config import Config
-from halflife.errors import ConfigError
-from halflife.live import discovery, wiring
-from halflife.sources import map_limits
+from halflife.core.errors import ConfigError
+from halflife.engine import bootstrap
+from halflife.kinds.pages import map_discovery as pages_map_discovery
+from halflife.kinds.pages import map_limits as pages_map_limits
 from service_parts import HOME, Play, fullest, ledger
 
 REQUESTS = '240\nper = "hour"'
@@ -149,12 +150,12 @@ def test_an_index_of_indexes_without_end_ends(write, wide):
         path = write(source, requests='600\nper = "hour"')
         Play(path).run(0.3 / 24)
         assert len(set(endless.asked)) <= 2 + wide
-        with wiring.reading(Config.load(path)) as store:
-            assert discovery.known(store, "e") == 1 + wide
+        with bootstrap.reading(Config.load(path)) as store:
+            assert pages_map_discovery.known(store, "e") == 1 + wide
 
 
 def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
-    monkeypatch.setattr(map_limits, "MAPS", 20)
+    monkeypatch.setattr(pages_map_limits, "MAPS", 20)
 
     def answer(url, path):
         if path == "/robots.txt":
@@ -167,8 +168,8 @@ def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
         path = write(source, requests='6000\nper = "hour"')
         for _ in range(2):  # also if it is begun anew
             Play(path).run(0.1 / 24)
-        with wiring.reading(Config.load(path)) as store:
-            assert discovery.known(store, "e") == 22
+        with bootstrap.reading(Config.load(path)) as store:
+            assert pages_map_discovery.known(store, "e") == 22
 
 
 def test_maps_make_no_more_pages_known_than_the_limit(write, monkeypatch, capsys):

@@ -12,8 +12,8 @@ from alert_parts import jobs, listing, pages, signpost, standing
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import moving
-from halflife.live.moving import Asked
+from halflife.engine import redirects
+from halflife.engine.redirects import Asked
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus
 from search_server import serving as searching
@@ -70,7 +70,7 @@ def test_a_host_that_stops_redirecting_has_not_moved(write, server, post):
     play.run(2 * HOUR)
     assert not moved(path)
     with SqliteStore.open(Config.load(path).store_path, readonly=True) as store:
-        assert moving.recall(store, "jobs") == {}
+        assert redirects.recall(store, "jobs") == {}
 
 
 def test_most_pages_must_have_moved(write, server, post):
@@ -171,9 +171,9 @@ def test_another_host_or_tree_is_a_move(tmp_path, lines, address, to, counts):
     (source,) = config.source
     with SqliteStore.open(tmp_path / "s.db", create=True) as store:
         for _ in range(2):
-            moving.note(store, Seen({"s": {address: to}}), [source])
-        assert bool(moving.where(store, source, 1)) == counts
-        assert next(iter(moving.recall(store, "s").values())) == Asked(to, 2)
+            redirects.note(store, Seen({"s": {address: to}}), [source])
+        assert bool(redirects.where(store, source, 1)) == counts
+        assert next(iter(redirects.recall(store, "s").values())) == Asked(to, 2)
 
 
 @given(looks=st.lists(st.sampled_from(["", "http://b.example/"]), max_size=20))
@@ -182,10 +182,10 @@ def test_a_source_has_moved_while_two_looks_in_a_row_say_so(looks):
     with TemporaryDirectory() as at, SqliteStore.open(f"{at}/s", create=True) as store:
         for before, look in pairwise(["", *looks]):
             gate = Seen({"s": {"http://a.example/x/1": look}})
-            moving.note(store, gate, [source])
+            redirects.note(store, gate, [source])
             assert gate.moves == {}  # it was taken
             expected = look if before and look else ""
-            assert moving.where(store, source, 1) == expected
+            assert redirects.where(store, source, 1) == expected
 
 
 @dataclass

@@ -13,18 +13,19 @@ from alert_parts import listing, pages
 from form_worlds import behind, cars
 from halflife.cli import main
 from halflife.config import Config
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.forms import Office, serving, snippet
-from halflife.item import Item
-from halflife.live import listings, wiring
-from halflife.live.conditions import Judge
-from halflife.live.health import Status, exposition
-from halflife.live.reloading import Settings
-from halflife.live.service import Outside, Service
-from halflife.live.signals import Stop
-from halflife.live.watching import watched
-from halflife.loop import LEASE
-from halflife.observation import Looks, Observation, Seen
-from halflife.register import Listing
+from halflife.engine import bootstrap
+from halflife.engine.endpoint import watched
+from halflife.engine.health import Status, exposition
+from halflife.engine.loop import LEASE
+from halflife.engine.reload import Settings
+from halflife.engine.service import Outside, Service
+from halflife.engine.signals import Stop
+from halflife.engine.source_health import Judge
+from halflife.kinds.listing import runner as listing_runner
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import survey
@@ -48,7 +49,7 @@ def list_jobs(path, at, first, size=60, *, complete=True):
         run = store.begin(["jobs"], at, lease=LEASE)
         records = {str(k): {"x": k} for k in range(first, first + size)}
         answer = Listing(at, records, complete=complete)
-        listings.write(store, run, source, answer, 1, "")
+        listing_runner.write(store, run, source, answer, 1, "")
         store.finish(run, at)
 
 
@@ -81,7 +82,7 @@ def miss(path, name, measure, now):
 
 def of_status(path, name, now, monkeypatch, capsys):
     """Return what ``halflife status`` states of a source."""
-    monkeypatch.setattr(wiring, "clock", lambda: now)
+    monkeypatch.setattr(bootstrap, "clock", lambda: now)
     capsys.readouterr()
     assert main(["status", "--json", "--config", str(path)]) == 0
     answer = json.loads(capsys.readouterr().out)

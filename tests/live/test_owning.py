@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halflife.item import Item
-from halflife.live.owning import rows_of
+from halflife.core.item import Item
+from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 

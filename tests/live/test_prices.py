@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.live import costs, deciding, prices, wiring
-from halflife.live.worths import Appraiser
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.engine import bootstrap, costs, prices, scheduler
+from halflife.engine.appraisal import Appraiser
 from halflife.market import share
-from halflife.observation import Looks, Observation, Seen
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
@@ -57,7 +57,7 @@ def seen(at, day):
 def built(tmp_path_factory):
     """Pages, a listing and a summary that were all looked at just now."""
     config = settings(tmp_path_factory.mktemp("built"))
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(31):
             store.append(run, Looks.of(seen(NOW - 30 + day, day)))
@@ -91,8 +91,8 @@ def decided(store, folder, now, *, saved, requests=70):
     """Return what is decided with so many requests that have come in."""
     config = settings(folder, requests)
     store.save_memo("income spent until", repr(now - saved / config.budget.pace))
-    groups = deciding.grouped(config.source)
-    return deciding.decide(deciding.Situation(config, store, now, groups))
+    groups = scheduler.grouped(config.source)
+    return scheduler.decide(scheduler.Situation(config, store, now, groups))
 
 
 @pytest.mark.parametrize("requests", [35, 70, 350])
@@ -108,7 +108,7 @@ def test_the_price_is_that_of_the_shares_in_the_long_run(store, tmp_path, reques
 
 def test_what_nobody_has_looked_at_has_no_price(tmp_path):
     config = settings(tmp_path)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         appraiser = Appraiser(config, store, NOW)
         assert prices.long_run(appraiser, config.source, 10.0) == 0.0
 
@@ -136,15 +136,17 @@ def test_a_summary_that_costs_most_of_a_week_is_reached(store, tmp_path, saved, 
     store.save_memo(
         "income spent until", repr(NOW + 400.0 - saved / config.budget.pace)
     )
-    at = deciding.Situation(config, store, NOW + 400.0, alone)
-    found = deciding.decide(at)
+    at = scheduler.Situation(config, store, NOW + 400.0, alone)
+    found = scheduler.decide(at)
     assert found.grants.get(("words",)) == got
     assert found.waits == ("" if got else "words")
 
 
 def replace_groups(config, name):
     """Return the one group of a source."""
-    return [g for g in deciding.grouped(config.source) if deciding.names(g) == (name,)]
+    return [
+        g for g in scheduler.grouped(config.source) if scheduler.names(g) == (name,)
+    ]
 
 
 def test_nobody_waits_for_what_costs_more_than_the_budget_has(store, tmp_path):

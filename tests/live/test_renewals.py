@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 from alert_parts import listing
 from halflife.cli import main
 from halflife.config import Config
-from halflife.live import listings, renewals, wiring, worths
-from halflife.live.keeping import SHORTEST_NAP
-from halflife.live.service import Rhythm
-from halflife.live.wholes import AHEAD, step_of
-from halflife.loop import LEASE
-from halflife.market import pricing
+from halflife.core.object_store import Listing
+from halflife.engine import appraisal, bootstrap, renewals
+from halflife.engine.full_sync_target import AHEAD, step_of
+from halflife.engine.loop import LEASE
+from halflife.engine.service import Rhythm
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.runner import SHORTEST_NAP
+from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.keeping import Goal
-from halflife.register import Listing
+from halflife.market.target_rule import Goal
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play
 
@@ -42,7 +43,7 @@ def busy(tmp_path):
                 run = store.begin(["jobs"], at, lease=LEASE)
                 records = {str(k): {"x": k} for k in range(n, n + 60)}
                 answer = Listing(at, records)
-                listings.write(store, run, config.source[0], answer, 1, "")
+                listing_runner.write(store, run, config.source[0], answer, 1, "")
                 store.finish(run, at)
         return path, at
 
@@ -50,7 +51,7 @@ def busy(tmp_path):
 
 
 def asked(path, at, monkeypatch, capsys, *words):
-    monkeypatch.setattr(wiring, "clock", lambda: at)
+    monkeypatch.setattr(bootstrap, "clock", lambda: at)
     capsys.readouterr()
     code = main([*words, "--json", "--config", str(path)])
     return code, json.loads(capsys.readouterr().out)
@@ -82,7 +83,7 @@ def test_politeness_and_settings_are_what_limits(busy, monkeypatch, capsys):
         path, at = busy(more, requests=24_000, delay=delay)
         config = Config.load(path)
         with SqliteStore.open(config.store_path, readonly=True) as store:
-            appraiser = worths.Appraiser(config, store, at)
+            appraiser = appraisal.Appraiser(config, store, at)
             known = appraiser.known(config.source[0])
         found.append(known.whole / float(known.worth.requests[-1]))
         path.unlink()
@@ -103,7 +104,7 @@ def test_nothing_but_settings_and_politeness_is_the_shortest(delay, whole, least
 
 
 def test_the_least_age_is_the_least_time_between_two_turns():
-    assert pricing.AGES[0] * 86400.0 == pytest.approx(SHORTEST_NAP)
+    assert price.AGES[0] * 86400.0 == pytest.approx(SHORTEST_NAP)
     assert pytest.approx(SHORTEST_NAP) == renewals.QUICKEST * 86400.0
 
 

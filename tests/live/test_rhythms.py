@@ -11,31 +11,37 @@ from hypothesis import strategies as st
 from form_worlds import behind, cars
 from halflife.cli import sets
 from halflife.config import Config
+from halflife.core.object_store import Listing
 from halflife.demo.forms import Office, serving, snippet
-from halflife.live import (
-    audit_forms,
-    audit_sets,
-    audited,
+from halflife.engine import (
+    audit_report,
+    bootstrap,
     costs,
-    foreseen,
-    form_worths,
-    listings,
+    full_sync_target,
+    quality_forecast,
     rhythms,
-    upkeeping,
-    wholes,
-    wiring,
 )
-from halflife.live.foreseen import Foresight, Known
-from halflife.live.forming import Former
-from halflife.live.rhythms import Shown
-from halflife.live.standing import Memory
-from halflife.live.wholes import AHEAD
-from halflife.live.worths import Appraiser
-from halflife.loop import LEASE
-from halflife.market.keeping import Goal
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.full_sync_target import AHEAD
+from halflife.engine.loop import LEASE
+from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.rhythms import Shown
+from halflife.kinds.form import (
+    audit as form_audit,
+)
+from halflife.kinds.form import (
+    runner as form_runner,
+)
+from halflife.kinds.form import (
+    value as form_value,
+)
+from halflife.kinds.form.client import Former
+from halflife.kinds.listing import audit as listing_audit
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.target import Memory
+from halflife.market.target_rule import Goal
 from halflife.models.rhythm import BINS, FLAT, Learned, Rhythm
-from halflife.queries.held import Held, Wish
-from halflife.register import Listing
+from halflife.queries.form_copy import Held, Wish
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 
@@ -60,13 +66,13 @@ def jobs(tmp_path_factory):
     path = tmp_path_factory.mktemp("jobs") / "halflife.toml"
     config = Config.parse(text, path)
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         for k in range(12 * 24 - 4):  # the last look is at 20 o'clock
             now = BEGAN + k * HOUR
             first = 10 * nights(now)
             records = {str(n): {} for n in range(first, first + 100)}
             run = store.begin(["jobs"], now, lease=LEASE)
-            listings.write(store, run, source, Listing(now, records), 1, "")
+            listing_runner.write(store, run, source, Listing(now, records), 1, "")
             store.finish(run, now)
         costs.note(store, "jobs", 1)
         rhythms.heard(store, "jobs")
@@ -99,7 +105,9 @@ def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs
     goal, asked = Goal(0.95, 0.95), {}
     for hour in (-3.0, 0.0, 3.0, 4.0, 5.0):
         appraiser = Appraiser(config, store, o_clock(hour))
-        found = wholes.stand(appraiser, source, goal, Memory(told=o_clock(24.0)))
+        found = full_sync_target.stand(
+            appraiser, source, goal, Memory(told=o_clock(24.0))
+        )
         asked[hour] = found[0].asked
     assert asked == {-3.0: 0.0, 0.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
 
@@ -131,7 +139,7 @@ def test_what_forecasts_say_of_a_moment_between_theirs_goes_by_the_rhythm():
         Issued("jobs", "recall", BEGAN, 1.0, 0.9, 0.8, 1.0),
     ]
     said = [
-        audit_sets.read_off(casts, BEGAN + hour * HOUR, rhythm).mean
+        listing_audit.read_off(casts, BEGAN + hour * HOUR, rhythm).mean
         for hour in (3.0, 3.5, 4.0, 12.0)
     ]
     assert said == pytest.approx([1.0, 0.95, 0.9, 0.9])
@@ -145,7 +153,7 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     appraiser = Appraiser(config, store, told)
     goal = Goal(0.95, 0.95)
     before = Memory(told=made)
-    _, after = wholes.stand(appraiser, source, goal, before)
+    _, after = full_sync_target.stand(appraiser, source, goal, before)
     assert after.past.failed == 1
     assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
 
@@ -156,9 +164,9 @@ def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
     cast = Issued("other", "recall", last, 0.25, 0.9, 0.8, 1.0)
     told = replace(cast, told=last + 0.25, found=0.9, draw=0.5)
     Forecasts(store).record([told])
-    even = audited.judge(store, "other", last + 1.0)
+    even = audit_report.judge(store, "other", last + 1.0)
     rhythms.keep(store, "other", rhythms.learned(store, "jobs"))
-    known = audited.judge(store, "other", last + 1.0)
+    known = audit_report.judge(store, "other", last + 1.0)
     assert even.quality.mean == pytest.approx(0.95)
     # At 3:30 of the six hours until 6 o'clock: 2.5 of 6 hours at 0.9.
     assert known.quality.mean == pytest.approx(1.0 - 0.1 * 2.5 / 6.0, abs=0.005)
@@ -168,15 +176,15 @@ def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
 
 def test_the_checks_of_a_form_stand_for_the_time_before_and_after_a_turn(stars):
     _, store, source = stars
-    last = form_worths.held(store, source).last
+    last = form_value.held(store, source).last
     soon, later = (
-        audit_forms.late(audit_forms.ready(store, source, last + hours * HOUR))
+        form_audit.late(form_audit.ready(store, source, last + hours * HOUR))
         for hours in (4.5, 20.0)
     )
     assert soon < 0.6
     assert later > 0.8
-    plain = replace(audit_forms.ready(store, source, last + 0.3), rhythm=FLAT)
-    assert audit_forms.late(plain) == 0.5
+    plain = replace(form_audit.ready(store, source, last + 0.3), rhythm=FLAT)
+    assert form_audit.late(plain) == 0.5
 
 
 def test_a_store_without_looks_has_no_rhythm():
@@ -243,7 +251,7 @@ def stars(tmp_path_factory):
         path = tmp_path_factory.mktemp("stars") / "halflife.toml"
         config, hands = Config.parse(text, path), Hands()
         (source,) = config.source
-        with wiring.writing(config) as store:
+        with bootstrap.writing(config) as store:
             former = Former(config, store, hands)
             for k in range(7 * 6 + 1):
                 hands.now = BEGAN + k / 6.0
@@ -253,7 +261,7 @@ def stars(tmp_path_factory):
                     page_size=20,
                     lookup=True,
                 )
-                asyncio.run(upkeeping.sync(former, source, most=8))
+                asyncio.run(form_runner.sync(former, source, most=8))
             yield config, store, source
 
 
@@ -277,7 +285,9 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
     config, store, source = stars
     last = BEGAN + 7.0
     evening, morning = (
-        wholes.stand(Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory())
+        full_sync_target.stand(
+            Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory()
+        )
         for at in (last - 0.01, last + 4.0 * HOUR)
     )
     assert evening[0].asked == 0
@@ -286,9 +296,9 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
 
 def test_what_is_asked_of_a_form_buys_more_after_its_hour(stars):
     _, store, source = stars
-    copy = form_worths.held(store, source)
+    copy = form_value.held(store, source)
     before, after = (
-        sum(step.gain for step in form_worths.steps(store, source, at, copy))
+        sum(step.gain for step in form_value.steps(store, source, at, copy))
         for at in (BEGAN + 7.0 + AHEAD, BEGAN + 7.0 + 4.0 * HOUR)
     )
     assert after > 5.0 * before
@@ -302,7 +312,7 @@ def test_the_forecast_of_a_form_falls_at_its_hours(stars):
     known = Known.of(appraiser, source)
     mean = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead).mean
     assert mean[0] - mean[1] > 5.0 * (mean[1] - mean[2])
-    even = foreseen.form_quality(known.copy, source, now, 0.975, ahead).mean
+    even = quality_forecast.form_quality(known.copy, source, now, 0.975, ahead).mean
     assert even[0] - even[1] < even[1] - even[2]
 
 

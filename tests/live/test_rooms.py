@@ -9,15 +9,15 @@ import pytest
 from halflife.belief.plain import PlainRates
 from halflife.belief.room import Roomy
 from halflife.config import Config
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.process import running
 from halflife.demo.world import build
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.live import wiring
-from halflife.live.keeping import keeping
-from halflife.live.rooms import Rooms
-from halflife.loop import Allowance, Loop
-from halflife.observation import Looks, Observation, Seen
+from halflife.engine import bootstrap
+from halflife.engine.loop import Allowance, Loop
+from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.runner import keeping
 from halflife.policies.index import Index
 from halflife.stores.memory import MemoryStore
 
@@ -103,7 +103,7 @@ def test_a_running_system_asks_a_host_only_for_what_fits_into_a_turn(tmp_path):
         config = Config.parse(text, tmp_path / "halflife.toml")
 
         async def scene():
-            with wiring.writing(config) as store:
+            with bootstrap.writing(config) as store:
                 opened = keeping(config, store, config.source, lambda: began)
                 async with opened as keeper:
                     keeper.pace(0.11)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from halflife.config import Config
-from halflife.live import schedule
-from halflife.live.signals import Stop
+from halflife.engine.signals import Stop
+from halflife.kinds.listing import schedule as listing_schedule
 from halflife.stores.memory import MemoryStore
 
 BEGAN = 20_000.0
@@ -48,7 +48,9 @@ def kept(config, hands, store, most, told):
 
     async def act():
         stop.sleep = lambda seconds: pass_time(hands, seconds)
-        await schedule.keep(config, store, config.source, stop, hear, clock=hands)
+        await listing_schedule.keep(
+            config, store, config.source, stop, hear, clock=hands
+        )
 
     asyncio.run(act())
     return looks
@@ -60,16 +62,16 @@ async def pass_time(hands, seconds):
 
 
 def test_a_source_never_seen_is_due_at_once(config):
-    assert schedule.wait(MemoryStore(), config.source[0], BEGAN) == 0.0
+    assert listing_schedule.wait(MemoryStore(), config.source[0], BEGAN) == 0.0
 
 
 def test_a_quiet_source_is_looked_at_ever_less_often(config):
     looks = kept(config, Hands(), MemoryStore(), 12, lambda _: None)
     gaps = [b - a for (a, _), (b, _) in pairwise(looks)]
-    assert gaps[0] <= schedule.FIRST + 1e-9
+    assert gaps[0] <= listing_schedule.FIRST + 1e-9
     assert gaps[-1] > 20 * gaps[0]
-    assert max(gaps) <= schedule.LATEST + 1e-6
-    assert min(gaps) >= schedule.SOONEST - 1e-9
+    assert max(gaps) <= listing_schedule.LATEST + 1e-6
+    assert min(gaps) >= listing_schedule.SOONEST - 1e-9
 
 
 def test_a_source_that_churns_is_looked_at_more_often_than_a_quiet_one(config, server):
@@ -91,7 +93,7 @@ def test_a_held_answer_is_asked_for_again_after_an_hour(config, server):
     looks = kept(config, Hands(), MemoryStore(), 7, empty)
     held = [at for at, looked in looks if looked.held]
     assert len(held) == 3
-    assert held[1] - held[0] >= schedule.AGAIN - 1e-9
+    assert held[1] - held[0] >= listing_schedule.AGAIN - 1e-9
     assert not any(looked.change.gone for _, looked in looks)
 
 
@@ -99,4 +101,4 @@ def test_a_source_that_fails_is_left_alone_for_an_hour(config, server):
     del server.pages["/jobs.json"]
     looks = kept(config, Hands(), MemoryStore(), 3, lambda _: None)
     assert all(looked.trouble for _, looked in looks)
-    assert looks[1][0] - looks[0][0] >= schedule.AGAIN - 1e-9
+    assert looks[1][0] - looks[0][0] >= listing_schedule.AGAIN - 1e-9

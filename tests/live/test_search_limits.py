@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halflife.config import Config
-from halflife.live import wiring
-from halflife.live.dictionary import COMMON
-from halflife.live.summarizing import Summarizer, Wish
+from halflife.core.search import Answer, Document
+from halflife.engine import bootstrap
+from halflife.kinds.search.client import words_of
+from halflife.kinds.search.dictionary import COMMON
+from halflife.kinds.search.runner import Summarizer, Wish
 from halflife.probing.query_check import NONSENSE, QueryCheck
-from halflife.probing.querying import query_based_sample
+from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample import Ending
 from halflife.probing.size import Method, estimate_size
-from halflife.searching import Answer, Document
-from halflife.sources.search import words_of
 from search_server import corpus, serving
 
 TEXTS = corpus(372)
@@ -46,7 +46,7 @@ def summarize(server, tmp_path):
         config = Config.parse(text, tmp_path / "halflife.toml")
 
         async def work():
-            with wiring.writing(config) as store:
+            with bootstrap.writing(config) as store:
                 summarizer = Summarizer(config, store, Wish(**wish))
                 return await summarizer.summarize(config.source[0])
 

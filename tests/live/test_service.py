@@ -10,25 +10,18 @@ import pytest
 from alert_parts import signpost
 from form_worlds import behind, cars
 from halflife.config import Config
+from halflife.core.errors import AlreadyRunning
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.forms import Office, serving, snippet
-from halflife.errors import AlreadyRunning
-from halflife.item import Item
-from halflife.live import (
-    breakers,
-    costs,
-    deciding,
-    listings,
-    offline,
-    wiring,
-    zones,
-)
-from halflife.live.keeping import Outcome, keeping
-from halflife.live.summarizing import Summarized
-from halflife.live.upkeeping import Turned
-from halflife.loop import LEASE
-from halflife.observation import Looks, Observation, Seen
-from halflife.register import Listing
-from halflife.sources.wire import Offline, Wire
+from halflife.engine import bootstrap, breakers, costs, offline, scheduler, zones
+from halflife.engine.loop import LEASE
+from halflife.kinds.form.runner import Turned
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.runner import Outcome, keeping
+from halflife.kinds.search.runner import Summarized
+from halflife.net.wire import Offline, Wire
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus
@@ -189,7 +182,7 @@ def asleep(path, server, hours, many=10_000, heavy=40):
     config = Config.load(path)
     keys = [f"{server.url}/p{i}" for i in range(many)]
     weight = np.where(np.arange(many) % (many // heavy) == 7, 50.0, 1.0)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         group = server.url.removeprefix("http://")
         store.add(
             Item(key, "docs", weight=float(w), group=group)
@@ -221,7 +214,7 @@ def test_after_three_days_of_sleep_there_is_no_stampede_and_the_best_come_first(
             last[0] = sent
 
     play = Play(path, now=BEGAN + 3.0).run(0.1, count)
-    hourly = deciding.hourly(Config.load(path))
+    hourly = scheduler.hourly(Config.load(path))
     assert hourly == 20
     assert max(per_turn) <= hourly + 2 * mixed  # a listing that is new goes beyond
     assert sum(per_turn) > 2 * hourly  # it does catch up
@@ -343,7 +336,7 @@ def test_one_broken_source_does_not_keep_the_others_from_their_turn(
     async def broken(*_, **__):
         raise ZeroDivisionError("c4n4ry")
 
-    monkeypatch.setattr(listings, "sync", broken)
+    monkeypatch.setattr(listing_runner, "sync", broken)
     path = write(page_source(server, ["/a"]), listing_source(server))
     play = Play(path).run(0.2)
     assert server.asked.count("/a") > 10
@@ -396,13 +389,13 @@ def test_a_second_holder_is_refused_and_a_lease_that_ran_out_is_taken_over(
     config, refused = Config.load(path), []
 
     async def taking(now):
-        with wiring.writing(config) as other:
+        with bootstrap.writing(config) as other:
             async with keeping(config, other, config.source, lambda: now):
                 return
 
     def try_it(play):
         if play.naps == 2:
-            with pytest.raises(AlreadyRunning), wiring.writing(config) as other:
+            with pytest.raises(AlreadyRunning), bootstrap.writing(config) as other:
                 other.begin(["docs"], play.now, lease=LEASE)
             refused.append(play.now)
 
@@ -426,17 +419,17 @@ def test_a_listing_that_costs_more_than_an_hour_brings_is_saved_for(
     path = write(listing_source(server), requests=480)
     config = Config.load(path)
     (source,) = config.source
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         for day in (0.0, 1.0, 2.0):
             run = store.begin(["jobs"], BEGAN + day, lease=LEASE)
             records = {str(n): {} for n in range(int(day) * 5, 40)}
             listing = Listing(BEGAN + day, records, complete=True, note="")
-            listings.write(store, run, source, listing, 50, "")
+            listing_runner.write(store, run, source, listing, 50, "")
             store.finish(run, BEGAN + day)
         costs.note(store, "jobs", 50)
         now = BEGAN + 4.0
         store.save_memo("income spent until", repr(now - saved / 480))
-        groups = deciding.grouped(config.source)
-        found = deciding.decide(deciding.Situation(config, store, now, groups))
+        groups = scheduler.grouped(config.source)
+        found = scheduler.decide(scheduler.Situation(config, store, now, groups))
     assert found.grants.get(("jobs",)) == grant
     assert found.waits == ("" if grant else "jobs")

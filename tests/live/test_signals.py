@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from halflife.live.signals import Stop, until_stopped
+from halflife.engine.signals import Stop, until_stopped
 
 
 def test_work_that_nobody_stops_returns_its_result():

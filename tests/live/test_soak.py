@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from halflife.sources import wire
+from halflife.net import wire
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halflife.config import BudgetConfig
-from halflife.errors import BudgetSpent
-from halflife.item import Item
-from halflife.live.spending import Wallet, WindowPurse
+from halflife.core.errors import BudgetSpent
+from halflife.core.item import Item
+from halflife.engine.wallet import Wallet, WindowPurse
 from halflife.stores.memory import MemoryStore
 
 DAY = 20_000.0

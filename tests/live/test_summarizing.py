@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.errors import AlreadyRunning, BudgetSpent, Damaged, UsageError
-from halflife.live import selecting, summarizing, wiring
-from halflife.live.dictionary import COMMON, dictionary, probes
-from halflife.live.spending import Wallet
-from halflife.live.summarizing import Summarizer, Wish
+from halflife.core.errors import AlreadyRunning, BudgetSpent, Damaged, UsageError
+from halflife.engine import bootstrap
+from halflife.engine.wallet import Wallet
+from halflife.kinds.search import (
+    runner as search_runner,
+)
+from halflife.kinds.search import (
+    selection as search_selection,
+)
+from halflife.kinds.search.dictionary import COMMON, dictionary, probes
+from halflife.kinds.search.runner import Summarizer, Wish
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -64,7 +70,7 @@ def made(server, shop, tmp_path):
             f'search_url = "{server.url}{PATHS[kind]}"\n{READING[kind]}{extra}'
         )
         config = Config.parse(text, tmp_path / "halflife.toml")
-        return config, wiring.writing(config), Hands()
+        return config, bootstrap.writing(config), Hands()
 
     return make
 
@@ -334,9 +340,9 @@ def test_files_of_probes_are_checked(tmp_path):
 def test_only_sources_of_searches_can_be_summarised():
     config = Config.parse('[[source]]\nname = "p"\npages = ["http://h/"]\n')
     with pytest.raises(UsageError, match="cannot be searched"):
-        summarizing.databases(config, ["p"])
+        search_runner.databases(config, ["p"])
     with pytest.raises(UsageError, match="--search"):
-        summarizing.databases(config)
+        search_runner.databases(config)
     with pytest.raises(UsageError, match="--method"):
         Wish(method="other")
 
@@ -350,7 +356,7 @@ def test_a_note_that_is_broken_is_damage():
             summaries.current(store, "a")
 
 
-@pytest.mark.parametrize("method", selecting.METHODS)
+@pytest.mark.parametrize("method", search_selection.METHODS)
 def test_databases_are_ranked_by_what_they_hold(made, server, method):
     config, store, clock = made()
     other = config.source[0].model_copy(update={"name": "other"})
@@ -369,7 +375,7 @@ def test_databases_are_ranked_by_what_they_hold(made, server, method):
         )
     query = mine.summary.words[int(mine.summary.count.argmax())]
     sources = [config.source[0], other]
-    found = selecting.rank(
+    found = search_selection.rank(
         [empty, mine], sources, f"{query} nowhere", BEGAN + 70.0, method=method
     )
     assert found.names == ("shop", "other")
@@ -384,7 +390,7 @@ def test_older_summaries_are_less_likely_true(made):
     with store:
         kept = summarize(config, store, clock, documents=8).kept
     alive = [
-        float(selecting.belief([kept], config.source, BEGAN + age).survival[0])
+        float(search_selection.belief([kept], config.source, BEGAN + age).survival[0])
         for age in (0.0, 7.0, 70.0, 700.0)
     ]
     assert alive[0] == 1.0
@@ -403,4 +409,4 @@ def test_older_summaries_are_less_likely_true(made):
 )
 def test_the_domain_is_the_end_of_the_name(url, domain):
     text = f'[[source]]\nname = "s"\nkind = "search"\nsearch_url = "{url}"\n'
-    assert selecting.domain(Config.parse(text).source[0]) == domain
+    assert search_selection.domain(Config.parse(text).source[0]) == domain

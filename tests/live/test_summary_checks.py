@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.errors import BudgetSpent
-from halflife.live import aiming, prices, selecting, wholes, wiring
-from halflife.live.audit_texts import audit_summary
-from halflife.live.crew import Crew
-from halflife.live.rechecking import Checked, Checker
-from halflife.live.standing import Memory
-from halflife.live.summarizing import Summarized, Summarizer, Wish
-from halflife.live.worths import Appraiser
-from halflife.market.keeping import Goal
-from halflife.probing.rechecking import DEAR, MOST
-from halflife.stores import summaries, summary_lives
+from halflife.core.errors import BudgetSpent
+from halflife.engine import bootstrap, full_sync_target, prices, targets
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.workers import Crew
+from halflife.kinds.pages.target import Memory
+from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.audit import audit_summary
+from halflife.kinds.search.check import Checked, Checker
+from halflife.kinds.search.runner import Summarized, Summarizer, Wish
+from halflife.market.target_rule import Goal
+from halflife.probing.recheck import DEAR, MOST
+from halflife.stores import summaries, summary_lifetimes
 from halflife.stores.forecasts import Forecasts
 from search_server import corpus, serving
 
@@ -67,7 +68,7 @@ def clock():
 
 @pytest.fixture
 def store(config, clock):
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         summarizer = Summarizer(config, store, Wish(documents=100), clock)
         asyncio.run(summarizer.summarize(config.source[0]))
         yield store
@@ -105,14 +106,14 @@ def look(config, store, clock):
 
 def stand(config, store, now):
     appraiser = Appraiser(config, store, now)
-    return wholes.stand(appraiser, config.source[0], GOAL, Memory())[0]
+    return full_sync_target.stand(appraiser, config.source[0], GOAL, Memory())[0]
 
 
 def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
     config, store, shop, clock, kept
 ):
     source = config.source[0]
-    before = selecting.survival(kept, source, store).rate[0]
+    before = search_selection.survival(kept, source, store).rate[0]
     spent = store.spent(0.0)
     shop.log.clear()
     clock.now = BEGAN + 6.0
@@ -123,10 +124,10 @@ def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
     assert "it holds" in found.words()
     assert found.row()["check"]
     assert json.dumps(found.row())
-    assert selecting.looked(store, kept) == clock.now
+    assert search_selection.looked(store, kept) == clock.now
     assert summaries.current(store, "shop") == kept  # nothing else has changed
-    assert selecting.survival(kept, source, store).rate[0] < before
-    belief = selecting.belief([kept], [source], clock.now, store)
+    assert search_selection.survival(kept, source, store).rate[0] < before
+    belief = search_selection.belief([kept], [source], clock.now, store)
     assert belief.survival[0] == pytest.approx(1.0)
     assert belief.age[0] == 6.0
 
@@ -140,12 +141,15 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     found = check(config, store, clock)
     assert found.holds is False
     assert "made anew" in found.words()
-    assert selecting.life(store, kept).is_doubted
+    assert search_selection.life(store, kept).is_doubted
     source = config.source[0]
-    assert selecting.look_requests(store, source, kept) == kept.requests
-    alive = selecting.survival(kept, source, store).alive(np.array([6.0]))[0]
-    wrong, right = alive * selecting.ALARMS, (1.0 - alive) * selecting.FOUND
-    belief = selecting.belief([kept], [source], clock.now, store)
+    assert search_selection.look_requests(store, source, kept) == kept.requests
+    alive = search_selection.survival(kept, source, store).alive(np.array([6.0]))[0]
+    wrong, right = (
+        alive * search_selection.ALARMS,
+        (1.0 - alive) * search_selection.FOUND,
+    )
+    belief = search_selection.belief([kept], [source], clock.now, store)
     assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
     asked = stand(config, store, clock.now)
     assert asked.asked == kept.requests
@@ -153,18 +157,18 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     done = look(config, store, clock)
     assert isinstance(done.result, Summarized)
     assert done.result.in_use
-    old, new = summary_lives.lives(store, "shop")
+    old, new = summary_lifetimes.lives(store, "shop")
     assert (old.held, old.failed, old.is_doubted) == (0.0, 6.0, False)
     assert (new.version, new.made) == (2, clock.now)
     assert stand(config, store, clock.now).asked == 0.0
 
 
 def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept):
-    doubt = selecting.life(store, kept).suspected(BEGAN + 3.0)
-    summary_lives.note(store, "shop", doubt)
+    doubt = search_selection.life(store, kept).suspected(BEGAN + 3.0)
+    summary_lifetimes.note(store, "shop", doubt)
     clock.now = BEGAN + 3.0
     assert isinstance(look(config, store, clock).result, Summarized)
-    old = summary_lives.lives(store, "shop")[0]
+    old = summary_lifetimes.lives(store, "shop")[0]
     assert (old.held, old.failed, old.is_doubted) == (3.0, inf, False)
 
 
@@ -173,7 +177,7 @@ def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     asked = stand(config, store, clock.now)
     assert asked.asked == MOST < kept.requests
     assert asked.why().endswith("; by a check")
-    aim = aiming.aim(Appraiser(config, store, clock.now), config.source, {})
+    aim = targets.aim(Appraiser(config, store, clock.now), config.source, {})
     assert aim.asks == {"shop": MOST}
     done = look(config, store, clock)
     assert isinstance(done.result, Checked)
@@ -188,7 +192,7 @@ def test_a_check_that_is_cut_off_leaves_all_as_it_was(config, store, clock, kept
     assert found.holds is None
     assert found.requests == store.spent(0.0) - spent == 3
     assert "cut off" in found.words()
-    assert selecting.looked(store, kept) == BEGAN
+    assert search_selection.looked(store, kept) == BEGAN
     assert stand(config, store, clock.now).asked == MOST
     assert check(config, store, clock).holds
 
@@ -199,7 +203,7 @@ def test_a_database_that_fails_is_no_evidence(config, store, shop, clock, kept):
     found = check(config, store, clock)
     assert found.holds is None
     assert "it answered 500" in found.trouble
-    assert selecting.life(store, kept).looked == BEGAN
+    assert search_selection.life(store, kept).looked == BEGAN
     assert found.row()["excess"] is None
 
 
@@ -270,10 +274,10 @@ def test_what_a_check_buys_is_offered_at_its_price(config, store, kept):
     appraiser = Appraiser(config, store, BEGAN + 6.0)
     offers = appraiser.offers([source])
     assert offers.cost.tolist() == [MOST]
-    survival = selecting.survival(kept, source, store)
+    survival = search_selection.survival(kept, source, store)
     age = np.array([6.0])
     gain = survival.lasting(age) - age * survival.alive(age)
-    share = selecting.deal(survival.alive(age), source, kept)
+    share = search_selection.deal(survival.alive(age), source, kept)
     each = gain / (kept.requests * share)
     assert offers.gain / offers.cost == pytest.approx(each)
     assert 0.0 < share[0] < 1.0
@@ -285,10 +289,10 @@ def test_what_a_check_buys_is_offered_at_its_price(config, store, kept):
 def test_what_a_check_cannot_tell_is_made_anew(config, store, kept):
     source = config.source[0]
     by_topics = summaries.save(store, replace(kept, method="fps"))
-    assert selecting.look_requests(store, source, by_topics) == kept.requests
+    assert search_selection.look_requests(store, source, by_topics) == kept.requests
     cheap = replace(kept, requests=MOST)
-    assert selecting.look_requests(store, source, cheap) == MOST
+    assert search_selection.look_requests(store, source, cheap) == MOST
     alive = np.array([0.9])
-    assert selecting.deal(alive, source, by_topics) == pytest.approx(1.0)
+    assert search_selection.deal(alive, source, by_topics) == pytest.approx(1.0)
     html = source.model_copy(update={"engine": "html"})
-    assert selecting.check_requests(html, kept) == DEAR
+    assert search_selection.check_requests(html, kept) == DEAR

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from halflife.live import crawling, wiring
-from halflife.live.keeping import keeping
-from halflife.live.topics import Topics, topics
-from halflife.sources.titles import MOST, terms
+from halflife.engine import bootstrap
+from halflife.kinds.pages import crawl as pages_crawl
+from halflife.kinds.pages.runner import keeping
+from halflife.kinds.pages.topics import Topics, topics
+from halflife.readers.titles import MOST, terms
 from site_parts import Hands, html, running, settings
 
 TEAS = [f"/tea/{i}" for i in range(4)]
@@ -30,7 +31,7 @@ def crawled(config, store, act):
     async def scene():
         async with keeping(config, store, config.source, Hands()) as keeper:
             filed = Topics(store, ["town"])
-            await crawling.turns(keeper, keeper.allowance(), None, filed.hear)
+            await pages_crawl.turns(keeper, keeper.allowance(), None, filed.hear)
             return act(filed)
 
     return asyncio.run(scene())
@@ -46,7 +47,7 @@ def names(categories, row):
 
 def test_each_page_is_filed_as_it_is_downloaded(site, tmp_path):
     config = settings(site, tmp_path)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         filed = crawled(config, store, lambda made: made.book.filed)
         tea = filed[site.url + "/tea/0"]
         assert "tea" in tea
@@ -58,7 +59,7 @@ def test_each_page_is_filed_as_it_is_downloaded(site, tmp_path):
 
 def test_topics_are_found_again_from_the_store(site, tmp_path):
     config = settings(site, tmp_path)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         crawled(config, store, lambda _: None)
         found = topics(store, ["town"])
         evidence = store.evidence(["town"])
@@ -74,7 +75,7 @@ def test_topics_are_found_again_from_the_store(site, tmp_path):
 
 def test_a_store_without_copies_has_no_topics(site, tmp_path):
     config = settings(site, tmp_path)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         assert len(topics(store, ["town"])) == 0
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halflife.forecast import Forecast
-from halflife.live.trusting import FULL, Trust
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Worth
+from halflife.engine.bound_widening import FULL, Trust
 from halflife.market.curves import Decay
-from halflife.worth import Worth
 
 unit = st.floats(0.0, 1.0)
 factors = st.floats(1.0, 20.0)

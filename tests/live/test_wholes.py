@@ -3,9 +3,9 @@
 import pytest
 
 from halflife.config import SourceConfig
-from halflife.live import wholes
-from halflife.live.standing import Memory
-from halflife.market.keeping import Goal, Past, Whole
+from halflife.engine import full_sync_target
+from halflife.kinds.pages.target import Memory
+from halflife.market.target_rule import Goal, Past, Whole
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
@@ -30,7 +30,7 @@ def told(tmp_path):
             memory = Memory()
             for some in [outcomes] if at_once else [[one] for one in outcomes]:
                 Forecasts(store).record(some)
-                memory = wholes._told(store, JOBS, GOAL, NOW, memory)
+                memory = full_sync_target._told(store, JOBS, GOAL, NOW, memory)
             return memory
 
     return after

@@ -10,11 +10,13 @@ import pytest
 
 from halflife.allocation import blind_bound
 from halflife.config import Config
-from halflife.live import costs, listings, selecting, wiring, worths, zones
-from halflife.live.worths import Appraiser
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.engine import appraisal, bootstrap, costs, zones
+from halflife.engine.appraisal import Appraiser
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.search import selection as search_selection
 from halflife.market import ALWAYS
 from halflife.market.curves import Decay, decaying
-from halflife.observation import Looks, Observation, Seen
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
@@ -62,7 +64,7 @@ def config(tmp_path):
 def built(tmp_path_factory):
     """Pages of which a third changes daily, a listing's history and a summary."""
     config = settings(tmp_path_factory.mktemp("built"))
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(31):
             store.append(run, Looks.of(seen(NOW - 30 + day, day)))
@@ -144,7 +146,7 @@ def test_the_recall_of_a_listing_is_the_mean_of_its_forecast(config, store, appr
     costs.note(store, "jobs", 12)
     known = appraiser.known(named(config, "jobs"))
     assert known.whole == 12.0
-    decay = worths.recall_decay(store.collection("jobs"), 0.95)
+    decay = appraisal.recall_decay(store.collection("jobs"), 0.95)
     for every in (0.5, 2.0, 9.0):
         moments = (np.arange(4000) + 0.5) / 4000 * every
         mean = decay.at(moments)[0].mean()
@@ -165,7 +167,7 @@ def test_a_summary_is_worth_the_share_of_time_that_it_holds(config, store, appra
     known = appraiser.known(named(config, "words"))
     assert known.whole == 50.0
     kept = summaries.current(store, "words")
-    survival = selecting.survival(kept, named(config, "words"))
+    survival = search_selection.survival(kept, named(config, "words"))
     every = np.array([60.0])
     expected = survival.lasting(every) / every
     assert known.worth.at(50.0 / 60.0) == pytest.approx(expected[0], abs=0.01)
@@ -173,7 +175,7 @@ def test_a_summary_is_worth_the_share_of_time_that_it_holds(config, store, appra
 
 def test_what_an_offer_gains_is_the_slope_of_the_worth(config, store, appraiser):
     """Offers and worths speak of the same price: U(T) / cost = dQ / drequests."""
-    decay = worths.recall_decay(store.collection("jobs"), 0.95)
+    decay = appraisal.recall_decay(store.collection("jobs"), 0.95)
     for every in (1.0, 4.0, 10.0):
         mean = [
             decaying(decay, np.array([1.0 / f]), 0.95)[0][0]
@@ -217,7 +219,7 @@ def test_limits_follow_from_settings(tmp_path, store):
         'min_interval = "6 h"\nmax_interval = "2 d"\n',
     )
     appraiser = Appraiser(config, store, NOW)
-    found = worths.limits(config, [appraiser.known(s) for s in config.source])
+    found = appraisal.limits(config, [appraiser.known(s) for s in config.source])
     assert found.most["shop"] == 7.0
     assert found.most["more"] == pytest.approx(4.0)
     assert found.least["more"] == pytest.approx(0.5)
@@ -236,7 +238,7 @@ def test_a_look_at_a_listing_writes_down_what_it_took(server, tmp_path):
     source = config.source[0]
     with SqliteStore.open(tmp_path / "halflife.db", create=True) as store:
         assert costs.noted(store, source) == 1
-        looked = asyncio.run(listings.sync(config, store, source))
+        looked = asyncio.run(listing_runner.sync(config, store, source))
         assert looked.requests > 1  # robots.txt was read too
         assert costs.noted(store, source) == looked.requests
         costs.note(store, "jobs", 0)

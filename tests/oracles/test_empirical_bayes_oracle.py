@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, optimize
 
 from halflife.bench.fit import watch
-from halflife.history import Gaps
+from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
     RateGrid,

@@ -11,9 +11,9 @@ from pathlib import Path
 import feedparser
 import pytest
 
-from halflife.errors import UsageError
-from halflife.sources.addresses import canonical, host_of
-from halflife.sources.maps import read_map
+from halflife.core.errors import UsageError
+from halflife.net.addresses import canonical, host_of
+from halflife.readers.maps import read_map
 
 HOME = "http://example.org/feeds/all.xml"
 KNOWN = {"atom10_id.xml"}  # names that feedparser resolves and quotes

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.forms import Attribute, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.harvest import Given, Harvest, Round, harvest
 from halflife.queries.fresh.metrics import scores
@@ -12,7 +12,7 @@ from halflife.queries.graph import distances, selection
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
-from halflife.queries.tabled import Tabled
+from halflife.queries.table_form import Tabled
 
 # Fig. 1, as far as the text tells it: r1 has b2 and r2 has a3; asking for b2 brings
 # r5, and asking for a3 brings r4 and r5. History is r1, r2 and r3, which are joined.

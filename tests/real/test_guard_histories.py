@@ -9,9 +9,9 @@ pytest.importorskip("pyarrow")
 
 from pyarrow import parquet
 
+from halflife.core.object_store import Register
 from halflife.models.guard import DeleteGuard
-from halflife.register import Register
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
 from objects_folder import REAL
 
 pytestmark = pytest.mark.real

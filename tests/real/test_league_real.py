@@ -8,7 +8,7 @@ import pytest
 
 from halflife.bench import league
 from halflife.bench.league import Rules
-from halflife.sources.histories import Recorded, load
+from halflife.recordings.histories import Recorded, load
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sites"
 pytestmark = [

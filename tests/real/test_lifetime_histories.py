@@ -19,7 +19,7 @@ from halflife.models.lifetime import (
 )
 from halflife.models.spells import Spells, spells
 from halflife.models.survival_curves import KaplanMeier, Turnbull
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
 
 ROOT = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"
 SOURCES = sorted(p.name for p in ROOT.iterdir()) if ROOT.is_dir() else []

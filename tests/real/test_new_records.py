@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from halflife.bench.newrecords_play import Game, infer, play, task
-from halflife.sources.relations import load_relation
+from halflife.recordings.relations import load_relation
 from objects_folder import REAL
 
 pytestmark = [

@@ -3,11 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.backtest import backtest
 from halflife.models.census import METRICS, Census
-from halflife.models.pooling import DEFAULT
+from halflife.models.pool import DEFAULT
 from halflife.models.setquality import forecast
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
+from halflife.replay.backtest import backtest
 from lab.objects import horizons, main
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from halflife.bench.setpolicies import attributes, carried, stretch
-from halflife.filters import parse
+from halflife.core.filters import parse
 from halflife.grouping.partition import partition
 from halflife.policies.threshold import Fixed, PacedThreshold, Priced, Threshold
-from halflife.setreplay import SetReplay, thin
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
+from halflife.replay.listings import SetReplay, thin
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"
 NAMES = sorted(p.parent.name for p in FOLDER.glob("*/lifetimes.parquet"))

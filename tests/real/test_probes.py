@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.queries.known.asking import Told, refresh, send
 from halflife.queries.known.coverage import Known
+from halflife.queries.known.form_coverage import Told, refresh, send
 from halflife.queries.known.greedy import choose, greedy_probes, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger

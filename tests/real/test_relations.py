@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.errors import UsageError
-from halflife.sources.objects import load_parquet
-from halflife.sources.relations import load_relation
+from halflife.core.errors import UsageError
+from halflife.recordings.objects import load_parquet
+from halflife.recordings.relations import load_relation
 from objects_folder import REAL
 
 pytestmark = [

@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.register import Listing
-from halflife.sources.objects import load_parquet
-from halflife.tracking import Tracker
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
+from halflife.recordings.objects import load_parquet
 from objects_folder import REAL
 
 pytestmark = pytest.mark.real

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
 from halflife.study import empirical, run
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lxml import etree, html
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.study import run
 from set_lives import grown, seen
 

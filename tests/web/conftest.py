@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from halflife.live import wiring
+from halflife.engine import bootstrap
 from halflife.web import board, showcase, survey
-from halflife.web.serving import Wish, running
+from halflife.web.server import Wish, running
 from web_hostile import hostile_state
 from web_visitor import Visitor
 
@@ -13,7 +13,7 @@ from web_visitor import Visitor
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """Settings and a state with every kind of source, and every kind of trouble."""
-    return showcase.build(tmp_path_factory.mktemp("made"), wiring.clock())
+    return showcase.build(tmp_path_factory.mktemp("made"), bootstrap.clock())
 
 
 @pytest.fixture(scope="session")

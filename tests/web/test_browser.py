@@ -7,7 +7,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.demo.forms import Office, serving, snippet
-from halflife.web.serving import Wish, running
+from halflife.web.server import Wish, running
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(

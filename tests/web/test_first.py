@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from halflife.errors import StoreError
+from halflife.core.errors import StoreError
 from halflife.models import quality
 from halflife.models.quality import alive_at, freshness_forecast
 from halflife.web import board, many, survey

@@ -14,19 +14,20 @@ import pytest
 from lxml import html
 
 from halflife.config import Config
-from halflife.live import listings, wiring, worths
+from halflife.core.object_store import Listing
+from halflife.core.observation import Content, Observation, Seen
+from halflife.core.tracker import Tracker
+from halflife.core.value_curve import Worth
+from halflife.engine import appraisal, bootstrap
+from halflife.kinds.listing import runner as listing_runner
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Content, Observation, Seen
-from halflife.register import Listing
 from halflife.stores import held_pages
 from halflife.stores.sqlite import SqliteStore
-from halflife.tracking import Tracker
-from halflife.web import grouped, many
+from halflife.web import groups, many
 from halflife.web.board import Board
 from halflife.web.rows import AHEAD, WORST
 from halflife.web.slider import Slider
-from halflife.worth import Worth
 
 PAGES = ("overview", "sources", "plan", "what-if", "inbox", "league", "audit")
 SOURCES = (
@@ -154,7 +155,7 @@ def test_what_many_sources_buy_is_what_each_buys_alone(made, seen):
     weight = np.array([s.weight for s in sources])
     found = many.worths(seen.owned, [s.name for s in sources], weight)
     with SqliteStore.open(seen.config.store_path, readonly=True) as store:
-        appraiser = worths.Appraiser(seen.config, store, seen.now)
+        appraiser = appraisal.Appraiser(seen.config, store, seen.now)
         for source, worth in zip(sources, found, strict=True):
             alone = appraiser.known(source).worth
             assert (worth is None) == (alone is None)
@@ -172,7 +173,7 @@ def test_the_slider_buys_what_the_market_buys(budget):
         y = np.sort(rng.uniform(0.0, 1.0, 7))
         curves.append(Worth(f"s{i:02}", "recall", rng.uniform(0.5, 3), x, y, y, y))
     names = [curve.source for curve in curves]
-    limits = worths.Limits(
+    limits = appraisal.Limits(
         least={names[3]: 0.4, names[4]: 0.1},
         most={names[5]: 1.0, names[6]: 0.0},
         host={name: f"h{i % 4}" for i, name in enumerate(names)},
@@ -286,7 +287,7 @@ def jobs(copied):
     config = Config.load(copied)
     (source,) = config.named(["jobs"])
     with SqliteStore.open(config.store_path) as store:
-        held = listings.tracker(store, source).held
+        held = listing_runner.tracker(store, source).held
     there = [{"id": key, **record} for key, record in held.items()]
     with answering(there) as (url, listed):
         text = copied.read_text().replace(source.url, url)
@@ -371,11 +372,11 @@ def test_a_source_that_another_process_keeps_is_not_synced(copied, visit):
     here = visit(copied)
     config = Config.load(copied)
     with SqliteStore.open(config.store_path) as store:
-        run = store.begin(["wiki"], wiring.clock(), lease=1.0)
+        run = store.begin(["wiki"], bootstrap.clock(), lease=1.0)
         answer = here.post("/sync", "source=wiki")
         assert answer.headers["location"] == "/source?name=wiki"
         job = waited(here)
-        store.finish(run, wiring.clock())
+        store.finish(run, bootstrap.clock())
     assert job["state"] == "failed"
     assert "wiki" in job["said"]
     assert job["said"] in html.fromstring(here.get("/sources").text).text_content()
@@ -491,19 +492,19 @@ def test_groups_of_objects_are_those_that_tell_most_apart():
     for day in (1.0, 2.0):
         tracker.take(Listing(day, fewer))
     known = tracker.register().collection("x")
-    name, rows = grouped.of_objects(known, "")
+    name, rows = groups.of_objects(known, "")
     assert name == "city"
     found = {row["group"]: (row["items"], row["gone"]) for row in rows}
     assert found == {"Oslo": (6, 0), "Rome": (2, 1)}
-    assert grouped.of_objects(known, "nothing of the kind") == ("", [])
+    assert groups.of_objects(known, "nothing of the kind") == ("", [])
 
 
 def test_groups_of_pages_are_their_folders():
     keys = ["http://a/x/1", "http://a/x/2", "http://a/y/1"]
-    rows = grouped.of_pages(keys, np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.4, 0.6]))
+    rows = groups.of_pages(keys, np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.4, 0.6]))
     assert [(row["group"], row["items"]) for row in rows] == [
         ("http://a/x/", 2), ("http://a/y/", 1)
     ]  # fmt: skip
     assert rows[0]["rate"] == pytest.approx(2.0)
     assert rows[0]["changed"] == pytest.approx(0.3)
-    assert grouped.of_pages(keys[:2], np.ones(2), np.ones(2)) == []
+    assert groups.of_pages(keys[:2], np.ones(2), np.ones(2)) == []

@@ -7,8 +7,8 @@ import pytest
 from lxml import html
 from starlette.routing import Route
 
-from halflife.errors import UsageError
-from halflife.web.serving import Wish, prepare
+from halflife.core.errors import UsageError
+from halflife.web.server import Wish, prepare
 from web_hostile import EVIL
 
 ROUTES = {

@@ -66,7 +66,7 @@ def test_without_the_extra_it_says_what_to_install(here, capsys, monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest):
-        if name == "halflife.web.serving":
+        if name == "halflife.web.server":
             raise ModuleNotFoundError("No module named 'uvicorn'", name="uvicorn")
         return real(name, *rest)
 

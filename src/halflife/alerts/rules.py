@@ -10,7 +10,7 @@ from enum import IntEnum
 from math import isfinite, isnan
 
 from halflife.alerts import Health, Kind, Lateness
-from halflife.wording import count, number
+from halflife.core.wording import count, number
 
 
 class Level(IntEnum):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from halflife import special
-from halflife.register import Attributes, Scalar
+from halflife.core import lazy_scipy
+from halflife.core.object_store import Attributes, Scalar
 
 SAMPLED = 2000  # records that are looked at
 WATCHED = 200  # columns that are remembered
@@ -174,7 +174,7 @@ def chance(now: Column, before: Usual) -> float:
     if now.filled >= now.records:
         return 1.0
     share = min(before.share, (before.records + 1.0) / (before.records + 2.0))
-    return float(special.bdtr(now.filled, now.records, share))
+    return float(lazy_scipy.bdtr(now.filled, now.records, share))
 
 
 def learned(

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from halflife.allocation import curves
 from halflife.allocation.columns import amount, columns, non_negative
 from halflife.allocation.solver import Demand, allocate, settle
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 
 def blind_bound(

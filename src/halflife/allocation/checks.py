@@ -19,7 +19,7 @@ from halflife.allocation import curves
 from halflife.allocation.columns import Columns, amount, columns
 from halflife.allocation.halving import CHEAPEST, meet
 from halflife.allocation.solver import Allocation, value_of
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 
 def worth_of_check(

@@ -6,7 +6,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
 

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife import special
 from halflife.allocation.objectives import age_worth
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
@@ -93,7 +93,7 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
     From x = 50 on, exp(-x) is nothing and U is s**2 / 2 less a constant.
     """
     a = 1.0 / shape
-    rest = a * special.gamma(2 * a)
+    rest = a * lazy_scipy.gamma(2 * a)
     cut = 0.5 * _ALL_GONE ** (2 * a)
     near = np.minimum(y, cut)
     x = (near * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
@@ -140,14 +140,14 @@ def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
     >>> inverse_gamma(np.array([1.0, 2.0]), np.array([0.5, 0.5]))[0].round(6)
     array([0.693147, 1.678347])
     """
-    log_gamma = special.gammaln(k)
+    log_gamma = lazy_scipy.gammaln(k)
     x, step = _near_inverse(k, y, log_gamma), np.full(y.shape, np.inf)
     for _ in range(2):
         step = _halley(k, y, x, log_gamma)
         x = x * np.exp(step)
     lost = ~(np.abs(step) < 1e-4)  # the next error is of the order of its cube
     if lost.any():
-        x[lost] = special.gammaincinv(k[lost], y[lost])
+        x[lost] = lazy_scipy.gammaincinv(k[lost], y[lost])
     return x, np.exp(k * np.log(x) - x - log_gamma)
 
 
@@ -158,7 +158,7 @@ def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
     normal: Wilson and Hilferty, "The distribution of chi-square", 1931.
     """
     root = np.exp((np.log(y) + log_gamma + np.log(k)) / k)
-    cube = 1.0 - 1.0 / (9.0 * k) + special.ndtri(y) / (3.0 * np.sqrt(k))
+    cube = 1.0 - 1.0 / (9.0 * k) + lazy_scipy.ndtri(y) / (3.0 * np.sqrt(k))
     small = root < 0.3 * k
     series = root * np.exp(np.where(small, root, 0.0) / (k + 1.0))
     return np.where(small, series, k * np.maximum(cube, 1e-3) ** 3)
@@ -166,7 +166,7 @@ def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
 
 def _halley(k: Floats, y: Floats, x: Floats, log_gamma: Floats) -> Floats:
     """Return how far to go in ln x, at most 1."""
-    reached = np.clip(special.gammainc(k, x), 1e-300, _BELOW_ONE)
+    reached = np.clip(lazy_scipy.gammainc(k, x), 1e-300, _BELOW_ONE)
     low = y < 0.5
     part, wanted = np.where(low, reached, 1.0 - reached), np.where(low, y, 1.0 - y)
     slope = np.exp(k * np.log(x) - x - log_gamma) / np.where(low, part, -part)

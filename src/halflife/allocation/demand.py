@@ -6,7 +6,7 @@ import numpy as np
 
 from halflife.allocation import curves
 from halflife.allocation.search import Search
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 BLOCK = 8192  # items at a time: what one step needs stays in the processor's cache
 STAND_INS = 32768

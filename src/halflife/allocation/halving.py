@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 _HALVINGS = 70  # from 600 apart to neighbouring floats
 CHEAPEST = -300.0  # ln of a price at which everyone asks for more than any budget

@@ -29,7 +29,7 @@ from halflife.allocation.solver import (
     start_of,
     value_of,
 )
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 
 _NEARLY = 1e-11
 _BEYOND = 1e-9  # in ln(price)

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from halflife import special
 from halflife.allocation.columns import Objective
-from halflife.arrays import Floats
-from halflife.view import Survival
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.view import Survival
 
 _TERMS = 18
 
@@ -66,7 +66,7 @@ def mean_freshness(
     array([0.632])
     """
     pace, x = _scaled(frequency, rate, shape)
-    fresh = special.exprel(-x) if _poisson(shape) else _weibull_freshness(x, shape)
+    fresh = lazy_scipy.exprel(-x) if _poisson(shape) else _weibull_freshness(x, shape)
     return np.where(pace == 0, 1.0, np.where(frequency > 0, fresh, 0.0))
 
 
@@ -74,7 +74,7 @@ def _weibull_freshness(x: Floats, shape: Floats | float) -> Floats:
     a = 1.0 / np.asarray(shape, dtype=np.float64)
     x = np.maximum(x, 1e-25)  # below it the share is 1, and x**a may vanish
     with np.errstate(over="ignore"):  # a copy out of date for ages is fresh for 0
-        return np.asarray(special.gamma(1 + a) * special.gammainc(a, x) / x**a)
+        return np.asarray(lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(a, x) / x**a)
 
 
 def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floats:
@@ -91,8 +91,10 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
 
     def large(x: Floats) -> Floats:
         a = 1.0 / g
-        lasting = special.gamma(1 + a) * special.gammainc(a, x) / x**a
-        moment = a * special.gamma(2 * a) * special.gammainc(2 * a, x) / x ** (2 * a)
+        lasting = lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(a, x) / x**a
+        moment = (
+            a * lazy_scipy.gamma(2 * a) * lazy_scipy.gammainc(2 * a, x) / x ** (2 * a)
+        )
         return np.asarray(0.5 - lasting + moment)
 
     with np.errstate(divide="ignore", over="ignore"):  # no looks: no end to it
@@ -113,7 +115,7 @@ def mean_harmonic(frequency: Floats, rate: Floats) -> Floats:
     pace, x = _scaled(frequency, rate, 1.0)
 
     def large(x: Floats) -> Floats:
-        missed = special.exp1(x) + np.log(x) + np.euler_gamma
+        missed = lazy_scipy.exp1(x) + np.log(x) + np.euler_gamma
         return np.asarray(missed - (x + np.expm1(-x)) / x)
 
     lost = split(x, lambda j: j * (j + 1.0), large)
@@ -137,7 +139,7 @@ def marginal(
     pace, x = _scaled(frequency, rate, shape)
     a = 1.0 / np.asarray(shape, dtype=np.float64)
     if objective == "freshness":
-        bought: Floats = special.gamma(1 + a) * special.gammainc(1 + a, x)
+        bought: Floats = lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(1 + a, x)
         unit = pace
     elif objective == "age":
         bought, unit = age_worth(x, a), pace**2
@@ -162,7 +164,7 @@ def age_worth(x: Floats, a: Floats | float) -> Floats:
     def large(x: Floats) -> Floats:
         if _poisson(a):
             return 0.5 - (1.0 - (1.0 + x) * np.exp(-x)) / x**2
-        moment = a * special.gamma(2 * a) * special.gammainc(2 * a, x)
+        moment = a * lazy_scipy.gamma(2 * a) * lazy_scipy.gammainc(2 * a, x)
         return np.asarray(0.5 - moment / x ** (2 * a))
 
     with np.errstate(over="ignore"):  # without looks there is no end to it

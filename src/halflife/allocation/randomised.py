@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from halflife.allocation.columns import Columns, amount, columns
 from halflife.allocation.solver import Allocation, Demand, settle
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)

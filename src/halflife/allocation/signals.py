@@ -19,8 +19,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife import special
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
 _MOST_TERMS = 400
@@ -105,20 +105,20 @@ def cycle(hints: Hints, until: Floats) -> Cycle:
     far = np.where(few, _FAR, np.minimum(_MOST_TERMS * k, _FAR))
     until = np.minimum(until, far / np.maximum(a, 1e-12))
     total = a + g
-    length, fresh = (until * special.exprel(-rate * until) for rate in (g, total))
+    length, fresh = (until * lazy_scipy.exprel(-rate * until) for rate in (g, total))
     speed = 1.0 + g * hints.shift
     rows = np.flatnonzero(~few & (a * until > k))
     length = np.where(few, until / speed, length)
-    fresh = np.where(few, until * special.exprel(-a * until) / speed, fresh)
+    fresh = np.where(few, until * lazy_scipy.exprel(-a * until) / speed, fresh)
     i = 0
     while rows.size:
         i += 1
         left = until[rows] - i * hints.shift[rows]
         rows, left = rows[left > 0], left[left > 0]
         weight = np.exp(i * (np.log(g[rows]) - k[rows] - np.log(total[rows])))
-        length[rows] += special.gammainc(i + 1, g[rows] * left) / g[rows]
+        length[rows] += lazy_scipy.gammainc(i + 1, g[rows] * left) / g[rows]
         fresh[rows] += (
-            weight * special.gammainc(i + 1, total[rows] * left) / total[rows]
+            weight * lazy_scipy.gammainc(i + 1, total[rows] * left) / total[rows]
         )
     return Cycle(length, fresh)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife import special
 from halflife.allocation import curves
 from halflife.allocation.columns import Columns, Objective, amount, columns
 from halflife.allocation.demand import BLOCK, CLOSE, STAND_INS, Demand, settle
@@ -16,7 +15,8 @@ from halflife.allocation.objectives import (
     mean_harmonic,
     unknown,
 )
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 __all__ = [
     "Allocation",
@@ -223,7 +223,7 @@ def _first(given: Columns, objective: Objective) -> Floats:
     if objective == "age":
         return worth / given.pace
     if objective == "freshness":
-        return np.asarray(worth * special.gamma(1 + 1 / given.shape))
+        return np.asarray(worth * lazy_scipy.gamma(1 + 1 / given.shape))
     return worth
 
 
@@ -234,7 +234,7 @@ def start_of(demand: Demand, budget: float, objective: Objective) -> float:
     """
     g = float(np.mean(demand.shape))
     p = 2 + g if objective == "age" else 1 + g
-    c = 1 / p if objective == "age" else g / (p * special.gamma(1 + 1 / g))
+    c = 1 / p if objective == "age" else g / (p * lazy_scipy.gamma(1 + 1 / g))
     asked = float(np.sum(demand.cost * demand.pace * (c * demand.first) ** (1 / p)))
     return p * float(np.log(asked / budget))
 

@@ -4,10 +4,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.evidence import Evidence
-from halflife.keys import Chosen
-from halflife.view import Survival, View
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.keys import Chosen
+from halflife.core.view import Survival, View
 
 FIRST_PAUSE = 5.0 / 1440.0  # days to leave an item alone after one failed look
 LONGEST_PAUSE = 1.0

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
 from halflife.belief import view_of
-from halflife.evidence import Evidence
-from halflife.history import Gaps
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.evidence import Evidence
+from halflife.core.history import Gaps
+from halflife.core.view import View
 from halflife.models.poisson import PoissonRate
-from halflife.view import View
 
 SHAPES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 _PRIOR_CHANGES, _PRIOR_DAYS = 0.5, 1.0
@@ -35,14 +35,14 @@ class Weibull:
     def lasting(self, t: Floats) -> Floats:
         """Return Gamma(1 + a) P(a, x) rate**-a with x = rate t**shape, a = 1/shape."""
         a = 1.0 / self.shape
-        part = special.gammainc(a, self.rate * t**self.shape)
-        return np.asarray(special.gamma(1 + a) * part * self.rate**-a)
+        part = lazy_scipy.gammainc(a, self.rate * t**self.shape)
+        return np.asarray(lazy_scipy.gamma(1 + a) * part * self.rate**-a)
 
     def moment(self, t: Floats) -> Floats:
         """Return a Gamma(2a) P(2a, x) rate**-2a."""
         a = 1.0 / self.shape
-        part = special.gammainc(2 * a, self.rate * t**self.shape)
-        return np.asarray(a * special.gamma(2 * a) * part * self.rate ** (-2 * a))
+        part = lazy_scipy.gammainc(2 * a, self.rate * t**self.shape)
+        return np.asarray(a * lazy_scipy.gamma(2 * a) * part * self.rate ** (-2 * a))
 
 
 class BentRates:
@@ -75,7 +75,9 @@ class BentRates:
             self._survival = self._fitted(evidence, looks)
             self._of, self._looks = evidence, looks
         a = 1.0 / self._survival.shape
-        rate = self._survival.rate**a / special.gamma(1 + a)  # one over the mean life
+        rate = self._survival.rate**a / lazy_scipy.gamma(
+            1 + a
+        )  # one over the mean life
         return view_of(evidence, now, since, np.asarray(rate), self._survival)
 
     def _fitted(self, evidence: Evidence, looks: int) -> Weibull:

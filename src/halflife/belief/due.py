@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
-from halflife.evidence import Evidence
-from halflife.view import View
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.view import View
 
 
 @dataclass(frozen=True, slots=True)

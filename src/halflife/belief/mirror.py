@@ -20,12 +20,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
-from halflife.belief.scheduled import Pace
-from halflife.evidence import Evidence
-from halflife.view import View
+from halflife.belief.schedule import Pace
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.view import View
 
 _GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927
 _HALVINGS = 60

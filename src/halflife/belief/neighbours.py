@@ -24,15 +24,15 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats, Ints
 from halflife.belief import days_since, view_of
-from halflife.evidence import LONGEST, Evidence
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.evidence import LONGEST, Evidence
+from halflife.core.keys import Chosen
+from halflife.core.observation import Seen
+from halflife.core.view import View
 from halflife.grouping.places import folder_codes
-from halflife.keys import Chosen
 from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
-from halflife.observation import Seen
-from halflife.view import View
 
 Rows: TypeAlias = Ints | slice
 Kind = TypeVar("Kind", bound=np.generic)

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
 from halflife.belief import Belief
-from halflife.evidence import Evidence
+from halflife.core.arrays import Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.keys import Keys
+from halflife.core.view import View
 from halflife.grouping.places import folder, site
-from halflife.keys import Keys
 from halflife.models.poisson import GammaSurvival
-from halflife.view import View
 
 WORTH = 4.0  # pages that the site counts for in the mean of a folder
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from halflife.arrays import Floats
 from halflife.belief import view_of
-from halflife.evidence import Evidence
+from halflife.core.arrays import Floats
+from halflife.core.evidence import Evidence
+from halflife.core.view import View
 from halflife.models.poisson import Exponential
-from halflife.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Ints
 from halflife.belief import view_of
-from halflife.evidence import Evidence
+from halflife.core.arrays import Ints
+from halflife.core.evidence import Evidence
+from halflife.core.view import View
 from halflife.models.empirical_bayes import (
     GRID,
     add_log_likelihood,
@@ -14,7 +15,6 @@ from halflife.models.empirical_bayes import (
     posterior,
 )
 from halflife.models.poisson import GammaSurvival
-from halflife.view import View
 
 
 @dataclass(frozen=True, slots=True)

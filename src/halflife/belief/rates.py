@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
 from halflife.belief import view_of
-from halflife.evidence import Evidence
-from halflife.history import Gaps
+from halflife.core.arrays import Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.history import Gaps
+from halflife.core.view import Survival, View
 from halflife.models.gaps import tallied
 from halflife.models.poisson import Exponential
 from halflife.models.rates import RateEstimator, UncertainRates
-from halflife.view import Survival, View
 
 
 def merged(gaps: Gaps, looks: Ints, n_items: int) -> Gaps:

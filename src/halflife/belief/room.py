@@ -6,10 +6,10 @@ from typing import cast
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
 from halflife.belief import Belief, Piecemeal
-from halflife.evidence import Evidence
-from halflife.view import View
+from halflife.core.arrays import Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.view import View
 
 
 @dataclass(slots=True)

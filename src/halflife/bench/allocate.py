@@ -15,9 +15,9 @@ from scipy import optimize, special
 
 from halflife.allocation import allocate, kkt_residual
 from halflife.allocation.randomised import lambdacrawl
-from halflife.arrays import Floats
 from halflife.bench import lambdacrawl as published
 from halflife.bench.population import rates_and_weights
+from halflife.core.arrays import Floats
 
 _REPEATS = 3
 _BUDGET = 0.2  # requests a page and day

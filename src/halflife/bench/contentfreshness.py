@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from halflife.arrays import Floats, Ints
 from halflife.bench.knownworld import Differences, Served, topical
-from halflife.errors import UsageError
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
+from halflife.core.object_store import Attributes
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
@@ -27,8 +28,7 @@ from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.refresh import Refresher, turn
 from halflife.queries.known.rules import RULES
 from halflife.queries.ledger import Ledger
-from halflife.register import Attributes
-from halflife.sources.relations import KEY, Relation, column, load_relation
+from halflife.recordings.relations import KEY, Relation, column, load_relation
 
 Row: TypeAlias = dict[str, Any]
 POLICIES = tuple(name for name in RULES if name != "method-1")  # that is ``greedy``

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.models.cox import CoxModel
 from halflife.models.drift import DriftModel
 from halflife.models.drift_tables import ALL
 from halflife.models.drift_validation import Validation, validate
 from halflife.models.spells import Spells
-from halflife.sources.textdb import load
+from halflife.recordings.textdb import load
 from halflife.summary.drift import drifts
 from halflife.summary.features import features
 from halflife.summary.survival import lifetimes

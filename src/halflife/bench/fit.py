@@ -5,9 +5,9 @@ from time import perf_counter
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.bench.population import rates_and_weights
-from halflife.history import Gaps
+from halflife.core.arrays import Floats
+from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
     EmpiricalBayesRate,

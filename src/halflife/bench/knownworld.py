@@ -5,21 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, number
-from halflife.register import Attributes
-from halflife.sources.relations import KEY, Relation
+from halflife.recordings.relations import KEY, Relation
 
 _PART = 0.05  # of the tuples; a word that more have is no topic
 
 
 class Served:
-    """The relation as ``halflife.forms.Form``, at the day that it was turned to.
+    """The relation as ``halflife.core.forms.Form``, at the day that it was turned to.
 
-    It answers as ``halflife.queries.tabled.Tabled`` over ``Relation.at(day)`` would,
-    without building a table a day. Results come in an order that has nothing to do
+    It answers as ``halflife.queries.table_form.Tabled`` over ``Relation.at(day)``
+    would, without building a table a day. Results come in an order that has nothing to do
     with the records and is the same on all days.
 
     Args:

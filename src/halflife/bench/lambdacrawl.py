@@ -13,7 +13,7 @@ from math import log, sqrt
 import numpy as np
 from scipy import optimize
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 _LOOSE = 0.1  # the published tolerance of the price
 _SPLIT = 0.005  # of the budget; the published tolerance of the split

@@ -20,15 +20,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife import parts
+from halflife import plugins
 from halflife.belief.plain import KnownRates
 from halflife.bench import standings
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.policies import Strategy
 from halflife.policies.index import Index
-from halflife.replay import Replay, Score
-from halflife.sources import histories
-from halflife.sources.histories import Recorded
+from halflife.recordings import histories
+from halflife.recordings.histories import Recorded
+from halflife.replay.pages import Replay, Score
 from halflife.study.league import picture
 
 ORACLE = "oracle"
@@ -76,12 +76,12 @@ class Rules:
 
 def everybody() -> list[str]:
     """Return all policies that can take part, each once."""
-    return [*(name for name in parts.policies() if name != "index"), ORACLE]
+    return [*(name for name in plugins.policies() if name != "index"), ORACLE]
 
 
 def named(name: str, replay: Replay) -> Strategy:
     """Return the policy of this name; the oracle is made for the replay."""
-    return oracle(replay) if name == ORACLE else parts.strategy(name)
+    return oracle(replay) if name == ORACLE else plugins.strategy(name)
 
 
 def compare(
@@ -129,7 +129,7 @@ def dealt(recorded: Recorded) -> Recorded:
 
 def check(names: Sequence[str]) -> None:
     """Raise ``UsageError`` if one of the policies is not known."""
-    known = [*parts.policies(), ORACLE]
+    known = [*plugins.policies(), ORACLE]
     for name in names:
         if name not in known:
             raise UsageError(
@@ -137,7 +137,7 @@ def check(names: Sequence[str]) -> None:
                 f"{', '.join(sorted(known))}"
             )
         if name != ORACLE:
-            parts.strategy(name)
+            plugins.strategy(name)
 
 
 def play(

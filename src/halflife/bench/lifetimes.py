@@ -5,8 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.lives import Collection, Lives
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection, Lives
 from halflife.models.arrival import arrivals, fit_arrivals
 from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.spells import spells

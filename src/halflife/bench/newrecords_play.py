@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.errors import UsageError
-from halflife.forms import Attribute, Counts, Interface, words_in
+from halflife.core.errors import UsageError
+from halflife.core.forms import Attribute, Counts, Interface, words_in
+from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Policy
-from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Drilled, Given, Harvest, Sampler, harvest
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.records import ByRecord
@@ -19,9 +20,8 @@ from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Orac
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
 from halflife.queries.sampling import Sampling
-from halflife.queries.tabled import Faults, Tabled
-from halflife.register import Attributes
-from halflife.sources.relations import Relation
+from halflife.queries.table_form import Faults, Tabled
+from halflife.recordings.relations import Relation
 
 SHARP = 100.0  # the power of Eq. 4 by which ``sharpened`` draws
 SHARE = 0.15  # of the records are in the sample

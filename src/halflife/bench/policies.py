@@ -6,16 +6,16 @@ from functools import partial
 import numpy as np
 
 from halflife.allocation import allocate, mean_freshness
-from halflife.arrays import Floats
 from halflife.belief.plain import KnownRates
 from halflife.bench.population import poisson_recording, rates_and_weights
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.adaptive import nutch, stormcrawler
 from halflife.policies.index import Index, freshness
 from halflife.policies.simple import proportional, uniform
-from halflife.replay import Replay
-from halflife.view import View
+from halflife.replay.pages import Replay
 
 
 def known_rates(

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.sources.recorded import Recording
+from halflife.core.arrays import Floats
+from halflife.recordings.pages import Recording
 
 
 def rates_and_weights(items: int, seed: int) -> tuple[Floats, Floats]:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.filters import missing, numbers
+from halflife.core.arrays import Floats, Ints
+from halflife.core.filters import missing, numbers
+from halflife.core.lifetimes import Collection, Values
 from halflife.grouping.partition import Partition, Terms, partition
 from halflife.grouping.risk import at_risk, cells
-from halflife.lives import Collection, Values
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.threshold import (
     FARTHEST,
@@ -28,8 +28,14 @@ from halflife.policies.threshold import (
     pace,
     worth,
 )
-from halflife.setreplay import Score, SetReplay, recall_difference, rho_ratio, thin
-from halflife.sources.objects import load_parquet
+from halflife.recordings.objects import load_parquet
+from halflife.replay.listings import (
+    Score,
+    SetReplay,
+    recall_difference,
+    rho_ratio,
+    thin,
+)
 
 LEARNED = 0.6  # the share of a history that schedules and groups learn from
 EARLIER, LATER = 400, 200  # looks to learn from and to be tried on, at most

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.metrics.bounds import (
     closeness,
     headroom,
@@ -22,7 +22,7 @@ from halflife.metrics.intervals import (
     series_interval,
 )
 from halflife.metrics.sums import Sums, averaged
-from halflife.replay import Score
+from halflife.replay.pages import Score
 
 Row: TypeAlias = dict[str, Any]
 Figure: TypeAlias = dict[str, float]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.arrays import Floats, Ints
 from halflife.bench.textreplay import Terms, World, replay
 from halflife.bench.textscores import HISTORY, NAIVE
 from halflife.bench.textviews import View
+from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.named import named
+from halflife.policies.texts.names import named
 from halflife.selection.trial import Trial, known_items
 
 BACK = (0, 4)  # weeks before the last in which queries are asked

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 from halflife.models.cox import CoxModel
 from halflife.models.drift import DriftModel
 from halflife.models.spells import Spells

@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
-from halflife.probing.focused import focused_sample
+from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory
-from halflife.probing.querying import query_based_sample
+from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import Probes, learn_probes
-from halflife.sources.textdb import load
+from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, files, lasting
 from halflife.summary import Summary
-from halflife.summary.ageing import YEAR, Ageing, ageing
+from halflife.summary.age_curves import YEAR, Ageing, ageing
 from halflife.summary.drift import Drift, Maker, drawn, drifts, made_drifts
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import lifetimes

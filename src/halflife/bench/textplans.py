@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
 from halflife.bench.textreplay import World
 from halflife.bench.textscores import HISTORY
 from halflife.bench.textviews import View
+from halflife.core.arrays import Floats
 from halflife.policies.texts.lessons import FULL, LOGS, Lessons
 from halflife.policies.texts.survival import by_lives
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Bools, Ints
+from halflife.core.errors import UsageError
 from halflife.policies.texts import Refreshes, Samples, Shelf, TextPolicy
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.sampled import DOCUMENTS
+from halflife.policies.texts.samples import DOCUMENTS
 from halflife.summary.drift import Drift
 from halflife.summary.weekly import Weekly
 

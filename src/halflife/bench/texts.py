@@ -31,11 +31,11 @@ from halflife.bench.textreplay import Terms, World, replay
 from halflife.bench.textscores import HISTORY
 from halflife.bench.textviews import EVERIES, View, judged, views
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.named import RULES, named
-from halflife.sources.textdb import load
+from halflife.policies.texts.names import RULES, named
+from halflife.recordings.textdb import load
 from halflife.study.textdrift import figures, files, lasting
 from halflife.study.texts import alive, markdown, quality, weekly_updates
-from halflife.summary.ageing import ageing
+from halflife.summary.age_curves import ageing
 from halflife.summary.weekly import Weekly
 
 LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}

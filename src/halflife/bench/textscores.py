@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
 from halflife.bench.textreplay import Run, Terms, World, replay
+from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.named import named
+from halflife.policies.texts.names import named
 from halflife.summary.metrics import METRICS
 
 NAIVE = "naive"

@@ -8,9 +8,9 @@ import numpy as np
 
 from halflife.bench.textreplay import World
 from halflife.bench.textscores import HISTORY, NAIVE, STARTS, compare, rows
-from halflife.errors import UsageError
-from halflife.policies.texts.named import RULES, named
-from halflife.sources.textdb import load
+from halflife.core.errors import UsageError
+from halflife.policies.texts.names import RULES, named
+from halflife.recordings.textdb import load
 from halflife.summary.drift import Drift, drifts
 from halflife.summary.weekly import RECENT, Weekly
 

@@ -20,11 +20,11 @@ import numpy as np
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import rates_and_weights
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.observation import Looks, Seen
-from halflife.octaves import classes
-from halflife.plan import Plan
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.gap_bins import classes
+from halflife.core.observation import Looks, Seen
+from halflife.core.plan import Plan
 from halflife.policies.champion import Bold
 from halflife.policies.index import Index
 from halflife.policies.planner import Planner

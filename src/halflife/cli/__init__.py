@@ -10,46 +10,46 @@ import typer.main
 from typer.models import CommandInfo
 
 from halflife.cli import (
-    adding,
-    alerting,
-    asking,
-    auditing,
-    buying,
+    add,
+    alerts,
+    audit,
+    budget,
     care,
+    demo,
     exits,
+    inspect,
     objects,
-    probing,
-    running,
-    serving,
+    probe,
+    run,
+    serve,
     settings,
     show,
-    showing,
     source,
     studies,
-    syncing,
+    sync,
     texts,
 )
 from halflife.cli.app import VERBS, app
-from halflife.errors import HalflifeError
+from halflife.core.errors import HalflifeError
 
 # Importing a module of verbs adds them to the app.
 __all__ = [
-    "adding",
-    "alerting",
-    "asking",
-    "auditing",
-    "buying",
+    "add",
+    "alerts",
+    "audit",
+    "budget",
     "care",
+    "demo",
+    "inspect",
     "main",
     "objects",
-    "probing",
-    "running",
-    "serving",
+    "probe",
+    "run",
+    "serve",
     "settings",
-    "showing",
     "source",
     "studies",
-    "syncing",
+    "sync",
     "texts",
 ]
 
@@ -89,7 +89,7 @@ def _traces() -> Iterator[None]:
 
 
 def _unexpected(error: Exception) -> str:
-    from halflife.sources.containment import describe
+    from halflife.readers.containment import describe
 
     return (
         f"an error of the program: {describe(error)}; "

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
 from halflife.cli.show import date, figure, span
 from halflife.config import BudgetConfig, SourceConfig
-from halflife.errors import UsageError
-from halflife.evidence import Evidence
-from halflife.live.audited import factor
-from halflife.live.spending import Wallet
-from halflife.live.wiring import Outlook
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
+from halflife.core.evidence import Evidence
+from halflife.core.observation import Content, Seen
+from halflife.core.view import View
+from halflife.engine.audit_report import factor
+from halflife.engine.bootstrap import Outlook
+from halflife.engine.wallet import Wallet
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Content, Seen
 from halflife.policies.shortlist import MANY
 from halflife.stores import Store
-from halflife.view import View
 
 FINE = 200  # steps of the forecast in which a target is looked for
 MOST_NAMED = 5
@@ -90,7 +90,7 @@ def listing_rows(
     store: Store, listings: Sequence[SourceConfig], now: float
 ) -> list[dict[str, object]]:
     """Return what a sync would read of each listing: all of it, as it was last time."""
-    from halflife.live import costs
+    from halflife.engine import costs
 
     known = set(store.collections())
     rows: list[dict[str, object]] = []
@@ -113,7 +113,7 @@ def query_rows(
     store: Store, forms: Sequence[SourceConfig], now: float, most: int
 ) -> list[dict[str, object]]:
     """Return what would be asked of each form first, best first."""
-    from halflife.live import upkeeping
+    from halflife.kinds.form import runner as form_runner
 
     return [
         {
@@ -124,7 +124,7 @@ def query_rows(
             "why": step.why,
         }
         for source in forms
-        for step in upkeeping.plan(store, source, now, most)
+        for step in form_runner.plan(store, source, now, most)
     ]
 
 
@@ -155,7 +155,7 @@ def find_row(evidence: Evidence, text: str) -> int:
 
 
 def _canonical(text: str) -> str:
-    from halflife.sources.addresses import canonical
+    from halflife.net.addresses import canonical
 
     try:
         return canonical(text)
@@ -221,7 +221,7 @@ def verdict(target: float, wait: float) -> str:
 
 def held_copy(store: Store, key: str) -> tuple[Content, str]:
     """Return the copy of an item, and as text."""
-    from halflife.sources.text import to_text
+    from halflife.readers.text import to_text
 
     content = store.content(key)
     if content is None:

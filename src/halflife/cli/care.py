@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from halflife import wording
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
+from halflife.core import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from halflife.live.doctoring import Complaint
+    from halflife.engine.diagnosis import Complaint
 
 _SAID = ("looks", "charges", "runs", "messages", "summaries", "forecasts")
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state file.")]
@@ -25,11 +25,11 @@ def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
 
     from halflife.cli import exits, show
     from halflife.config import Config
-    from halflife.live import doctoring, wiring
+    from halflife.engine import bootstrap, diagnosis
 
     settings = Config.load(Config.find(config))
-    found = doctoring.examine(settings, wiring.clock())
-    bad = sum(one.level == doctoring.PROBLEM for one in found)
+    found = diagnosis.examine(settings, bootstrap.clock())
+    bad = sum(one.level == diagnosis.PROBLEM for one in found)
     if json:
         show.emit({"problems": bad, "results": [asdict(one) for one in found]})
     else:
@@ -53,7 +53,7 @@ def verify(*, config: ConfigPath = None, json: Json = False) -> None:
     """Check that the state file is whole and adds up; works while a sync runs."""
     from halflife.cli import exits, show
     from halflife.config import Config
-    from halflife.errors import Damaged
+    from halflife.core.errors import Damaged
     from halflife.stores.sqlite import SqliteStore
 
     path = Config.load(Config.find(config)).store_path
@@ -95,11 +95,11 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
     """Put a copy in the place of the state file, which is kept aside."""
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.live import wiring
+    from halflife.engine import bootstrap
     from halflife.stores import backup as copies
 
     path = Config.load(Config.find(config)).store_path
-    done = copies.restore(file, path, wiring.clock())
+    done = copies.restore(file, path, bootstrap.clock())
     if json:
         aside = None if done.aside is None else str(done.aside)
         show.emit({"store": str(path), "aside": aside, "carried": done.carried})
@@ -126,15 +126,15 @@ def gc(
 
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.live import tidying, wiring
+    from halflife.engine import bootstrap, housekeeping
     from halflife.stores import retention
     from halflife.stores.sqlite import SqliteStore
 
     settings = Config.load(Config.find(config))
-    path, limits = settings.store_path, tidying.limits(settings)
+    path, limits = settings.store_path, housekeeping.limits(settings)
     before = path.stat().st_size if path.exists() else 0
     with SqliteStore.open(path) as store:
-        removed = asdict(retention.clear(store, limits, wiring.clock()))
+        removed = asdict(retention.clear(store, limits, bootstrap.clock()))
         if compact:
             store.compact()
     sizes = {"bytes_before": before, "bytes": path.stat().st_size}

@@ -1,6 +1,6 @@
 """What the program's exit code says."""
 
-from halflife.errors import (
+from halflife.core.errors import (
     AlreadyRunning,
     BudgetSpent,
     ConfigError,

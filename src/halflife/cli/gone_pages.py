@@ -6,14 +6,14 @@ import numpy as np
 
 from halflife.cli import show
 from halflife.config import Config, SourceConfig
-from halflife.live import wiring
-from halflife.observation import Seen
+from halflife.core.observation import Seen
+from halflife.engine import bootstrap
 from halflife.stores import Store
 
 
 def tell(config: Config, chosen: Sequence[SourceConfig], *, json: bool) -> None:
     """List the pages of sources that answered last that there is no such page."""
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         found = [
             row
             for source in chosen

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 from halflife.cli import show
 from halflife.config import SourceConfig
-from halflife.errors import BudgetSpent
-from halflife.live.signals import Stop, until_stopped
+from halflife.core.errors import BudgetSpent
+from halflife.engine.signals import Stop, until_stopped
 
 Result = TypeVar("Result")
 

@@ -7,10 +7,10 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Confidence, ConfigPath, Json, Since, Where
-from halflife.wording import count
+from halflife.core.wording import count
 
 if TYPE_CHECKING:
-    from halflife.lives import Collection
+    from halflife.core.lifetimes import Collection
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A set source.")]
 
@@ -41,12 +41,12 @@ def import_(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Read the history of a set source into the store, in place of what it had."""
-    from halflife.cli import importing, sets, show
+    from halflife.cli import imports, sets, show
 
     settings = sets.settings(config, aloud=True)
-    importing.check_name(name)
-    found = importing.read(importing.Wish(form, place, path, key, records, name))
-    importing.save(settings, found)
+    imports.check_name(name)
+    found = imports.read(imports.Wish(form, place, path, key, records, name))
+    imports.save(settings, found)
     row = sets.summary(found)
     if json:
         show.emit({"store": str(settings.store_path), **row, "results": [row]})
@@ -70,11 +70,11 @@ def since(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Say how many objects have gone and come since a copy was made."""
     from halflife.cli import sets, show, words
-    from halflife.errors import UsageError
-    from halflife.live import wiring
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap
 
     asked = sets.ask(name, config, since, where)
-    end = words.moment("--to", until) if until else wiring.clock()
+    end = words.moment("--to", until) if until else bootstrap.clock()
     if end < asked.now:
         raise UsageError(f"--to: {show.date(end)} is before {show.date(asked.now)}")
     sure = words.share("--confidence", confidence)
@@ -176,7 +176,7 @@ def study(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Draw what a set source did and what was forecast, on one page with tables."""
     from halflife.cli import sets, show
-    from halflife.errors import UsageError
+    from halflife.core.errors import UsageError
     from halflife.study import run
 
     if (name is None) == (text is None):
@@ -198,7 +198,7 @@ def _study_texts(folder: Path, out: Path, *, json: bool) -> None:
     """Study how summaries of recorded text databases age, and rules to renew them."""
     from halflife.bench import texts
     from halflife.cli import show
-    from halflife.sources.textdb import load
+    from halflife.recordings.textdb import load
 
     with show.progress("studying", texts.STEPS, quiet=json) as advance:
         made = texts.write(load(folder), out, lambda what: advance(1, what))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halflife.cli import show, words
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from halflife.forms import Attribute
-    from halflife.sources.relations import Relation
+    from halflife.core.forms import Attribute
+    from halflife.recordings.relations import Relation
 
 NEW = ("paper", "uniform", "default", "exhaustive", "oracle")
 MONTH = 30.0  # days between the copy and now, unless somebody says otherwise
@@ -47,7 +47,7 @@ class Asked:
 
     def relation(self) -> "Relation":
         """Return the history."""
-        from halflife.sources.relations import load_relation
+        from halflife.recordings.relations import load_relation
 
         if not self.columns:
             raise UsageError("say which columns can be asked for, separated by commas")
@@ -96,7 +96,7 @@ def _attributes(
     relation: "Relation", names: Sequence[str], at: float
 ) -> "list[Attribute]":
     from halflife.bench.newrecords_play import infer
-    from halflife.sources.relations import column
+    from halflife.recordings.relations import column
 
     parts = [name.partition(":") for name in names]
     meant = [column(relation, name) + colon + kind for name, colon, kind in parts]

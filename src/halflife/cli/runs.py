@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from halflife.cli import show
-from halflife.wording import count
+from halflife.core.wording import count
 
 if TYPE_CHECKING:
     from halflife.config import Config

@@ -10,10 +10,11 @@ import numpy as np
 
 from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
-from halflife.errors import UsageError
-from halflife.live import audited, page_guard, rhythms, wiring
-from halflife.live.trusting import FULL, Trust
-from halflife.lives import Collection
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Collection
+from halflife.engine import audit_report, bootstrap, rhythms
+from halflife.engine.bound_widening import FULL, Trust
+from halflife.kinds.pages import guard as pages_guard
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
 
@@ -61,8 +62,8 @@ class Asked:
                 f"--from: {known.name} was not looked at before {since}; "
                 f"the first look was at {show.date(looks[0])}"
             )
-        with wiring.reading(config) as store:
-            trust = audited.trust(store, known.name, now)
+        with bootstrap.reading(config) as store:
+            trust = audit_report.trust(store, known.name, now)
             # Of an earlier moment nobody knows any more what was known of the hours.
             rhythm = rhythms.rhythm(store, known.name) if since is None else FLAT
         return cls(picked(known, where).until(now), now, trust, rhythm)
@@ -102,7 +103,7 @@ def picked(known: Collection, where: str | None) -> Collection:
     """Return the wanted objects of a set source alone; raise ``UsageError``."""
     if where is None:
         return known
-    from halflife import filters
+    from halflife.core import filters
 
     wanted = filters.parse(where)(known.lives.attributes)
     if not wanted.any():
@@ -122,7 +123,7 @@ def settings(given: Path | None, *, aloud: bool = False) -> Config:
 
 def known(config: Config, name: str) -> Collection:
     """Return what the store holds of a set source; raise ``UsageError``."""
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         names = store.collections()
         if name in names:
             return store.collection(name)
@@ -141,7 +142,7 @@ def known(config: Config, name: str) -> Collection:
 
 def stored(name: str) -> Collection | None:
     """Return the set source of that name in the store that is used here, if any."""
-    with wiring.reading(settings(None)) as store:
+    with bootstrap.reading(settings(None)) as store:
         return store.collection(name) if name in store.collections() else None
 
 
@@ -199,8 +200,8 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
 
     Recall is the number that every surface states (``live.foreseen``).
     """
-    from halflife.live.foreseen import listing_quality
-    from halflife.live.listings import incomplete
+    from halflife.engine.quality_forecast import listing_quality
+    from halflife.kinds.listing.runner import incomplete
 
     collection = store.collection(name)
     row: dict[str, object] = {
@@ -212,7 +213,7 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
         why = incomplete(store, name)
         said = f"incomplete: {why}" if why else "it was never read whole"
         return {**row, "why": show.plain(said)}
-    trust = audited.trust(store, name, now)
+    trust = audit_report.trust(store, name, now)
     rhythm = rhythms.rhythm(store, name)
     asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
     cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
@@ -228,10 +229,10 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
 
 def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
     """Return the same of a form, which is hardly ever seen whole."""
-    from halflife.live import upkeeping
-    from halflife.live.foreseen import SURE, form_quality
+    from halflife.engine.quality_forecast import SURE, form_quality
+    from halflife.kinds.form import runner as form_runner
 
-    copy = upkeeping.held(store, source)
+    copy = form_runner.held(store, source)
     row: dict[str, object] = {"source": source.name, "held": len(copy.records)}
     rhythm, zero = rhythms.rhythm(store, source.name), np.zeros(1)
     cast = None
@@ -239,7 +240,7 @@ def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, objec
         cast = form_quality(copy, source, now, SURE, zero, rhythm=rhythm)
     if cast is None:
         return {**row, "why": "its first crawl has not come to its end"}
-    cast = audited.trust(store, source.name, now).forecast(cast)
+    cast = audit_report.trust(store, source.name, now).forecast(cast)
     worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
     row |= {cast.measure: worth, "last_look": show.date(copy.last)}
     short = copy.reported.words(len(copy.records)) if copy.reported else ""
@@ -256,7 +257,7 @@ def waiting_rows(store: Store) -> list[dict[str, object]]:
             "todo": f"believe them with `halflife sync --accept {one.run}`, or dismiss "
             f"them with `halflife sync --keep {one.run}`",
         }
-        for one in page_guard.held(store)
+        for one in pages_guard.held(store)
     ]
     return pages + [
         {
@@ -274,7 +275,7 @@ def meant(names: Sequence[str], given: Path | None) -> Collection | None:
     if not names:
         return None
     config = settings(given)
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         sets = {*store.collections(), *listings(config)}
     if sets & set(names):
         if len(names) > 1:
@@ -434,7 +435,7 @@ def backtest_rows(
     asked: Asked, horizons: Sequence[float], confidence: float
 ) -> list[dict[str, object]]:
     """Return how each model's forecasts fared, by metric and horizon."""
-    from halflife.backtest import backtest
+    from halflife.replay.backtest import backtest
 
     return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
 

@@ -7,12 +7,11 @@ from halflife.cli.options import ConfigPath, Json
 @app.command()
 def init(*, config: ConfigPath = None, json: Json = False) -> None:
     """Write a commented halflife.toml; never overwrites one."""
-    from halflife import config_edit
     from halflife.cli import show
-    from halflife.config import Config
+    from halflife.config import Config, edit
 
     path = Config.find(config)
-    config_edit.init(path)
+    edit.init(path)
     if json:
         show.emit({"config": str(path)})
     else:
@@ -22,10 +21,10 @@ def init(*, config: ConfigPath = None, json: Json = False) -> None:
 @app.command()
 def policies(*, json: Json = False) -> None:
     """List the policies that can be named in settings and replays."""
-    from halflife import parts
+    from halflife import plugins
     from halflife.cli import show
 
-    rows = [{"policy": p.name, "about": p.about} for p in parts.described()]
+    rows = [{"policy": p.name, "about": p.about} for p in plugins.described()]
     if json:
         show.emit({"results": rows})
     else:

@@ -10,7 +10,7 @@ from halflife.cli.options import ConfigPath, Json
 
 if TYPE_CHECKING:
     from halflife.config import Config
-    from halflife.live.ownership import Overlap
+    from halflife.engine.ownership import Overlap
     from halflife.stores.ownership import Owned
 
 
@@ -52,7 +52,7 @@ def source(
 ) -> None:
     """List, rename, remove or reset sources, in settings and state together."""
     from halflife.config import Config
-    from halflife.errors import UsageError
+    from halflife.core.errors import UsageError
 
     given = names or []
     wanted = {Action.LIST: 0, Action.RENAME: 2}.get(what, 1)
@@ -91,7 +91,7 @@ def _list(config: "Config", *, json: bool) -> None:
 
 
 def _read(config: "Config") -> "tuple[list[Owned], list[Overlap]]":
-    from halflife.live import ownership
+    from halflife.engine import ownership
     from halflife.stores import ownership as owners
     from halflife.stores.sqlite import SqliteStore
 
@@ -123,12 +123,12 @@ def _rows(config: "Config", owned: "list[Owned]") -> list[dict[str, str | int]]:
 
 def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> None:
     from halflife.cli import show
-    from halflife.live import ownership, wiring
+    from halflife.engine import bootstrap, ownership
 
     names = {source.name for source in config.source}
     if old != new and {old, new} <= names:
         _confirm(f"join {old} and {new} into {new}?", yes=yes)
-    done = ownership.rename(config, old, new, wiring.clock())
+    done = ownership.rename(config, old, new, bootstrap.clock())
     if json:
         show.emit({"source": new, "was": old, "pages": done.pages})
     else:
@@ -137,11 +137,11 @@ def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> N
 
 def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -> None:
     from halflife.cli import show
-    from halflife.live import ownership, wiring
+    from halflife.engine import bootstrap, ownership
 
     what = " and forget all that was observed" if data else ""
     _confirm(f"remove {name} from {config.path}{what}?", yes=yes)
-    done = ownership.remove(config, name, wiring.clock(), data=data)
+    done = ownership.remove(config, name, bootstrap.clock(), data=data)
     if json:
         kept = done.history and not data
         show.emit({"source": name, "pages": done.items, "data_kept": kept})
@@ -158,10 +158,10 @@ def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -
 
 def _reset(config: "Config", name: str, *, yes: bool, json: bool) -> None:
     from halflife.cli import show
-    from halflife.live import ownership, wiring
+    from halflife.engine import bootstrap, ownership
 
     _confirm(f"forget all that was observed of {name}?", yes=yes)
-    done = ownership.reset(config, name, wiring.clock())
+    done = ownership.reset(config, name, bootstrap.clock())
     if json:
         show.emit({"source": name, "pages": done.items, "objects": done.objects})
     else:
@@ -178,7 +178,7 @@ def _confirm(question: str, *, yes: bool) -> None:
     """Ask a person; a program has to say --yes."""
     import sys
 
-    from halflife.errors import UsageError
+    from halflife.core.errors import UsageError
 
     if yes:
         return

@@ -8,12 +8,12 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import Json
-from halflife.wording import count
+from halflife.core.wording import count
 
 if TYPE_CHECKING:
     from halflife.bench.league import Rules
     from halflife.cli.queries import Asked
-    from halflife.lives import Collection
+    from halflife.core.lifetimes import Collection
 
 SHOWN = (
     "policy", "budget", "freshness", "age", "change_ratio", "starved", "requests",
@@ -142,7 +142,7 @@ def replay(  # noqa: PLR0913  (each is an option)
 
 def _one_of(*given: Path | None) -> None:
     """Raise ``UsageError`` unless just one history is named."""
-    from halflife.errors import UsageError
+    from halflife.core.errors import UsageError
 
     if sum(one is not None for one in given) != 1:
         raise UsageError(
@@ -213,7 +213,7 @@ def _replay_pages(
     from halflife.bench import league
     from halflife.cli import show
     from halflife.cli.words import listed
-    from halflife.sources import histories
+    from halflife.recordings import histories
 
     names = league.everybody() if policies == "all" else listed(policies)
     league.check(names)
@@ -234,8 +234,8 @@ def _replay_texts(path: Path, policies: str, every: str, *, json: bool) -> None:
     from halflife.bench import textviews
     from halflife.cli import show
     from halflife.cli.words import listed, positive
-    from halflife.errors import UsageError
-    from halflife.policies.texts.named import RULES
+    from halflife.core.errors import UsageError
+    from halflife.policies.texts.names import RULES
 
     usual = textviews.POLICIES if policies == RIVALS else listed(policies)
     names = list(RULES) if policies == "all" else list(usual)
@@ -254,7 +254,7 @@ def _replay_set(known: "Collection", *, json: bool) -> None:
     """Score schedules on the later part of a set source's history."""
     from halflife.bench.setpolicies import FEWEST, schedules
     from halflife.cli import show
-    from halflife.errors import UsageError
+    from halflife.core.errors import UsageError
 
     if known.looks.size < FEWEST:
         raise UsageError(
@@ -289,7 +289,7 @@ def bench(
 ) -> None:
     """Measure a figure that the documentation claims."""
     from halflife.cli import show
-    from halflife.cli.measuring import measure
+    from halflife.cli.bench import measure
 
     rows = measure(name, items, seeds, shape=shape)
     if json:

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife import special
 from halflife.allocation import Objective, allocate, index
-from halflife.arrays import Floats
 from halflife.cli.show import date, figure, span
-from halflife.live.worths import sampled
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.view import Survival, View
+from halflife.core.wording import count, number
+from halflife.engine.appraisal import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import parts
 from halflife.policies.champion import Bold
 from halflife.policies.discovery import Discovering
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
-from halflife.view import Survival, View
-from halflife.wording import count, number
 
 LATEST = 3650.0  # days; what would be due later than this is never due
 CONFIDENCE = 0.95
@@ -249,7 +249,7 @@ def _rate(view: View, row: int) -> tuple[float, float, float]:
     shape = float(view.survival.shape[row])
     tail = (1.0 - CONFIDENCE) / 2.0
     exposure = float(view.survival.exposure[row])
-    low, high = (float(special.gammaincinv(shape, q)) for q in (tail, 1.0 - tail))
+    low, high = (float(lazy_scipy.gammaincinv(shape, q)) for q in (tail, 1.0 - tail))
     return mean, low / exposure, high / exposure
 
 

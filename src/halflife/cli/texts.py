@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from halflife.cli.show import Row
     from halflife.config import Config, SourceConfig
-    from halflife.live.signals import Stop
-    from halflife.live.summarizing import Summarized, Wish
-    from halflife.searching import Answer
+    from halflife.core.search import Answer
+    from halflife.engine.signals import Stop
+    from halflife.kinds.search.runner import Summarized, Wish
     from halflife.selection.choice import Ranking
     from halflife.stores import Store
     from halflife.stores.summaries import Kept
@@ -61,11 +61,11 @@ def summarize(  # noqa: PLR0913  (each is an option)
 
     from halflife.cli import exits, show
     from halflife.config import Config
-    from halflife.live import summarizing
+    from halflife.kinds.search import runner as search_runner
 
     settings = Config.load(Config.find(config))
-    chosen = summarizing.databases(settings, sources)
-    wish = summarizing.Wish(method, documents, snippets, dictionary, probes)
+    chosen = search_runner.databases(settings, sources)
+    wish = search_runner.Wish(method, documents, snippets, dictionary, probes)
     done, stop = asyncio.run(
         _summarize(settings, chosen, wish, max_requests, json=json)
     )
@@ -91,13 +91,13 @@ async def _summarize(
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
-    from halflife.live import audits, wiring
-    from halflife.live.signals import Stop
-    from halflife.live.summarizing import Summarizer
+    from halflife.engine import audit, bootstrap
+    from halflife.engine.signals import Stop
+    from halflife.kinds.search.runner import Summarizer
 
     stop = Stop()
     done: list[Summarized] = []
-    with wiring.writing(config) as store, stop.heard():
+    with bootstrap.writing(config) as store, stop.heard():
         summarizer = Summarizer(config, store, wish)
 
         async def summarized(source: "SourceConfig", left: int | None) -> "Summarized":
@@ -108,7 +108,7 @@ async def _summarize(
                     advance(answer.requests, "")
 
                 done.append(await summarizer.summarize(source, most=left, told=told))
-                audits.score(store, source, done[-1])
+                audit.score(store, source, done[-1])
                 return done[-1]
 
         def work(
@@ -137,18 +137,24 @@ def select(
     """Rank databases for a query by their summaries; sends nothing."""
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.errors import UsageError
-    from halflife.live import selecting, summarizing, wiring
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap
+    from halflife.kinds.search import (
+        runner as search_runner,
+    )
+    from halflife.kinds.search import (
+        selection as search_selection,
+    )
 
     settings = Config.load(Config.find(config))
-    selecting.check_method(method)
-    chosen = summarizing.databases(settings)
-    now, words = wiring.clock(), " ".join(query)
-    with wiring.reading(settings) as store:
-        kept, lacking = selecting.known(store, chosen)
+    search_selection.check_method(method)
+    chosen = search_runner.databases(settings)
+    now, words = bootstrap.clock(), " ".join(query)
+    with bootstrap.reading(settings) as store:
+        kept, lacking = search_selection.known(store, chosen)
         if not kept:
             raise UsageError("there is no summary yet; run `halflife summarize` first")
-        found = selecting.rank(
+        found = search_selection.rank(
             kept, chosen, words, now, method=method, most=top, store=store
         )
     rows = _rows(found, kept, now)
@@ -203,10 +209,10 @@ def status_rows(
     if not searched:
         return []
 
-    from halflife.live import selecting
+    from halflife.kinds.search import selection as search_selection
 
-    kept, lacking = selecting.known(store, searched)
-    fresh = selecting.belief(kept, searched, now, store)
+    kept, lacking = search_selection.known(store, searched)
+    fresh = search_selection.belief(kept, searched, now, store)
     rows: list[dict[str, object]] = [
         {
             "database": one.source,

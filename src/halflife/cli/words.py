@@ -4,7 +4,7 @@ import math
 import re
 from datetime import UTC, datetime
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 
 _UNIT_DAYS = {"s": 1 / 86400, "m": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
 _SPAN = re.compile(r"\+?(\d+(?:\.\d+)?)([smhdw]?)")

@@ -3,8 +3,8 @@
 from html import escape
 from urllib.parse import quote
 
-from halflife.forms import Found, Interface
-from halflife.register import Attributes
+from halflife.core.forms import Found, Interface
+from halflife.core.object_store import Attributes
 
 KEY = "_key"  # the field with the key of a record
 

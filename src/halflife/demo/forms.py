@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from aiohttp import web
 
+from halflife.core.errors import SourceError, UsageError
+from halflife.core.forms import Form, Found, Interface, Query, Term, within
 from halflife.demo.form_pages import KEY, form_page, results, snippet
-from halflife.errors import SourceError, UsageError
-from halflife.forms import Form, Found, Interface, Query, Term, within
-from halflife.queries.tabled import Faults, Tabled
-from halflife.sources.form_tables import day, shaped
-from halflife.sources.relations import load_relation
+from halflife.kinds.form.tables import day, shaped
+from halflife.queries.table_form import Faults, Tabled
+from halflife.recordings.relations import load_relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from halflife.core.errors import SourceError
 from halflife.demo.world import World
-from halflife.errors import SourceError
 
 PATIENCE = 10.0  # seconds to wait for it to end by itself
 

@@ -9,21 +9,21 @@ from time import perf_counter
 
 import numpy as np
 
-from halflife import parts
+from halflife import plugins
 from halflife.allocation import Objective, blind_bound
 from halflife.config import BudgetConfig, Config
+from halflife.core.errors import UsageError
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
 from halflife.demo.process import RunningSite, running
 from halflife.demo.world import World, build
-from halflife.errors import UsageError
-from halflife.item import Item
-from halflife.live import wiring
-from halflife.live.keeping import keeping
+from halflife.engine import bootstrap
+from halflife.kinds.pages.runner import keeping
 from halflife.models.quality import freshness_forecast
-from halflife.observation import Looks, Seen
 from halflife.policies import Strategy
-from halflife.replay import Replay
+from halflife.replay.pages import Replay
+from halflife.replay.scorer import TrueCopy
 from halflife.stores.sqlite import SqliteStore
-from halflife.truth import TrueCopy
 
 SOURCE = "demo"
 TICKS = 4  # syncs a day
@@ -143,7 +143,7 @@ def run(options: Options, advance: Callable[[int, str], None]) -> Report:
     start = perf_counter()
     # It ends today, so that what it leaves behind is about as old as it says. It
     # begins at midnight: maps tell the day, and days must not depend on the hour.
-    began = float(np.floor(wiring.clock())) - options.days
+    began = float(np.floor(bootstrap.clock())) - options.days
     world = build(options.seed, options.pages, options.days, began)
     folder = _folder(options.folder)
     with running(world) as site:
@@ -214,7 +214,7 @@ async def _keep(
     # The first crawl is free for everybody; afterwards each tick has its own limit.
     free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
     spent = 0
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         store.add(_items(world, site.url))
         async with keeping(free, store, free.source, hands) as keeper:
             site.set_clock(hands.now)
@@ -255,7 +255,7 @@ def _weigh(
     """Hold what is believed at the end against the truth."""
     end = world.began + world.days
     evidence = store.evidence((SOURCE,))
-    view = wiring.belief(config, store)(evidence, end, end)
+    view = bootstrap.belief(config, store)(evidence, end, end)
     known = {base + key for key in world.founders.keys}
     ours = np.array([key in known for key in view.keys])
     view = replace(view, weight=np.where(ours, view.weight, 0.0))
@@ -284,4 +284,4 @@ def _replay(world: World, options: Options) -> Replay:
 
 
 def _strategy(name: str, options: Options) -> Strategy:
-    return parts.strategy(name, options.objective)
+    return plugins.strategy(name, options.objective)

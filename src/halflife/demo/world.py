@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.sources.recorded import Recording
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.recordings.pages import Recording
 
 MEDIAN_RATE = 0.1  # changes a day
 SPREAD = 1.8  # standard deviation of the logarithm of the rate

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.categories import Categories
-from halflife.evidence import Evidence
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.categories import Categories
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
 from halflife.grouping.texts import clusters
 from halflife.grouping.topic import common
-from halflife.history import History
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 
 PACES = 5

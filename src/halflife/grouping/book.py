@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
 from halflife.grouping.topic import JUMP, TOPICS
 
 Credit: TypeAlias = dict[str, float]  # by term

@@ -4,11 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.filters import Compare, Filter, In, Missing, Not, Some, missing, numbers
+from halflife.core.arrays import Floats, Ints
+from halflife.core.filters import (
+    Compare,
+    Filter,
+    In,
+    Missing,
+    Not,
+    Some,
+    missing,
+    numbers,
+)
+from halflife.core.lifetimes import Values
 from halflife.grouping.cuts import Blocks, Cut
 from halflife.grouping.risk import Risk, cells, dispersion, totals
-from halflife.lives import Values
 
 OTHER = -np.inf  # stands for the rare categories, pooled
 

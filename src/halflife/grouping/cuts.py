@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from halflife import special
-from halflife.arrays import Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
 
 SIMULATIONS = 999
 
@@ -80,7 +80,7 @@ def best_cut(
 
 def _beyond(free: int, value: float) -> float:
     """Return the chance that chi-squared exceeds a value."""
-    return float(special.gammaincc(max(free, 1) / 2.0, max(value, 0.0) / 2.0))
+    return float(lazy_scipy.gammaincc(max(free, 1) / 2.0, max(value, 0.0) / 2.0))
 
 
 def gain_of(deaths: Floats, time: Floats) -> Floats:

@@ -13,8 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
-from halflife.filters import Every, Filter, Not
+from halflife.core.arrays import Floats, Ints
+from halflife.core.filters import Every, Filter, Not
+from halflife.core.lifetimes import Lives, Values
 from halflife.grouping.columns import Column
 from halflife.grouping.cuts import best_cut, carried_gain
 from halflife.grouping.risk import (
@@ -22,7 +23,6 @@ from halflife.grouping.risk import (
     at_risk,
     rate_interval,
 )
-from halflife.lives import Lives, Values
 
 FOLDS = 3  # stretches of the past, each of which must be served by what came before
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.grouping.risk import Risk, cells
 
 THRESHOLD = 1.5  # papers/000, s. 6.3

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.categories import Categories
-from halflife.keys import Keys
+from halflife.core.arrays import Ints
+from halflife.core.categories import Categories
+from halflife.core.keys import Keys
 
 LONGEST = 4096  # characters of an address that count
 DEEPEST = 32  # folders above a page that count

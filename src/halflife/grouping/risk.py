@@ -5,9 +5,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Lives
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Lives
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate
     if time <= 0:
         return Rate(0.0, 0.0, 0.0)
     tail = (1.0 - confidence) / 2.0
-    low = float(special.gammaincinv(deaths, tail)) if deaths else 0.0
-    high = float(special.gammaincinv(deaths + 1, 1.0 - tail))
+    low = float(lazy_scipy.gammaincinv(deaths, tail)) if deaths else 0.0
+    high = float(lazy_scipy.gammaincinv(deaths + 1, 1.0 - tail))
     return Rate(deaths / time, low / time, high / time)
 
 

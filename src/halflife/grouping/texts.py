@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
-from halflife.categories import Categories
+from halflife.core.arrays import Floats, Ints
+from halflife.core.categories import Categories
 
 ROUNDS = 25
 _ROWS = 8192  # at a time, so that scratch space stays small

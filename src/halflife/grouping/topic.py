@@ -21,8 +21,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.categories import Categories
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.categories import Categories
 
 JUMP = 0.15  # the surfer's chance of a jump, as usual since Brin and Page
 TOPICS = 6  # a page: the best number in section 5.4 of the paper

@@ -5,8 +5,8 @@ weighted quality: all sources share one price. See docs/one-budget.md.
 """
 
 from halflife.market.limits import FREE, Limits
-from halflife.market.offering import Taken, take
-from halflife.market.sharing import Shares, share
+from halflife.market.offers import Taken, take
+from halflife.market.shares import Shares, share
 from halflife.market.targets import Bill, Need, Relaxed, Target, bill, parse
 from halflife.market.windows import ALWAYS, Window, Zone
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 MOMENTS = 64  # of an interval
 _HALVINGS = 40
@@ -56,7 +56,7 @@ def decaying(
     its lower bound shows: the mean over moments of Phi((q - mean(t)) / spread(t)) is
     1 - confidence at low, and confidence at high.
     """
-    z = max(float(special.ndtri(confidence)), 1e-6)
+    z = max(float(lazy_scipy.ndtri(confidence)), 1e-6)
     share = (np.arange(MOMENTS) + 0.5) / MOMENTS
     mean, low = decay.at(every[:, None] * share)
     spread = np.maximum((mean - low) / z, 1e-9)
@@ -69,7 +69,7 @@ def _quantile(mean: Floats, spread: Floats, chance: float) -> Floats:
     below, above = np.full(len(mean), -1.0), np.full(len(mean), 2.0)
     for _ in range(_HALVINGS):
         middle = (below + above) / 2.0
-        less = special.ndtr((middle[:, None] - mean) / spread).mean(axis=1)
+        less = lazy_scipy.ndtr((middle[:, None] - mean) / spread).mean(axis=1)
         below = np.where(less < chance, middle, below)
         above = np.where(less < chance, above, middle)
     return above

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

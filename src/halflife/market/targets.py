@@ -13,8 +13,8 @@ from math import inf, isfinite
 
 import numpy as np
 
-from halflife.wording import number
-from halflife.worth import Worth
+from halflife.core.value_curve import Worth
+from halflife.core.wording import number
 
 MEASURES = ("freshness", "recall", "content", "summary")
 _UNITS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 _DAY_BEFORE = 2.0  # a window that began yesterday may still be open
 _SOON = 1e-9  # days; hours of a day are not exact numbers

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 
 def freshness(current: Bools, weight: Floats) -> float:

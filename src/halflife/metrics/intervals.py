@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 
 class Interval(NamedTuple):
@@ -30,7 +30,7 @@ def mean_interval(values: Floats, *, confidence: float = 0.95) -> Interval:
     if values.size < 2:
         return Interval(mean, mean, mean)
     spread = float(np.std(values, ddof=1) / np.sqrt(values.size))
-    t = float(special.stdtrit(values.size - 1, 0.5 + confidence / 2.0))
+    t = float(lazy_scipy.stdtrit(values.size - 1, 0.5 + confidence / 2.0))
     return Interval(mean, mean - t * spread, mean + t * spread)
 
 
@@ -105,10 +105,10 @@ def _levels(
     """Return the quantiles to take, given the values without each group."""
     below = np.mean(sampled < mean) + np.mean(sampled == mean) / 2.0
     edge = 0.5 / sampled.size
-    bias = float(special.ndtri(np.clip(below, edge, 1.0 - edge)))
+    bias = float(lazy_scipy.ndtri(np.clip(below, edge, 1.0 - edge)))
     off = without.mean() - without
     spread = float((off**2).sum()) ** 1.5
     skew = float((off**3).sum()) / (6.0 * spread) if spread > 0 else 0.0
-    z = float(special.ndtri(0.5 + confidence / 2.0))
+    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
     ends = [bias + (bias + side) / (1.0 - skew * (bias + side)) for side in (-z, z)]
-    return float(special.ndtr(ends[0])), float(special.ndtr(ends[1]))
+    return float(lazy_scipy.ndtr(ends[0])), float(lazy_scipy.ndtr(ends[1]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

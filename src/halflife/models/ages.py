@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.models.census import Census, covered
 
 BINS = 24

@@ -18,9 +18,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats, Ints
-from halflife.lives import Collection
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
+from halflife.core.lifetimes import Collection
 from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.counts import (
     LAWS,
@@ -187,7 +187,7 @@ def weekday_days(start: Floats, end: Floats, decay: float = 0.0) -> Floats:
     low, high = np.maximum(start[row], day), np.minimum(end[row], day + 1)
     length = np.maximum(high - low, 0.0)
     if decay > 0:
-        length *= np.exp(decay * (high - end[row])) * special.exprel(-decay * length)
+        length *= np.exp(decay * (high - end[row])) * lazy_scipy.exprel(-decay * length)
     weekday = (day.astype(np.intp) + _EPOCH_WEEKDAY) % 7
     found = np.bincount(row * 7 + weekday, length, minlength=7 * start.size)
     return found.reshape(start.size, 7).astype(np.float64, copy=False)
@@ -287,7 +287,7 @@ def _best(tried: Mapping[str, _Fit]) -> ArrivalModel:
     apart = 1.0
     if rival[0] and rival[1]:
         gain = max(rival[1].peak.value - rival[0].peak.value, 0.0)
-        apart = float(special.gammaincc(3.0, gain))  # chi-squared, 6 degrees
+        apart = float(lazy_scipy.gammaincc(3.0, gain))  # chi-squared, 6 degrees
     dispersion = fit.dispersion(fit.peak.at)
     rate = np.exp(fit.peak.at[: fit.rates])
     return ArrivalModel(

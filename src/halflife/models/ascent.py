@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 Slopes: TypeAlias = tuple[float, Floats, Floats]
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
-from halflife.forecast import Forecast
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.forecast import Forecast
 from halflife.metrics.intervals import Interval
-from halflife.models.auditing import share_bounds
+from halflife.models.audit import share_bounds
 from halflife.models.conformal import FREEDOM, mixed_quantiles
 
 BINS = 10
@@ -146,7 +146,7 @@ def standing(bounds: Interval, outcome: Outcome, u: float, confidence: float) ->
     and Held, Biometrics 2009). No score is farther off than ``FARTHEST``.
     """
     mean, low, high = bounds
-    z = float(special.ndtri(0.5 + confidence / 2.0))
+    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
     if outcome.looks > _MOST_LOOKS:
         side = mean - low if outcome.found < mean else high - mean
         off = outcome.found - mean
@@ -160,7 +160,7 @@ def standing(bounds: Interval, outcome: Outcome, u: float, confidence: float) ->
     below = float(pmf[:k].sum() + u * pmf[k])
     above = float(pmf[k + 1 :].sum() + (1.0 - u) * pmf[k])
     tail = max(min(below, above), 1e-300)
-    score = float(special.ndtri(tail))
+    score = float(lazy_scipy.ndtri(tail))
     return max(score, -FARTHEST) if below <= above else min(-score, FARTHEST)
 
 
@@ -172,14 +172,18 @@ def right_ones(mean: float, variance: float, n: int) -> Floats:
     """
     m = float(np.clip(mean, 1e-9, 1.0 - 1e-9))
     k = np.arange(n + 1.0)
-    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    ways = (
+        lazy_scipy.gammaln(n + 1)
+        - lazy_scipy.gammaln(k + 1)
+        - lazy_scipy.gammaln(n - k + 1)
+    )
     most = m * (1.0 - m)
     if variance <= 1e-9 * most:
         logs = ways + k * np.log(m) + (n - k) * np.log1p(-m)
     else:
         both = max(most / variance - 1.0, 1e-6)
         a, b = m * both, (1.0 - m) * both
-        logs = ways + special.betaln(a + k, b + (n - k)) - special.betaln(a, b)
+        logs = ways + lazy_scipy.betaln(a + k, b + (n - k)) - lazy_scipy.betaln(a, b)
     chances: Floats = np.exp(logs - logs.max())
     chances /= chances.sum()
     return chances
@@ -189,7 +193,7 @@ def coverage(scores: Floats, *, confidence: float = 0.95) -> Interval:
     """Return the share of forecasts within their bounds, with its 95 % interval."""
     if scores.size == 0:
         return Interval(confidence, 0.0, 1.0)
-    z = float(special.ndtri(0.5 + confidence / 2.0))
+    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
     hits = float(np.count_nonzero(np.abs(scores) <= z + 1e-9))
     low, high = share_bounds(hits, float(scores.size), 0.95)
     return Interval(hits / scores.size, low, high)
@@ -227,7 +231,7 @@ def trust(scores: Floats, *, confidence: float = 0.95) -> float:
     size = np.clip(np.abs(scores[-RECENT:]), 0.0, FARTHEST)
     both = np.concatenate([size, -size])
     # On the scale on which the lent scores of ``mixed_quantiles`` are normal ones.
-    past = special.stdtrit(FREEDOM, special.ndtr(both))
+    past = lazy_scipy.stdtrit(FREEDOM, lazy_scipy.ndtr(both))
     _, stated = mixed_quantiles(np.zeros(0), 2.0 * LENT, tail)
     _, needed = mixed_quantiles(past, 2.0 * LENT, tail)
     z, q = (_normal(x) for x in (stated, needed))
@@ -281,8 +285,8 @@ def gap_of_chance(believed: float, found: Interval) -> float:
 
 
 def _normal(score: float) -> float:
-    above = float(special.stdtr(FREEDOM, -score))
-    return float(-special.ndtri(max(above, 1e-300)))
+    above = float(lazy_scipy.stdtr(FREEDOM, -score))
+    return float(-lazy_scipy.ndtri(max(above, 1e-300)))
 
 
 def wider(

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Collection
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Collection
 
 PRECISION, RECALL = 0, 1
 METRICS = ("precision", "recall")

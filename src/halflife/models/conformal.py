@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
 
 LENT, LENT_MIDDLE = 4.0, 20.0  # scores lent for the bounds and the middle, in cycles
 FREEDOM = 4.0  # of the lent scores
@@ -142,7 +142,7 @@ class Calibrated:
         scores, kept = self.scores, self._kept
         known = self.scored.told[self.scored.order]
         reach = int(min(kept, known.max(initial=0)))
-        tail = special.stdtr(FREEDOM, scores)
+        tail = lazy_scipy.stdtr(FREEDOM, scores)
         lent = LENT * self.scored.cycle
         if reach == 0:
             return np.asarray(2.0 * np.minimum(tail, 1.0 - tail))
@@ -181,7 +181,7 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
     >>> round(low, 1), round(high, 1)
     (-2.9, 2.9)
     """
-    points = special.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
+    points = lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
     values = np.concatenate([past, points])
     weight = np.concatenate([np.ones(past.size), np.full(_POINTS, lent / _POINTS)])
     order = np.argsort(values)

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 
 Law: TypeAlias = Literal["poisson", "negative-binomial", "gamma", "gamma-density"]
 LAWS: tuple[Law, ...] = ("poisson", "negative-binomial", "gamma")
@@ -71,14 +71,14 @@ def slopes(law: Law, count: Floats, mean: Floats, d: float) -> list[Floats]:
 
 
 def _log_poisson(count: Floats, mean: Floats, _: float) -> Floats:
-    found: Floats = special.xlogy(count, mean) - mean - special.gammaln(count + 1)
+    found: Floats = lazy_scipy.xlogy(count, mean) - mean - lazy_scipy.gammaln(count + 1)
     return found
 
 
 def _log_negative_binomial(count: Floats, mean: Floats, d: float) -> Floats:
     size = mean / d
     some = np.maximum(count, 1.0)
-    ways = np.where(count > 0, -special.betaln(size, some) - np.log(some), 0.0)
+    ways = np.where(count > 0, -lazy_scipy.betaln(size, some) - np.log(some), 0.0)
     found: Floats = ways - size * np.log1p(d) - count * np.log1p(1.0 / d)
     return found
 
@@ -87,7 +87,7 @@ def _log_gamma(count: Floats, mean: Floats, d: float) -> Floats:
     shape, high, low = mean / d, (count + 0.5) / d, np.maximum(count - 0.5, 0.0) / d
     tail = low > shape  # the smaller side keeps its digits
     mass = np.empty(shape.size)
-    for side, some in ((special.gammaincc, tail), (special.gammainc, ~tail)):
+    for side, some in ((lazy_scipy.gammaincc, tail), (lazy_scipy.gammainc, ~tail)):
         mass[some] = side(shape[some], high[some]) - side(shape[some], low[some])
     mass = np.abs(mass)
     tiny = mass < _UNDERFLOW
@@ -105,22 +105,24 @@ def _log_gamma_density(count: Floats, mean: Floats, d: float) -> Floats:
 
 def _density(count: Floats, shape: Floats, d: float) -> Floats:
     x = np.maximum(count, 0.25) / d
-    log: Floats = special.xlogy(shape - 1, x) - x - special.gammaln(shape) - np.log(d)
+    log: Floats = (
+        lazy_scipy.xlogy(shape - 1, x) - x - lazy_scipy.gammaln(shape) - np.log(d)
+    )
     return log
 
 
 def _up_to_poisson(count: Floats, mean: Floats, _: float) -> Floats:
-    found: Floats = special.gammaincc(count + 1, mean)
+    found: Floats = lazy_scipy.gammaincc(count + 1, mean)
     return found
 
 
 def _up_to_negative_binomial(count: Floats, mean: Floats, d: float) -> Floats:
-    found: Floats = special.betainc(mean / d, count + 1, 1.0 / (1.0 + d))
+    found: Floats = lazy_scipy.betainc(mean / d, count + 1, 1.0 / (1.0 + d))
     return found
 
 
 def _up_to_gamma(count: Floats, mean: Floats, d: float) -> Floats:
-    found: Floats = special.gammainc(mean / d, (count + 0.5) / d)
+    found: Floats = lazy_scipy.gammainc(mean / d, (count + 0.5) / d)
     return found
 
 

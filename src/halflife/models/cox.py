@@ -7,9 +7,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
-from halflife.errors import NotFitted
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.errors import NotFitted
 from halflife.models.cox_baseline import Baseline, baselines
 from halflife.models.cox_columns import Given, checked, codes, scaled
 from halflife.models.cox_risk import (
@@ -214,14 +214,14 @@ class CoxModel:
         self._ready()
         error = np.where(self.standard_error_ > 0, self.standard_error_, 1.0)
         z = np.where(self.standard_error_ > 0, self.coefficient_ / error, 0.0)
-        return Wald(z, np.asarray(special.erfc(np.abs(z) / np.sqrt(2.0))))
+        return Wald(z, np.asarray(lazy_scipy.erfc(np.abs(z) / np.sqrt(2.0))))
 
     def likelihood_ratio(self) -> LikelihoodRatio:
         """Return 2 (ln L(b) - ln L(0)), chi-square if spells are independent."""
         self._ready()
         gain = max(2.0 * (self.log_likelihood_ - self.null_), 0.0)
         freedom = int(self.told_.sum())
-        chance = float(special.chdtrc(freedom, gain)) if freedom else 1.0
+        chance = float(lazy_scipy.chdtrc(freedom, gain)) if freedom else 1.0
         return LikelihoodRatio(gain, freedom, chance)
 
     def proportionality(self, transform: Transform = "km") -> Proportionality:

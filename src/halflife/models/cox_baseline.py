@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox_risk import RiskSets, Sums, Ties, totals
 
 __all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curves"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox_risk import RiskSets, Survived
 
 _FLAT = 1e-12  # of the largest value; a column that varies by less does not vary

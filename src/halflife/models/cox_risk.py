@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 
 Ties: TypeAlias = Literal["efron", "breslow"]
 

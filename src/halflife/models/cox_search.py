@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 from halflife.models.cox_risk import RiskSets, slopes, sums
 
 _ROUNDS = 60

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox_risk import RiskSets, Sums, means, totals
 
 Transform: TypeAlias = Literal["km", "rank", "identity", "log"]
@@ -72,8 +72,8 @@ def proportionality(
         names,
         statistic,
         freedom.astype(np.intp),
-        np.asarray(special.chdtrc(np.maximum(freedom, 1.0), statistic)),
-        float(special.chdtrc(max(whole[1], 1.0), whole[0])),
+        np.asarray(lazy_scipy.chdtrc(np.maximum(freedom, 1.0), statistic)),
+        float(lazy_scipy.chdtrc(max(whole[1], 1.0), whole[0])),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 FAR = 400  # steps ahead after which nothing is left of the recent values
 LONGEST = 2 * FAR  # steps that are kept of one gap, at most

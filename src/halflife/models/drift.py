@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife import special
-from halflife.arrays import Floats, Ints
-from halflife.errors import NotFitted, UsageError
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import NotFitted, UsageError
 from halflife.models.cox import CoxModel, CoxStatus
 from halflife.models.cox_baseline import CurveFit, weibull_curves
 from halflife.models.cox_columns import codes
@@ -87,9 +87,11 @@ class WeibullSurvival:
         x = self._passed(t)
         some = np.clip(x, _SMALL, 1e300)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            share = a * special.gamma(a) * special.gammainc(a, some) / some**a / power
+            share = (
+                a * lazy_scipy.gamma(a) * lazy_scipy.gammainc(a, some) / some**a / power
+            )
             part = np.where(x > _SMALL, t**power * share, t**power / power)
-            whole = a * special.gamma(a) / power * self.rate**-a
+            whole = a * lazy_scipy.gamma(a) / power * self.rate**-a
         return np.where(np.isinf(t) & (self.rate > 0), whole, part)
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 
 _TINY = 1e-12
 

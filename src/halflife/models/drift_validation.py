@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 from halflife.models.cox_columns import codes
 from halflife.models.drift import DriftModel
 from halflife.models.drift_scores import (

@@ -20,9 +20,9 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Bytes, Floats, Ints
-from halflife.errors import NotFitted
-from halflife.history import Gaps
+from halflife.core.arrays import Bools, Bytes, Floats, Ints
+from halflife.core.errors import NotFitted
+from halflife.core.history import Gaps
 from halflife.models.gaps import check_gaps, statuses, tallied
 from halflife.models.poisson import GammaSurvival
 from halflife.models.roots import falling_roots

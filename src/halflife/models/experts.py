@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.models import decay
 from halflife.models.ages import (
     Hazard,

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
 
 Method: TypeAlias = Literal["wilson", "exact"]
 STRENGTHS = np.exp2(np.arange(-1.0, 11.0, 0.5))  # looks that a prior may be worth
@@ -55,7 +55,7 @@ def wilson(changed: Floats, count: Floats, *, confidence: float = 0.95) -> Fract
     >>> [x.round(3).tolist() for x in wilson(np.array([5.0]), np.array([10.0]))]
     [[0.5], [0.237], [0.763]]
     """
-    z = float(special.ndtri(0.5 + confidence / 2.0))
+    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
     n = np.where(count > 0, count, 1.0)
     p = np.where(count > 0, changed / n, 0.5)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
@@ -81,8 +81,8 @@ def clopper_pearson(
     rest = np.maximum(count - changed, 0.0)
     some, more = changed > 0, rest > 0
     low, high = np.zeros(p.size), np.ones(p.size)
-    low[some] = special.betaincinv(changed[some], rest[some] + 1.0, tail)
-    high[more] = special.betaincinv(changed[more] + 1.0, rest[more], 1.0 - tail)
+    low[some] = lazy_scipy.betaincinv(changed[some], rest[some] + 1.0, tail)
+    high[more] = lazy_scipy.betaincinv(changed[more] + 1.0, rest[more], 1.0 - tail)
     return Fraction(p, np.minimum(low, p), np.maximum(high, p))
 
 
@@ -108,8 +108,8 @@ def posterior(
     a = strength * m + changed
     b = strength * (1.0 - m) + np.maximum(count - changed, 0.0)
     middle = a / (a + b)
-    low = np.minimum(special.betaincinv(a, b, tail), middle)
-    high = np.maximum(special.betaincinv(a, b, 1.0 - tail), middle)
+    low = np.minimum(lazy_scipy.betaincinv(a, b, tail), middle)
+    high = np.maximum(lazy_scipy.betaincinv(a, b, 1.0 - tail), middle)
     return Fraction(middle, low, high)
 
 
@@ -125,7 +125,9 @@ def prior_strength(changed: Floats, count: Floats, mean: Floats) -> float:
     m = np.clip(mean, 1e-6, 1.0 - 1e-6)[:, None]
     a, b = STRENGTHS * m, STRENGTHS * (1.0 - m)
     x, rest = changed[:, None], np.maximum(count - changed, 0.0)[:, None]
-    likelihood = (special.betaln(a + x, b + rest) - special.betaln(a, b)).sum(axis=0)
+    likelihood = (lazy_scipy.betaln(a + x, b + rest) - lazy_scipy.betaln(a, b)).sum(
+        axis=0
+    )
     # The last of equals: nothing speaks against the means.
     best = likelihood.size - 1 - int(np.argmax(likelihood[::-1]))
     return float(STRENGTHS[best])

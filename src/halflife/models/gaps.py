@@ -4,8 +4,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from halflife.arrays import Bools, Bytes, Floats, Ints
-from halflife.history import Gaps
+from halflife.core.arrays import Bools, Bytes, Floats, Ints
+from halflife.core.history import Gaps
 
 
 class Status(IntEnum):

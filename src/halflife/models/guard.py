@@ -10,8 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
 
 LEAST_CYCLES = 5  # before that the source's own history says too little
 DISPERSION = 0.02  # what a source is thought to have before it shows its own
@@ -155,7 +155,7 @@ def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
     r = min(max(dispersion, _TINY), LARGEST)
     a, b = m * (1.0 - r) / r, (1.0 - m) * (1.0 - r) / r
     k = np.arange(n + 1, dtype=np.float64)
-    ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0)
-    ways = ways - special.gammaln(n - k + 1.0)
-    law: Floats = ways + special.betaln(k + a, n - k + b) - special.betaln(a, b)
-    return law - float(special.logsumexp(law))
+    ways = lazy_scipy.gammaln(n + 1.0) - lazy_scipy.gammaln(k + 1.0)
+    ways = ways - lazy_scipy.gammaln(n - k + 1.0)
+    law: Floats = ways + lazy_scipy.betaln(k + a, n - k + b) - lazy_scipy.betaln(a, b)
+    return law - float(lazy_scipy.logsumexp(law))

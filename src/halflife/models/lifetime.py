@@ -11,10 +11,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
-from halflife.errors import NotFitted
-from halflife.lives import Lives
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.errors import NotFitted
+from halflife.core.lifetimes import Lives
 from halflife.models.ascent import Peak, climb
 from halflife.models.spells import Spells, spells
 from halflife.models.weibull import Likelihood
@@ -171,7 +171,7 @@ class WeibullLifetime:
         The integral of S from t on over the integral of all of S: the share of those
         alive now, under steady arrivals, that are still there then.
         """
-        found: Floats = special.gammaincc(1.0 / self.shape_, self._hazard_to(t))
+        found: Floats = lazy_scipy.gammaincc(1.0 / self.shape_, self._hazard_to(t))
         return found
 
     def hazard(self, t: Floats) -> Floats:
@@ -200,7 +200,7 @@ class WeibullLifetime:
     def mean(self) -> float:
         """Return the mean life, Gamma(1 + 1/k) / a days."""
         self._check()
-        return float(special.gamma(1.0 + 1.0 / self.shape_)) / self.rate_
+        return float(lazy_scipy.gamma(1.0 + 1.0 / self.shape_)) / self.rate_
 
     def quantile(self, p: Floats) -> Floats:
         """Return the age by which a share ``p`` has gone."""
@@ -217,7 +217,7 @@ class WeibullLifetime:
         """
         self._check()
         if self.status_ is LifeStatus.NO_DEATHS:
-            doubt = special.erfc(z / np.sqrt(2.0))
+            doubt = lazy_scipy.erfc(z / np.sqrt(2.0))
             days = max(self.exposure_ + self.prior_days, 1e-9)
             return 0.0, float(-np.log(doubt)) / days
         error = float(np.sqrt(self.covariance_[0, 0])) / self.rate_

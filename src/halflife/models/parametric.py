@@ -6,8 +6,8 @@ objects come and go together, which is why they are not the default.
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
 from halflife.models import decay
 from halflife.models.census import METRICS
 from halflife.models.experts import Experts
@@ -97,4 +97,4 @@ def arrival_scale(experts: Experts) -> Floats:
 
 
 def _normal(confidence: float) -> float:
-    return float(special.ndtri(0.5 + confidence / 2.0))
+    return float(lazy_scipy.ndtri(0.5 + confidence / 2.0))

@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Bytes, Floats, Ints
-from halflife.errors import NotFitted
-from halflife.history import Gaps
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Bytes, Floats, Ints
+from halflife.core.errors import NotFitted
+from halflife.core.history import Gaps
 from halflife.models.gaps import Status, check_gaps, quiet_days, statuses, tallied
 from halflife.models.roots import falling_roots
 
@@ -38,14 +38,16 @@ class Exponential:
         """Return (1 - exp(-rate t)) / rate."""
         x = self._changes(t)
         with np.errstate(divide="ignore", invalid="ignore"):  # inf is handled apart
-            return np.where(np.isinf(t), 1.0 / self.rate, t * special.exprel(-x))
+            return np.where(np.isinf(t), 1.0 / self.rate, t * lazy_scipy.exprel(-x))
 
     def moment(self, t: Floats) -> Floats:
         """Return (1 - (1 + x) exp(-x)) / rate**2 with x = rate t."""
         x = self._changes(t)
         some = np.maximum(x, 1e-9)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            part = np.where(x > 1e-9, special.gammainc(2, some) / some**2, 0.5 - x / 3)
+            part = np.where(
+                x > 1e-9, lazy_scipy.gammainc(2, some) / some**2, 0.5 - x / 3
+            )
             return np.where(np.isinf(t), 1.0 / self.rate**2, t**2 * part)
 
     def _changes(self, t: Floats) -> Floats:
@@ -77,7 +79,7 @@ class GammaSurvival:
         a, b = self.shape, self.exposure
         log = np.log1p(t / b)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            finite = b * log * special.exprel((1 - a) * log)
+            finite = b * log * lazy_scipy.exprel((1 - a) * log)
             return np.where(np.isinf(t), _or_inf(b / (a - 1), a > 1), finite)
 
     def moment(self, t: Floats) -> Floats:
@@ -103,7 +105,7 @@ def _or_inf(value: Floats, where: Bools) -> Floats:
 def _two_powers(a: Floats, z: Floats) -> Floats:
     log = np.log1p(z)
     return np.asarray(
-        log * (special.exprel((2 - a) * log) - special.exprel((1 - a) * log))
+        log * (lazy_scipy.exprel((2 - a) * log) - lazy_scipy.exprel((1 - a) * log))
     )
 
 

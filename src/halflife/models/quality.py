@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
-from halflife.forecast import Forecast
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.view import Survival, View
 from halflife.models.unrest import shared
-from halflife.view import Survival, View
 
 BLOCK = 65_536  # items that are computed at once, where there are many
 
@@ -151,6 +151,6 @@ def beta_bounds(
         return low, high
     both = most[usual] / variance[usual] - 1.0
     a, b = mean[usual] * both, (1.0 - mean[usual]) * both
-    low[usual] = special.betaincinv(a, b, tail)
-    high[usual] = special.betaincinv(a, b, 1.0 - tail)
+    low[usual] = lazy_scipy.betaincinv(a, b, tail)
+    high[usual] = lazy_scipy.betaincinv(a, b, 1.0 - tail)
     return low, high

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.lives import Collection
+from halflife.core.arrays import Floats, Ints
+from halflife.core.lifetimes import Collection
 from halflife.models.setquality import Band, forecast
 
 PER_DOUBLING = 2  # ages at which forecasts are made, each time the age doubles

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 BINS = 24  # of a day, UTC
 LENT = 0.5  # events that are lent to all bins together, evenly (Jeffreys)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 _STEPS = 100
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Collection, Lives
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Collection, Lives
 from halflife.models.census import METRICS, PRECISION, RECALL, Census
 from halflife.models.conformal import (
     DISPERSION,
     Calibrated,
 )
 from halflife.models.experts import POOL, Experts
-from halflife.models.pooling import GROWTH, Study
+from halflife.models.pool import GROWTH, Study
 
 LOOKS = 1500  # how far back a forecast looks
 YEAR = 365.0

@@ -21,8 +21,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.view import Survival
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.view import Survival
 
 MOST_WORTH = 7.0  # one hint in a thousand is false: nobody is trusted beyond that
 GRID: Floats = np.concatenate([[0.0], np.geomspace(1e-3, MOST_WORTH, 60)])

@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Lives
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Lives
 
 __all__ = ["Spells", "spells"]
 

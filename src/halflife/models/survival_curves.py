@@ -12,9 +12,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.errors import NotFitted
-from halflife.lives import Lives
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.errors import NotFitted
+from halflife.core.lifetimes import Lives
 from halflife.models.spells import Spells, spells
 
 __all__ = ["CurveStatus", "KaplanMeier", "Turnbull"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.models.quality import beta_bounds
 from halflife.models.unrest import shared, unrest
 

@@ -14,7 +14,7 @@ by itself, and in the mean it is less, since many changes at once hit the same p
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 SPANS = (1, 3, 7, 14, 28)  # bins that are taken together
 LENT = 1.0  # changes expected that a group without unrest lends

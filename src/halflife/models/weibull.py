@@ -12,7 +12,7 @@ Klein and Moeschberger, "Survival Analysis", 2003, s. 3.5.
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.models.ascent import Slopes
 from halflife.models.spells import Spells
 

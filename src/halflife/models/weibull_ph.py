@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.cox_columns import codes
 from halflife.models.spells import Spells

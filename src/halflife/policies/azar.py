@@ -7,11 +7,11 @@ them; the same rates evenly spaced do better.
 from functools import partial
 
 from halflife.allocation import azar as best_rates
-from halflife.arrays import Floats
-from halflife.belief.scheduled import Scheduled
+from halflife.belief.schedule import Scheduled
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.policies import Strategy
 from halflife.policies.dates import due_by_chance, due_first
-from halflife.view import View
 
 
 def rates(view: View, budget: float) -> Floats:

@@ -8,13 +8,13 @@ most copies current or least out of date. The longest due comes first.
 from functools import partial
 
 from halflife.allocation import Objective, allocate
-from halflife.arrays import Floats
 from halflife.belief.rates import EstimatedRates
-from halflife.belief.scheduled import Scheduled
+from halflife.belief.schedule import Scheduled
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.models.rates.counts import Counted, bias_reduced
 from halflife.policies import Strategy
 from halflife.policies.dates import due_first
-from halflife.view import View
 
 
 def best_intervals(view: View, budget: float, objective: Objective) -> Floats:

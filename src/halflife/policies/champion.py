@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.allocation import Objective, index
-from halflife.arrays import Floats
 from halflife.belief import Belief
-from halflife.belief.hinted import Hinted
+from halflife.belief.hints import Hinted
 from halflife.belief.neighbours import Neighbours
-from halflife.budget import Budget
-from halflife.plan import Plan
+from halflife.core.arrays import Floats
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.rounds import InRounds
-from halflife.view import View
 
 PATIENCE = 0.02
 

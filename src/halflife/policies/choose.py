@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.budget import Budget
-from halflife.plan import Plan, no_plan
-from halflife.view import View
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan, no_plan
+from halflife.core.view import View
 
 
 def best(

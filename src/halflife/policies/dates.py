@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.budget import Budget
-from halflife.plan import Plan
+from halflife.core.arrays import Floats
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.core.wording import count, span
 from halflife.policies.choose import best
-from halflife.view import View
-from halflife.wording import count, span
 
 _LONG_AGO = 1e9  # days; an item never seen is due for that long
 

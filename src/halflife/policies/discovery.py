@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halflife.arrays import Bools, Ints
-from halflife.budget import Budget
-from halflife.plan import Plan
+from halflife.core.arrays import Bools, Ints
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.policies import Policy
-from halflife.view import View
 
 
 @dataclass(frozen=True, slots=True)

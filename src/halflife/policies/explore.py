@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from halflife.allocation import allocate
-from halflife.arrays import Floats
 from halflife.belief.rates import EstimatedRates
-from halflife.belief.scheduled import Scheduled
+from halflife.belief.schedule import Scheduled
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.models.rates.likelihood import MaximumLikelihood
 from halflife.policies import Strategy
 from halflife.policies.dates import due_first
-from halflife.view import View
 
 HORIZON = 90.0  # days
 SHARE = 0.15

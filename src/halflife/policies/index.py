@@ -12,14 +12,14 @@ import numpy as np
 
 from halflife.allocation import Objective, index
 from halflife.allocation.checks import worth_of_check
-from halflife.arrays import Floats
-from halflife.budget import Budget
+from halflife.core.arrays import Floats
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.core.wording import count, number
 from halflife.models.quality import alive_at
-from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
-from halflife.view import View
-from halflife.wording import count, number
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
 _FIRST = 1e30  # above whatever a look may buy

@@ -12,13 +12,13 @@ from functools import partial
 
 from halflife.allocation import lambdacrawl as best_rates
 from halflife.allocation import lambdacrawl_approx as rough_rates
-from halflife.arrays import Floats
 from halflife.belief.rates import EstimatedRates
-from halflife.belief.scheduled import Scheduled
+from halflife.belief.schedule import Scheduled
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.models.rates.likelihood import MaximumLikelihood
 from halflife.policies import Strategy
 from halflife.policies.dates import due_by_chance, due_first
-from halflife.view import View
 
 
 def rates(view: View, budget: float) -> Floats:

@@ -6,18 +6,18 @@ import numpy as np
 
 from halflife.allocation import index
 from halflife.allocation.signals import Hints, value
-from halflife.arrays import Floats
-from halflife.belief.hinted import Hinted
+from halflife.belief.hints import Hinted
 from halflife.belief.poisson import PoissonBelief
-from halflife.budget import Budget
+from halflife.core.arrays import Floats
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.models.poisson import Exponential
 from halflife.models.quality import alive_at
 from halflife.models.signals import Announced
-from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.policies.index import NEVER_SEEN_DAYS, Index, days
-from halflife.view import View
 
 
 def greedy_ncis(view: View, budget: Budget, rng: np.random.Generator) -> Plan:

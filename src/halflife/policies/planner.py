@@ -11,13 +11,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.budget import Budget
-from halflife.keys import Chosen
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.budget import Budget
+from halflife.core.keys import Chosen
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.models.quality import columns
-from halflife.plan import Plan
 from halflife.policies.index import Index
-from halflife.view import View
 
 Columns: TypeAlias = dict[str, NDArray[np.generic]]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.budget import Budget
-from halflife.plan import Plan
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.policies import Policy
-from halflife.view import View
 
 
 @dataclass(frozen=True, slots=True)

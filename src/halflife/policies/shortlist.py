@@ -14,16 +14,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.arrays import Ints
 from halflife.belief import Belief, Piecemeal, ready
-from halflife.budget import Budget
-from halflife.evidence import Evidence
-from halflife.plan import Plan
+from halflife.core.arrays import Ints
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.plan import Plan
+from halflife.core.view import View
 from halflife.policies import Policy
 from halflife.policies.index import Index
 from halflife.policies.planner import law, taken
 from halflife.policies.rounds import InRounds
-from halflife.view import View
 
 MANY = 100_000  # items from which on plans are made among few of them
 BLOCK = 65_536

@@ -3,12 +3,12 @@
 import numpy as np
 
 from halflife.belief.plain import PlainRates
-from halflife.budget import Budget
-from halflife.plan import Plan
+from halflife.core.budget import Budget
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.core.wording import count, span
 from halflife.policies import Strategy
 from halflife.policies.choose import best
-from halflife.view import View
-from halflife.wording import count, span
 
 
 def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:

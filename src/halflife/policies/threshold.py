@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats
-from halflife.lives import Collection
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection
 from halflife.models.setquality import when
 
 Measure: TypeAlias = Literal["recall", "precision"]
@@ -232,7 +232,7 @@ def lower(paced: Pace, ahead: Floats, measure: Measure, confidence: float) -> Fl
     The variances are those of the objects that last (binomial) and of those that
     come (Poisson), widened by how bursty each was, and of the two rates.
     """
-    z = float(special.ndtri(confidence))
+    z = float(lazy_scipy.ndtri(confidence))
     kept, new = _kept_and_new(paced, ahead)
     lasting = np.exp(-paced.gone * ahead)
     rate = paced.gone_spread * (paced.gone * ahead) ** 2 / max(paced.ends, 1.0)

@@ -8,12 +8,12 @@ looks every T with weight times (integral of S - T S(T)) the same for all.
 from functools import partial
 
 from halflife.allocation import allocate
-from halflife.arrays import Floats
 from halflife.belief.bent import BentRates, Weibull
-from halflife.belief.scheduled import Scheduled
+from halflife.belief.schedule import Scheduled
+from halflife.core.arrays import Floats
+from halflife.core.view import View
 from halflife.policies import Strategy
 from halflife.policies.dates import due_first
-from halflife.view import View
 
 
 def best_intervals(view: View, budget: float) -> Floats:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife import special
-from halflife.errors import UsageError
+from halflife.core import lazy_scipy
+from halflife.core.errors import UsageError
 
 LEVEL = 0.95
 
@@ -72,8 +72,8 @@ def schnabel(
     if not recurred:
         raise UsageError("no document was found twice: the size has no upper bound")
     tail = (1.0 - level) / 2.0
-    least = float(special.gammaincinv(recurred, tail))
-    most = float(special.gammaincinv(recurred + 1.0, 1.0 - tail))
+    least = float(lazy_scipy.gammaincinv(recurred, tail))
+    most = float(lazy_scipy.gammaincinv(recurred + 1.0, 1.0 - tail))
     return Interval(product / recurred, product / most, product / least)
 
 
@@ -111,5 +111,5 @@ def around(seen: float, size: float, variance: float, level: float) -> Interval:
     if unseen <= 0.0:
         return Interval(float(seen), float(seen), float(seen))
     spread = np.log1p(variance / unseen**2) ** 0.5
-    factor = float(np.exp(special.ndtri(0.5 + level / 2.0) * spread))
+    factor = float(np.exp(lazy_scipy.ndtri(0.5 + level / 2.0) * spread))
     return Interval(size, seen + unseen / factor, seen + unseen * factor)

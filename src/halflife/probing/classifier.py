@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.errors import NotFitted, UsageError
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import NotFitted, UsageError
 
 
 def incidence(documents: Iterable[Iterable[str]], words: Sequence[str]) -> Any:  # noqa: ANN401  (a scipy.sparse matrix)

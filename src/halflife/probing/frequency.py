@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.errors import UsageError
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
 from halflife.probing.sample import Sample
 from halflife.summary import Summary
 

@@ -6,8 +6,8 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.errors import ConfigError, UsageError
+from halflife.core.arrays import Ints
+from halflife.core.errors import ConfigError, UsageError
 
 Tree: TypeAlias = "Mapping[str, Tree] | Iterable[str]"
 

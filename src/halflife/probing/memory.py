@@ -10,8 +10,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Ints
-from halflife.searching import Answer, Document
+from halflife.core.arrays import Ints
+from halflife.core.search import Answer, Document
 
 
 class Totals(StrEnum):

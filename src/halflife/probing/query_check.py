@@ -7,7 +7,7 @@ show always, so sampling must end at once.
 
 from collections.abc import Callable
 
-from halflife.searching import Answer
+from halflife.core.search import Answer
 
 ALIKE = 3  # answers with documents that must all be the same to be suspicious
 WATCHED = 10  # answers with documents after which a database is taken to heed queries

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats
-from halflife.errors import ConfigError, UsageError
+from halflife.core.arrays import Bools, Floats
+from halflife.core.errors import ConfigError, UsageError
 from halflife.probing.classifier import LinearClassifier, incidence
 from halflife.probing.hierarchy import Hierarchy
 

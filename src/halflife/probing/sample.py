@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
+from halflife.core.search import Answer, Document, Searchable
 from halflife.probing.query_check import QueryCheck
-from halflife.searching import Answer, Document, Searchable
 from halflife.summary import Summary
 
 

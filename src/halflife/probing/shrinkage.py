@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.errors import UsageError
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
 from halflife.probing.hierarchy import Hierarchy
 from halflife.summary import Summary
 

@@ -8,10 +8,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
+from halflife.core.search import Document, Searchable
 from halflife.probing.capture import LEVEL, Interval
-from halflife.probing.querying import PER_QUERY
-from halflife.probing.resampling import (
+from halflife.probing.query_sampling import PER_QUERY
+from halflife.probing.sample import Sample
+from halflife.probing.sample_resample import (
     WORDS,
     Resample,
     evened,
@@ -19,9 +21,7 @@ from halflife.probing.resampling import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.sample import Sample
-from halflife.probing.telling import FEWEST, USABLE, Told, judge
-from halflife.searching import Document, Searchable
+from halflife.probing.totals import FEWEST, USABLE, Told, judge
 
 ROUNDS = 1000  # of the bootstrap
 REFINED = 5  # times that the size corrects the chances it was found with

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
+from halflife.core.search import Document
 from halflife.probing.hierarchy import Hierarchy
-from halflife.searching import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
-from halflife.forms import Query, Term
-from halflife.queries.reading import Begun, Read
-from halflife.register import Attributes
+from halflife.core.forms import Query, Term
+from halflife.core.object_store import Attributes
+from halflife.queries.completeness import Begun, Read
 
 Row: TypeAlias = dict[str, Any]
 

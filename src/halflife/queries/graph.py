@@ -15,7 +15,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.queries.incidence import Incidence
 
 Words: TypeAlias = NDArray[np.uint64]
@@ -76,7 +76,7 @@ class Selection:
 def selection(incidence: Incidence, history: Bools, sample: Bools) -> Selection:
     """Return Eq. 4 for every record, on the graph of all records together.
 
-    >>> from halflife.forms import Term
+    >>> from halflife.core.forms import Term
     >>> rows = [(Term("A", "1"),), (Term("A", "1"), Term("B", "2")), (Term("B", "2"),)]
     >>> table = Incidence.joining("xyz", rows)
     >>> selection(table, np.array([1, 1, 0]) > 0, np.array([0, 0, 1]) > 0).sel

@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.forms import Interface, Term
-from halflife.register import Attributes
+from halflife.core.arrays import Ints
+from halflife.core.forms import Interface, Term
+from halflife.core.object_store import Attributes
 
 
 @dataclass(frozen=True)

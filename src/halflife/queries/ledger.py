@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from halflife.errors import BudgetSpent, SourceError
-from halflife.forms import Form, Found, Interface, Query
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.forms import Form, Found, Interface, Query
 
 if TYPE_CHECKING:
-    from halflife.register import Attributes
+    from halflife.core.object_store import Attributes
 
 
 class Ledger:

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
-from halflife.forms import Attribute, Interface, Term
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forms import Attribute, Interface, Term
+from halflife.core.object_store import Attributes, Scalar
 from halflife.queries.incidence import Incidence
-from halflife.register import Attributes, Scalar
 
 Guide: TypeAlias = Literal["even", "known", "counts"]
 CUTS = 7  # of a range of which no cuts are given: the eighths of the known numbers

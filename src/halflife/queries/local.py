@@ -6,10 +6,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from halflife.arrays import Bools, Ints
-from halflife.forms import Interface, Query, Term
+from halflife.core.arrays import Bools, Ints
+from halflife.core.forms import Interface, Query, Term
+from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
-from halflife.register import Attributes
 
 NEVER = float("-inf")
 

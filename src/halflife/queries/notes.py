@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from halflife.forms import Found, Interface, Query, Term
-from halflife.register import Attributes
+from halflife.core.forms import Found, Interface, Query, Term
+from halflife.core.object_store import Attributes
 
 SLACK = 1.06  # a number told to two digits is off by less than this factor
 RESULTS = (100, 200, 500, 1000, 2000, 5000, 10_000)

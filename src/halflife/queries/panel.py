@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.forms import Query
+from halflife.core.arrays import Floats
+from halflife.core.forms import Query
+from halflife.core.object_store import Attributes
 from halflife.probing.capture import LEVEL, Interval
-from halflife.queries.drilling import Drill, Step, Walk, ended, rested, ways
+from halflife.queries.completeness import Reader
+from halflife.queries.drill_down import Drill, Step, Walk, ended, rested, ways
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Local
-from halflife.queries.reading import Reader
 from halflife.queries.size import averaged
-from halflife.register import Attributes
 
 
 @dataclass(frozen=True, slots=True)

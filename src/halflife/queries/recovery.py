@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil
 
-from halflife.errors import BudgetSpent, SourceError
-from halflife.forms import Attribute, Interface, Query, Term
-from halflife.queries.beginning import UNREAD, said
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.forms import Attribute, Interface, Query, Term
+from halflife.core.object_store import Attributes
+from halflife.queries.first_crawl import UNREAD, said
+from halflife.queries.form_copy import Held, Wish
 from halflife.queries.frontier import Crawl, Part
-from halflife.queries.held import Held, Wish
-from halflife.queries.kept import Asked, Kept
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported import Reported, reported, short
-from halflife.queries.splitting import Crawling
-from halflife.register import Attributes
+from halflife.queries.reported_total import Reported, reported, short
+from halflife.queries.split_crawl import Crawling
+from halflife.queries.turn_result import Asked, Kept
 
 NOTHING_MORE = "nothing more is worth a request"
 SPENT = "the budget is spent"

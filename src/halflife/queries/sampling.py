@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.errors import BudgetSpent
-from halflife.queries.drilling import Drill, Walk
+from halflife.core.arrays import Floats
+from halflife.core.errors import BudgetSpent
+from halflife.core.object_store import Attributes
+from halflife.queries.drill_down import Drill, Walk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide
-from halflife.register import Attributes
 
 Sampling: TypeAlias = Literal["weighted", "counts", "rejection", "naive"]
 FRUITLESS = 200  # walks in a row without a new record: there are hardly more

@@ -9,17 +9,17 @@ from math import inf
 import numpy as np
 from numpy.random import Generator
 
-from halflife import special
-from halflife.arrays import Floats
-from halflife.errors import BudgetSpent
-from halflife.forms import Query
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Query
+from halflife.core.object_store import Attributes
 from halflife.probing.capture import LEVEL, Interval, chapman
 from halflife.probing.size import ratio
-from halflife.queries.drilling import Drill, Walk
+from halflife.queries.completeness import Reader
+from halflife.queries.drill_down import Drill, Walk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, Local
-from halflife.queries.reading import Reader
-from halflife.register import Attributes
 
 
 class Method(StrEnum):
@@ -80,7 +80,7 @@ def estimate(
         walks: Drill-downs to make.
         rng: Chance.
         known: Records seen before; their values are asked for, too.
-        guide: Chances of the conditions; see ``halflife.queries.drilling.Drill``.
+        guide: Chances of the conditions; see ``halflife.queries.drill_down.Drill``.
         level: Chance that the interval is meant to hold the size.
 
     """
@@ -126,7 +126,7 @@ def averaged(values: Floats, level: float = LEVEL) -> Interval:
     if values.size < 2:
         return Interval(float(values.sum()), -inf, inf)
     error = float(values.std(ddof=1)) / values.size**0.5
-    reach = float(special.stdtrit(values.size - 1, 0.5 + level / 2.0)) * error
+    reach = float(lazy_scipy.stdtrit(values.size - 1, 0.5 + level / 2.0)) * error
     mean = float(values.mean())
     return Interval(mean, mean - reach, mean + reach)
 

@@ -15,25 +15,25 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.errors import BudgetSpent, SourceError
-from halflife.forms import Interface, Query
-from halflife.queries.beginning import crawl_ahead, crawling, first_crawl
-from halflife.queries.doubting import Check, Doubts
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.forms import Interface, Query
+from halflife.core.object_store import Attributes
+from halflife.queries.doubt import Check, Doubts
+from halflife.queries.first_crawl import crawl_ahead, crawling, first_crawl
+from halflife.queries.form_copy import Held, Wish
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.expected import Expected
+from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.prior import GROWTH
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import Newest
-from halflife.queries.held import Held, Wish
-from halflife.queries.kept import Asked, Kept, Tried
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
-from halflife.queries.splitting import Crawling
-from halflife.register import Attributes
+from halflife.queries.split_crawl import Crawling
+from halflife.queries.turn_result import Asked, Kept, Tried
 
 BRIEF = 1e-6  # days
 LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone

@@ -7,8 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.errors import UsageError
 from halflife.selection.lexicon import Scorer, Scores
 from halflife.selection.table import Table
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
-from halflife.errors import UsageError
+from halflife.core.arrays import Bools, Floats
+from halflife.core.errors import UsageError
 from halflife.selection.table import Table
 
 

@@ -6,7 +6,7 @@ is how many documents that answer the query each database holds.
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 
 def recall(order: Ints, relevant: Floats, n: int) -> float:

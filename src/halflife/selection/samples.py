@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.errors import UsageError
-from halflife.searching import Document
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
+from halflife.core.search import Document
 from halflife.selection.table import Table
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
 from halflife.summary import Summary
 from halflife.summary.tables import Summaries
 

@@ -14,12 +14,12 @@ from zlib import crc32
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.errors import UsageError
 from halflife.selection.choice import order
 from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
 from halflife.selection.quality import ndcg, overlap, r_n
-from halflife.selection.sampled import Crcs, Redde
+from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import Table
 from halflife.summary.weekly import Weekly

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from halflife.evidence import Evidence
-from halflife.history import History
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.late import late
-from halflife.links import Links
-from halflife.lives import Collection
-from halflife.observation import Content, Looks, Observation
-from halflife.register import Listing, Register
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.lazy_import import late
+from halflife.core.lifetimes import Collection
+from halflife.core.links import Links
+from halflife.core.object_store import Listing, Register
+from halflife.core.observation import Content, Looks, Observation
 
 if TYPE_CHECKING:
-    from halflife.stores.lives import Staged
+    from halflife.stores.lifetimes import Staged
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 

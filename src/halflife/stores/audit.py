@@ -8,8 +8,8 @@ from contextlib import closing
 
 import numpy as np
 
-from halflife.evidence import FOLDED, Evidence
-from halflife.stores import columns, folds, rolled, schema
+from halflife.core.evidence import FOLDED, Evidence
+from halflife.stores import columns, compaction, evidence_rows, schema
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -47,9 +47,9 @@ def _tables(db: sqlite3.Connection) -> Iterator[str]:
 
 def _folds(db: sqlite3.Connection) -> Iterator[str]:
     """Fold the log again, onto what was rolled up, and compare."""
-    stored = folds.evidence(db, ())
-    again = rolled.again(db, stored)
-    for looks in rolled.since(db):
+    stored = evidence_rows.evidence(db, ())
+    again = compaction.again(db, stored)
+    for looks in compaction.since(db):
         again.take(again.weigh(looks))
     for name in FOLDED:
         wrong = np.flatnonzero(getattr(stored, name) != getattr(again, name))

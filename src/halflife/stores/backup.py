@@ -9,8 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from halflife.errors import AlreadyRunning, Damaged, StoreError
-from halflife.stores import files, rolled
+from halflife.core.errors import AlreadyRunning, Damaged, StoreError
+from halflife.stores import compaction, files
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
 
@@ -153,11 +153,11 @@ def _carry(path: Path, fresh: Path, now: float) -> int:
         with SqliteStore.open(path) as old:
             _nobody_runs(old, now)
             with old.looking() as db:
-                last, spent = _highest_run(db), rolled.spent(db, now - WINDOW)
+                last, spent = _highest_run(db), compaction.spent(db, now - WINDOW)
     except Damaged:  # nothing can be learned from it
         return 0
     with SqliteStore.open(fresh) as new, new.together() as db:
-        missing = max(spent - rolled.spent(db, now - WINDOW), 0)
+        missing = max(spent - compaction.spent(db, now - WINDOW), 0)
         run = db.execute(
             _RUN, (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
         )

@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.evidence import FOLDED, Evidence
+from halflife.core.evidence import FOLDED, Evidence
+from halflife.core.gap_bins import class_of
+from halflife.core.keys import Folders, Keys
 from halflife.grouping.places import folder_codes
-from halflife.keys import Folders, Keys
-from halflife.octaves import class_of
-from halflife.stores import folds, packed
+from halflife.stores import column_codec, evidence_rows
+from halflife.stores.column_codec import Array, Filed
 from halflife.stores.layers import Layer, Stack
-from halflife.stores.packed import Array, Filed
 
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
 Mark: TypeAlias = tuple[Filed, int]
@@ -117,7 +117,7 @@ def load(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence | None:
 def problems(db: sqlite3.Connection) -> Iterator[str]:
     """Compare all columns with the rows they come from."""
     for sources in all_filed(db):
-        found, rows = load(db, sources), folds.evidence(db, sources)
+        found, rows = load(db, sources), evidence_rows.evidence(db, sources)
         if found is None:
             yield f"the columns of {', '.join(sources)} cannot be read"
             continue
@@ -149,15 +149,17 @@ def _load(
     db: sqlite3.Connection, sources: Sequence[str], filed: Filed
 ) -> Evidence | None:
     with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
-        names = list(packed.texts(db, filed, "key"))
-        text = aside.submit(packed.unpacked, names)
-        columns = {name: packed.column(db, filed, name) for name in _PLAIN}
-        gaps = {name: packed.column(db, filed, name) for name in _GAPS}
-        columns["tried_at"] = packed.crossed(columns["tried_at"], columns["last_at"])
-        lengths = packed.joined(db, filed, "key_length")
+        names = list(column_codec.texts(db, filed, "key"))
+        text = aside.submit(column_codec.unpacked, names)
+        columns = {name: column_codec.column(db, filed, name) for name in _PLAIN}
+        gaps = {name: column_codec.column(db, filed, name) for name in _GAPS}
+        columns["tried_at"] = column_codec.crossed(
+            columns["tried_at"], columns["last_at"]
+        )
+        lengths = column_codec.joined(db, filed, "key_length")
         keys = Keys.of_bytes(text.result(), lengths)
-    places = packed.joined(db, filed, "folder")
-    folders = packed.lists(db, filed, "folder_name") if places.size else ()
+    places = column_codec.joined(db, filed, "folder")
+    folders = column_codec.lists(db, filed, "folder_name") if places.size else ()
     keys.folders = Folders(folders, places) if places.size else None
     found = Evidence(keys, columns)
     found.restore_groups(json.loads(filed.groups))
@@ -176,13 +178,15 @@ def _layers(
     mark, last = filed.upto, _last(found.number)
     for mark in _marks(db, filed):
         columns = {
-            name: packed.column(db, filed, _LATER + name, mark)
+            name: column_codec.column(db, filed, _LATER + name, mark)
             for name in (*_PLAIN, *_GAPS)
         }
-        groups = packed.one_list(db, filed, f"{_LATER}groups", mark)
-        texts = packed.one_list(db, filed, f"{_LATER}texts", mark)
+        groups = column_codec.one_list(db, filed, f"{_LATER}groups", mark)
+        texts = column_codec.one_list(db, filed, f"{_LATER}texts", mark)
         yield Layer(columns, groups, texts)
-    rest = folds.evidence(db, sources, folds.since(filed.upto, mark, last))
+    rest = evidence_rows.evidence(
+        db, sources, evidence_rows.since(filed.upto, mark, last)
+    )
     columns = dict(_columns(rest))
     yield Layer(columns, rest.groups, tuple(rest.digest.long.values()), rest.keys)
 
@@ -194,7 +198,7 @@ def _last(number: Array) -> int:
 
 def _marks(db: sqlite3.Connection, filed: Filed) -> list[int]:
     """Return how far each layer goes; those that lie under the columns do not count."""
-    marks = packed.parts(db, filed, f"{_LATER}number")
+    marks = column_codec.parts(db, filed, f"{_LATER}number")
     return [mark for mark in marks if mark > filed.upto]
 
 
@@ -243,7 +247,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     that the evidence does not have, nothing is written.
     """
     filed = find(db, sources)
-    if not folds.agrees(db, sources, known, filed.upto if filed else None):
+    if not evidence_rows.agrees(db, sources, known, filed.upto if filed else None):
         return False
     upto = int(db.execute(_NEWEST).fetchone()[0])
     about = len(known), upto, _text(known.groups), _text(known.digest.long.values())
@@ -257,7 +261,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
         db.execute(_NO_LAYERS, (filed.id,))
     _save_keys(db, filed, known.keys)
     for name, column in _columns(known):
-        packed.put(db, filed, name, column)
+        column_codec.put(db, filed, name, column)
     _prune(db, upto)
     return True
 
@@ -268,14 +272,14 @@ def save_layer(db: sqlite3.Connection, sources: Sequence[str]) -> None:
     if filed is None:
         return
     mark = max([filed.upto, *_marks(db, filed)])
-    last = _last(packed.column(db, filed, "number"))
+    last = _last(column_codec.column(db, filed, "number"))
     newest = int(db.execute(_NEWEST).fetchone()[0])
-    some = folds.evidence(db, sources, folds.among(mark, last))
+    some = evidence_rows.evidence(db, sources, evidence_rows.among(mark, last))
     for name, column in _columns(some):
-        packed.put(db, filed, _LATER + name, column, newest)
-    packed.put_list(db, filed, f"{_LATER}groups", some.groups, newest)
+        column_codec.put(db, filed, _LATER + name, column, newest)
+    column_codec.put_list(db, filed, f"{_LATER}groups", some.groups, newest)
     long = some.digest.long.values()
-    packed.put_list(db, filed, f"{_LATER}texts", long, newest)
+    column_codec.put_list(db, filed, f"{_LATER}texts", long, newest)
 
 
 def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
@@ -283,7 +287,7 @@ def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
     for name in _PLAIN[:-1]:
         column = getattr(known, name)
         if name == "tried_at":
-            column = packed.crossed(column, known.last_at)
+            column = column_codec.crossed(column, known.last_at)
         yield name, column
     yield "digest", known.digest.data
     gaps = known.gaps()
@@ -325,21 +329,21 @@ def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     if len(keys) == filed.items:
         return
     text, lengths = keys.encoded(filed.items)
-    packed.put(db, filed, "key_length", lengths.astype(np.int32), filed.items)
-    packed.put_text(db, filed, "key", text, filed.items)
-    if packed.joined(db, filed, "folder").size == filed.items:
+    column_codec.put(db, filed, "key_length", lengths.astype(np.int32), filed.items)
+    column_codec.put_text(db, filed, "key", text, filed.items)
+    if column_codec.joined(db, filed, "folder").size == filed.items:
         _save_folders(db, filed, keys)
 
 
 def _save_folders(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
     """Write down where new keys lie, unless there are few keys to a folder."""
-    names = packed.lists(db, filed, "folder_name")
+    names = column_codec.lists(db, filed, "folder_name")
     code = {name: i for i, name in enumerate(names)}
     place = folder_codes(keys, filed.items, code)
     if FEW_TO_A_FOLDER * len(code) <= len(keys):
         more = list(code)[len(names) :]
-        packed.put(db, filed, "folder", place, filed.items)
-        packed.put_list(db, filed, "folder_name", more, filed.items)
+        column_codec.put(db, filed, "folder", place, filed.items)
+        column_codec.put_list(db, filed, "folder_name", more, filed.items)
 
 
 def _prune(db: sqlite3.Connection, newest: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from halflife.errors import Damaged, StoreError, TooNew, UsageError
+from halflife.core.errors import Damaged, StoreError, TooNew, UsageError
 from halflife.stores import foreign, schema
 
 BUSY = 10.0  # seconds to wait while another process writes

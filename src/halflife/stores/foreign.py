@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from halflife.errors import Damaged
+from halflife.core.errors import Damaged
 from halflife.stores import schema
 
 Name: TypeAlias = tuple[str, str, str]  # its type, its name, and the table it is on

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from halflife.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores.tables import item_id, pack, unpack
 
 MOST = 1000  # answers of a source that are kept with their bodies

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.evidence import FOLDED, Evidence
-from halflife.stores.packed import Array, crossed
+from halflife.core.arrays import Ints
+from halflife.core.evidence import FOLDED, Evidence
+from halflife.stores.column_codec import Array, crossed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from itertools import chain
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.links import Links
-from halflife.observation import Looks, Observation, Outgoing
+from halflife.core.arrays import Ints
+from halflife.core.links import Links
+from halflife.core.observation import Looks, Observation, Outgoing
 
 STATEMENTS = (
     """

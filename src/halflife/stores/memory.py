@@ -6,18 +6,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.errors import AlreadyRunning, LeaseLost
-from halflife.evidence import Evidence
-from halflife.history import History
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.links import Links
-from halflife.lives import Collection
-from halflife.observation import Content, Looks, Observation, Outgoing, Seen
-from halflife.register import Listing, Register
-from halflife.stores import RESUME_WITHIN, Run, lives
+from halflife.core.errors import AlreadyRunning, LeaseLost
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.lifetimes import Collection
+from halflife.core.links import Links
+from halflife.core.object_store import Listing, Register
+from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
+from halflife.stores import RESUME_WITHIN, Run, lifetimes
 from halflife.stores import links as graph
-from halflife.stores.shelf import Shelf, about, introduced, named
+from halflife.stores.store_base import Shelf, about, introduced, named
 
 _Look: TypeAlias = tuple[str, float, int, str]
 _SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
@@ -60,7 +60,7 @@ class MemoryStore:
         self._hosts: dict[str, HostState] = {}
         self._memos: dict[str, str] = {}
         self._sets: dict[str, Register] = {}
-        self._staged: dict[str, lives.Staged] = {}
+        self._staged: dict[str, lifetimes.Staged] = {}
 
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
@@ -272,9 +272,9 @@ class MemoryStore:
     def register(self, name: str) -> Register:
         """Return all that is kept of a set source; ``UsageError`` if nothing is."""
         if name not in self._sets:
-            raise lives.unknown(name)
+            raise lifetimes.unknown(name)
         kept = self._sets[name]
-        return lives.merged(Register(), kept)
+        return lifetimes.merged(Register(), kept)
 
     def save_collection(self, run: Run, collection: Collection) -> None:
         """Keep a history in place of all that was kept of the set source."""
@@ -284,11 +284,11 @@ class MemoryStore:
         self, run: Run, name: str, register: Register, *, anew: bool = False
     ) -> None:
         """Add to what is kept of a set source, or replace it."""
-        lives.covered(run, name)
+        lifetimes.covered(run, name)
         self._fence(run)
         old = Register() if anew else self._sets.get(name, Register())
-        new = lives.merged(old, register)
-        if anew or lives.overtakes(register):
+        new = lifetimes.merged(old, register)
+        if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
         self._sets.pop(name, None)
         if new.snapshots:
@@ -296,11 +296,11 @@ class MemoryStore:
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
         """Put an answer aside until somebody decides; nothing else changes."""
-        lives.covered(run, name)
+        lifetimes.covered(run, name)
         self._fence(run)
-        self._staged[name] = lives.Staged(run.id, name, listing, why)
+        self._staged[name] = lifetimes.Staged(run.id, name, listing, why)
 
-    def staged(self) -> list[lives.Staged]:
+    def staged(self) -> list[lifetimes.Staged]:
         """Return the answers that wait for a decision, oldest first."""
         return sorted(self._staged.values(), key=lambda s: (s.run, s.source))
 

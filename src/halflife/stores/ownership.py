@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halflife.errors import UsageError
+from halflife.core.errors import UsageError
 from halflife.stores import leases
 from halflife.stores.leases import source_id
 

@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halflife.stores import files, forecasts, rolled
+from halflife.stores import compaction, files, forecasts
 
 if TYPE_CHECKING:
     from halflife.stores.sqlite import SqliteStore
@@ -95,15 +95,15 @@ def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
 def _looks(store: "SqliteStore", cutoff: float, now: float) -> int:
     """Roll up the looks before the first recent one, and remove them from the log."""
     with store.looking() as db:
-        done = rolled.until(db)
+        done = compaction.until(db)
         last = _last_old(db, cutoff, now, done)
     removed = _left_over(store, done)
     while done < last:
         with store.together() as db:
-            done = rolled.until(db)  # another process may clear at the same time
+            done = compaction.until(db)  # another process may clear at the same time
             row = db.execute(_NTH, (done, last, CHUNK - 1)).fetchone()
             upto = max(row[0] if row else last, done)
-            rolled.roll(db, upto, now)
+            compaction.roll(db, upto, now)
             removed += db.execute(f"DELETE {_NOT_HELD}", (done, upto)).rowcount
             done = upto
     return removed

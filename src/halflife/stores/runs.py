@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from halflife.errors import UsageError
-from halflife.observation import Seen
+from halflife.core.errors import UsageError
+from halflife.core.observation import Seen
 
 # A look found a change if the last good look before it showed something else.
 _LOOKS = """

@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 from halflife.stores import (
     columns,
+    compaction,
     forecasts,
     held_pages,
     links,
     outbox,
-    rolled,
     spellings,
 )
-from halflife.stores.hinted import refold
+from halflife.stores.hints import refold
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
@@ -210,7 +210,7 @@ def _counted_hints(db: sqlite3.Connection) -> None:
 
 def _care(db: sqlite3.Connection) -> None:
     outbox.create(db)
-    rolled.create(db)
+    compaction.create(db)
 
 
 STEPS: tuple[Step, ...] = (

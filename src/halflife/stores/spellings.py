@@ -17,9 +17,9 @@ from dataclasses import replace
 from hashlib import blake2b
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from halflife.evidence import Evidence
-from halflife.item import Item
-from halflife.observation import Looks, Observation, Seen
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
 
 STATEMENTS = (
     """

@@ -13,33 +13,33 @@ from typing import Self
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.errors import Damaged, LeaseLost, StoreError
-from halflife.evidence import Evidence, Fold
-from halflife.history import History
-from halflife.host import HostState
-from halflife.item import Item
-from halflife.links import Links
-from halflife.lives import Collection
-from halflife.observation import Content, Looks, Observation, Seen
-from halflife.register import Listing, Register
+from halflife.core.arrays import Ints
+from halflife.core.errors import Damaged, LeaseLost, StoreError
+from halflife.core.evidence import Evidence, Fold
+from halflife.core.history import History
+from halflife.core.host import HostState
+from halflife.core.item import Item
+from halflife.core.lifetimes import Collection
+from halflife.core.links import Links
+from halflife.core.object_store import Listing, Register
+from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import (
     Run,
     columns,
+    compaction,
+    evidence_rows,
     files,
-    folds,
     held_pages,
     leases,
-    lives,
-    rolled,
+    lifetimes,
     tables,
 )
 from halflife.stores import links as graph
-from halflife.stores.ahead import Ahead
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
-from halflife.stores.shelf import Shelf, about, introduced, named
+from halflife.stores.prefetch import Ahead
 from halflife.stores.spellings import OldKeys, url_of
+from halflife.stores.store_base import Shelf, about, introduced, named
 
 
 class SqliteStore:
@@ -244,7 +244,7 @@ class SqliteStore:
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""
         with self._reading() as db:
-            return rolled.spent(db, since)
+            return compaction.spent(db, since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down, durably, that requests are about to be sent.
@@ -260,23 +260,23 @@ class SqliteStore:
     def collections(self) -> list[str]:
         """Return the names of the set sources of which something is kept."""
         with self._reading() as db:
-            return lives.names(db)
+            return lifetimes.names(db)
 
     def collection(self, name: str) -> Collection:
         """Return the history of a set source; raise ``UsageError`` if there is none."""
         with self._reading() as db:
-            return lives.collection(db, name)
+            return lifetimes.collection(db, name)
 
     def register(self, name: str) -> Register:
         """Return all that is kept of a set source; ``UsageError`` if nothing is."""
         with self._reading() as db:
-            return lives.read(db, name)
+            return lifetimes.read(db, name)
 
     def save_collection(self, run: Run, collection: Collection) -> None:
         """Keep a history in place of all that was kept of the set source."""
-        lives.covered(run, collection.name)
+        lifetimes.covered(run, collection.name)
         with self._writing_as(run) as db:
-            lives.save(db, collection.name, Register.of(collection), anew=True)
+            lifetimes.save(db, collection.name, Register.of(collection), anew=True)
 
     def save_register(
         self, run: Run, name: str, register: Register, *, anew: bool = False
@@ -285,20 +285,20 @@ class SqliteStore:
 
         An answer that waited for a decision is overtaken by any look that counts.
         """
-        lives.covered(run, name)
+        lifetimes.covered(run, name)
         with self._writing_as(run) as db:
-            lives.save(db, name, register, anew=anew)
+            lifetimes.save(db, name, register, anew=anew)
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
         """Put an answer aside until somebody decides; nothing else changes."""
-        lives.covered(run, name)
+        lifetimes.covered(run, name)
         with self._writing_as(run) as db:
-            lives.stage(db, run.id, name, listing, why)
+            lifetimes.stage(db, run.id, name, listing, why)
 
-    def staged(self) -> list[lives.Staged]:
+    def staged(self) -> list[lifetimes.Staged]:
         """Return the answers that wait for a decision, oldest first."""
         with self._reading() as db:
-            return lives.staged(db)
+            return lifetimes.staged(db)
 
     def backup(self, path: str | Path) -> None:
         """Copy the file as it is now to a new one, whole or not at all."""
@@ -347,7 +347,7 @@ class SqliteStore:
             self._ahead = None  # used, or read for sources that are kept apart now
             ahead.end()
             found = ahead.take(db) if ahead.sources == set(sources) else None
-        return found or columns.load(db, sources) or folds.evidence(db, sources)
+        return found or columns.load(db, sources) or evidence_rows.evidence(db, sources)
 
     def _introduce(
         self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
@@ -376,7 +376,7 @@ class SqliteStore:
         fold = evidence.weigh(about(evidence, fresh))
         good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
         held = {fresh.keys[i]: int(places[i]) for i in good}
-        folds.save_fold(db, evidence, fold, held)
+        evidence_rows.save_fold(db, evidence, fold, held)
         graph.save(db, fresh)
         held_pages.clear_seen(db, fresh)
         for o in fresh.details:

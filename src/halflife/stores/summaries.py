@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from halflife.errors import Damaged
-from halflife.searching import Document
+from halflife.core.errors import Damaged
+from halflife.core.search import Document
 from halflife.stores import Store
 from halflife.summary import Summary
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.evidence import Evidence
-from halflife.history import History
-from halflife.item import Item
-from halflife.observation import Content, Looks, Observation, Seen
+from halflife.core.arrays import Ints
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
+from halflife.core.item import Item
+from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import spellings
 from halflife.stores.leases import source_id
 

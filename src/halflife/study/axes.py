@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 _UNITS = ((1.0, "days"), (1 / 24, "hours"), (1 / 1440, "minutes"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

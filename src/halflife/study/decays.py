@@ -6,16 +6,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.lives import Collection
+from halflife.core.arrays import Floats, Ints
+from halflife.core.lifetimes import Collection
 from halflife.models.census import METRICS
-from halflife.models.pooling import Study
+from halflife.models.pool import Study
 from halflife.study import axes, empirical
 from halflife.study.empirical import BAND, Decay
 from halflife.study.figures import Column, Figure, Table, drawing, short, stacked
 from halflife.study.marks import Band, Line, Mark
+from halflife.study.phrases import day, share, stretch
 from halflife.study.svg import Chart
-from halflife.study.telling import day, share, stretch
 
 MEANING = {
     "precision": "share of the copy that is still there",

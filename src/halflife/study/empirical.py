@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.lives import Collection, Values
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.lifetimes import Collection, Values
 
 REFERENCES = 40  # copies whose decay is averaged
 POINTS = 30  # lags at which a decay curve is drawn

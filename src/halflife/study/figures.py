@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.lives import Values
+from halflife.core.lifetimes import Values
 from halflife.study import svg
 
 Column: TypeAlias = Sequence[object] | Values

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
+from halflife.core.lifetimes import Collection
 from halflife.grouping.partition import Partition, Tree, partition
-from halflife.lives import Collection
 from halflife.models.arrival import ArrivalModel, ArrivalStatus, fit_arrivals
 from halflife.models.counts import LAWS, Law, cumulative
 from halflife.study import axes, empirical, svg, trees
 from halflife.study.figures import Column, Figure, drawing
 from halflife.study.marks import Bars, Line, Mark
+from halflife.study.phrases import many, rate_per, stretch
 from halflife.study.svg import Chart
-from halflife.study.telling import many, rate_per, stretch
 
 BINS = 30
 MOST_CATEGORIES = 500

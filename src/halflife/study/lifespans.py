@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.lives import Collection
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection
 from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.spells import Spells, spells
 from halflife.models.survival_curves import CurveStatus, KaplanMeier
 from halflife.study import axes
 from halflife.study.figures import Column, Figure, drawing
 from halflife.study.marks import Band, Line
+from halflife.study.phrases import many, share, stretch
 from halflife.study.svg import Chart
-from halflife.study.telling import many, share, stretch
 
 POINTS = 400
 TITLE = "How long objects stay"

@@ -8,7 +8,7 @@ finite leave a hole.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 
 
 @dataclass(frozen=True)

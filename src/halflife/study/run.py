@@ -8,18 +8,19 @@ from zlib import crc32
 
 import numpy as np
 
-from halflife import __version__, shown
-from halflife.arrays import Floats
-from halflife.errors import UsageError
-from halflife.lives import Collection
+from halflife import __version__
+from halflife.core import notebook
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Collection
 from halflife.models.census import Census
-from halflife.models.pooling import Study
+from halflife.models.pool import Study
 from halflife.models.setquality import forecast, when
-from halflife.study import decays, empirical, flows, judged, lifespans, svg
+from halflife.study import decays, empirical, flows, lifespans, svg, verdicts
 from halflife.study.decays import Fan
 from halflife.study.figures import Figure, as_csv
 from halflife.study.page import Page, html
-from halflife.study.telling import day, many, stretch
+from halflife.study.phrases import day, many, stretch
 
 Advance: TypeAlias = Callable[[int, str], None]
 STEPS = 7
@@ -60,7 +61,7 @@ class Studied(Sequence[tuple[Path, str]]):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the facts, and how fast a copy decays."""
         head = f"<h3>{svg.text(self.page.title)}</h3><p>{svg.text(self.page.lead)}</p>"
-        facts = shown.table(["", "value", "remark"], self.page.facts)
+        facts = notebook.table(["", "value", "remark"], self.page.facts)
         return head + facts + "".join(self._drawn("decay"))
 
     def _drawn(self, name: str) -> list[str]:
@@ -144,7 +145,7 @@ def _figures(collection: Collection, by: str | None, advance: Advance) -> list[F
         ("arrivals", lambda: flows.arriving(collection)),
         ("lifetimes", lambda: lifespans.lasting(collection)),
         ("groups", lambda: flows.parted(collection, np.random.default_rng(0))),
-        ("forecasts", lambda: judged.figure(collection, known, CONFIDENCE)),
+        ("forecasts", lambda: verdicts.figure(collection, known, CONFIDENCE)),
     ]
     if by is not None:
         steps.insert(1, ("categories", lambda: decays.by_category(collection, by)))

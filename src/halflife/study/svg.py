@@ -14,7 +14,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 from halflife.study.axes import Axis
 from halflife.study.marks import Band, Bars, Line, Mark, Points
 

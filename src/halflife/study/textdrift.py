@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
 from halflife.study import axes, svg
 from halflife.study.axes import Axis
 from halflife.study.figures import Column, Figure, Table, as_csv, drawing, stacked
 from halflife.study.marks import Band, Line, Mark, Points
+from halflife.study.phrases import share
 from halflife.study.svg import Chart
-from halflife.study.telling import share
-from halflife.summary.ageing import Ageing, Curve
+from halflife.summary.age_curves import Ageing, Curve
 from halflife.summary.drift import Drift
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import STRATA

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.study import axes
 from halflife.study.figures import Figure, Table, drawing, stacked
 from halflife.study.marks import Band, Line, Mark

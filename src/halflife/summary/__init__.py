@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.summary.metrics import (
     Change,
     Status,

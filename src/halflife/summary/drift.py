@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.summary import Summary
 from halflife.summary.metrics import METRICS, Change
 from halflife.summary.pairs import compare_all

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.summary.drift import Drift
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import Lifetimes

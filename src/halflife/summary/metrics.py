@@ -25,7 +25,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from halflife.arrays import Bytes, Floats, Ints
+from halflife.core.arrays import Bytes, Floats, Ints
 
 
 class Status(IntEnum):

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.summary.metrics import Change, Overlap
 
 Counts: TypeAlias = NDArray[np.float64] | NDArray[np.int32]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.summary.drift import Drift
 
 

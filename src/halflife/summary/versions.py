@@ -8,8 +8,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats, Ints
-from halflife.errors import Damaged
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import Damaged
 from halflife.summary import Summary
 from halflife.summary.tables import Summaries, vocabulary
 

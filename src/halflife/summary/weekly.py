@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.searching import Document
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.search import Document
 from halflife.summary import Summary
 from halflife.summary.tables import Summaries
 

@@ -20,13 +20,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from halflife.errors import HalflifeError, UsageError
-from halflife.live import wiring
+from halflife.core.errors import HalflifeError, UsageError
+from halflife.engine import bootstrap
 from halflife.study import league, svg
-from halflife.web import deeds, judged, pages, sourced, words
+from halflife.web import actions, pages, source_page, verdicts, words
+from halflife.web.actions import Deeds
 from halflife.web.board import Board
 from halflife.web.charts import Figure
-from halflife.web.deeds import Deeds
 from halflife.web.guard import Guard
 from halflife.web.pages import Answer, Params
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
@@ -75,12 +75,12 @@ class Site:
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "sources": pages.sources,
-            "source": sourced.source,
+            "source": source_page.source,
             "plan": pages.plan,
-            "what-if": judged.what_if,
+            "what-if": verdicts.what_if,
             "inbox": pages.inbox,
-            "league": lambda seen, _: judged.league(seen, setting.league),
-            "audit": judged.audit,
+            "league": lambda seen, _: verdicts.league(seen, setting.league),
+            "audit": verdicts.audit,
         }
         self._templates = Environment(
             loader=PackageLoader("halflife.web"),
@@ -167,7 +167,7 @@ class Site:
     def copy(self, request: Request) -> Response:
         """Answer with the copy of a page, as a file that nothing takes for a page."""
         key = request.query_params.get("item", "")
-        with wiring.reading(self.board.config()) as store:
+        with bootstrap.reading(self.board.config()) as store:
             content = store.content(key)
         if content is None:
             raise UsageError("there is no copy of that; see the page of its source")
@@ -182,7 +182,7 @@ class Site:
         name = str((await request.form()).get("source", ""))
         config = await run_in_threadpool(self.board.config)
         config.named([name])
-        self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)
+        self.deeds.start(f"sync {name}", lambda: actions.sync(config, name), name)
         return _back("source", name)
 
     async def decide(self, request: Request) -> Response:
@@ -192,17 +192,17 @@ class Site:
         verdict = str(form.get("verdict", ""))
         config = await run_in_threadpool(self.board.config)
         if verdict == "accept":
-            self.deeds.start(f"accept run {run}", lambda: deeds.accept(config, run))
+            self.deeds.start(f"accept run {run}", lambda: actions.accept(config, run))
         elif verdict == "keep":
             self.deeds.start(
                 f"keep what we have, not run {run}",
-                lambda: f"{deeds.keep(config, run)}: the copy stays as it is",
+                lambda: f"{actions.keep(config, run)}: the copy stays as it is",
             )
         elif verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
             name = next((s.source for s in seen.waiting if s.run == run), "")
             config.named([name])
-            self.deeds.start(f"sync {name}", lambda: deeds.sync(config, name), name)
+            self.deeds.start(f"sync {name}", lambda: actions.sync(config, name), name)
         else:
             raise UsageError("a verdict is accept, retry or keep")
         return _back("inbox")
@@ -216,7 +216,7 @@ class Site:
 
     def _demo(self) -> str:
         folder = Path(tempfile.mkdtemp(prefix="halflife-demo-"))
-        self.board.visit(deeds.demo(folder))
+        self.board.visit(actions.demo(folder))
         return f"a made-up world was kept for 20 days; it lies in {folder}"
 
     async def leave(self, request: Request) -> Response:

@@ -7,8 +7,8 @@ from pathlib import Path
 from time import monotonic
 
 from halflife.config import Config
-from halflife.errors import HalflifeError
-from halflife.live import wiring
+from halflife.core.errors import HalflifeError
+from halflife.engine import bootstrap
 from halflife.web import glance, survey
 from halflife.web.rows import Memo
 from halflife.web.survey import Survey
@@ -127,8 +127,8 @@ class Board:
         with self._glancing:  # one is quicker than two at a time
             kept, mark = self._glance, Mark.of(config)
             if kept is None or kept[0] != mark:
-                with wiring.reading(config) as store:
-                    kept = mark, glance.take(config, store, wiring.clock())
+                with bootstrap.reading(config) as store:
+                    kept = mark, glance.take(config, store, bootstrap.clock())
                 self._glance = kept
         if not self.working:
             threading.Thread(target=self._take_quietly, daemon=True).start()
@@ -180,8 +180,8 @@ class Board:
             start = monotonic()
             config = self.config()
             mark = Mark.of(config)
-            with wiring.reading(config) as store:
-                found = survey.take(config, store, wiring.clock(), self._memo)
+            with bootstrap.reading(config) as store:
+                found = survey.take(config, store, bootstrap.clock(), self._memo)
             if not found.priced:
                 _ = found.steps  # not while somebody waits
                 if self._survey is None:  # prices may follow

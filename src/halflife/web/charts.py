@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from halflife.arrays import Bools, Floats
-from halflife.forecast import Forecast
+from halflife.core.arrays import Bools, Floats
+from halflife.core.forecast import Forecast
+from halflife.core.wording import count, number
 from halflife.models.calibration import Reliability
 from halflife.study import svg
 from halflife.study.axes import Axis, calendar, linear, percent, spans
@@ -16,7 +17,6 @@ from halflife.study.figures import cell
 from halflife.study.marks import Band, Bars, Line, Mark, Points
 from halflife.study.svg import Chart
 from halflife.web import words
-from halflife.wording import count, number
 
 MEASURES = {
     "freshness": "Freshness",

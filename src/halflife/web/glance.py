@@ -3,9 +3,9 @@
 import math
 
 from halflife.config import Config, SourceConfig
-from halflife.live import page_guard
-from halflife.live.spending import Wallet
-from halflife.stores import Store, remembered
+from halflife.engine.wallet import Wallet
+from halflife.kinds.pages import guard as pages_guard
+from halflife.stores import Store, run_history
 from halflife.stores.sqlite import SqliteStore
 from halflife.web.rows import PENDING, Row, level, measure_of
 from halflife.web.survey import Survey, by_day
@@ -20,13 +20,13 @@ def take(config: Config, store: Store, now: float) -> Survey:
     all; to count those of each source takes long already.
     """
     staged = tuple(store.staged())
-    guarded = tuple(page_guard.held(store))
+    guarded = tuple(pages_guard.held(store))
     held = {one.source: one.why for one in staged}
     held |= {one.source: one.why for one in guarded}
     total = 0
     if isinstance(store, SqliteStore):
         with store.looking() as db:
-            total = remembered.newest(db)
+            total = run_history.newest(db)
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,

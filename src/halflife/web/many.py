@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Floats, Ints
-from halflife.forecast import Forecast
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Worth
+from halflife.core.view import View
 from halflife.models.quality import beta_bounds, fates, parts
-from halflife.view import View
-from halflife.worth import Worth
 
 POINTS = 24  # of a curve
 LOWEST, HIGHEST = 1e-5, 0.9999  # prices of a look, as shares of the highest
@@ -161,7 +161,7 @@ def worths(owned: Owned, names: Sequence[str], weight: Floats) -> list[Worth | N
     first = share / np.maximum(view.rate * view.cost, 1e-12)  # the highest price
     top = np.zeros(owned.n)
     np.maximum.at(top, owned.code, first)
-    gained = special.gammainc(2.0, _TABLE)
+    gained = lazy_scipy.gammainc(2.0, _TABLE)
     prices = np.geomspace(LOWEST, HIGHEST, POINTS)[::-1]
     requests, mean = (np.zeros((owned.n, POINTS)) for _ in range(2))
     for at, survival in parts(view):

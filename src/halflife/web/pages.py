@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.live import listings, upkeeping, wiring
-from halflife.live.page_guard import HeldSource
-from halflife.queries.kept import Asked
+from halflife.engine import bootstrap
+from halflife.kinds.form import runner as form_runner
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.guard import HeldSource
+from halflife.queries.turn_result import Asked
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, Row
 from halflife.web.survey import MOST_PLANNED, Survey
@@ -173,11 +175,11 @@ def plan(seen: Survey, _: Params) -> Answer:
     most = min(max(math.ceil(pace), 1), MOST_PLANNED)
     looks = _looks(seen, most, 1.0 / pace)
     forms = [source for source in config.source if source.kind == "form"]
-    with wiring.reading(config) as store:
+    with bootstrap.reading(config) as store:
         queries = [
             asked(source.name, step)
             for source in forms[:NEXT]
-            for step in upkeeping.plan(store, source, seen.now, NEXT)
+            for step in form_runner.plan(store, source, seen.now, NEXT)
         ]
     soon = [
         told(row, seen.now)
@@ -228,12 +230,12 @@ def _looks(seen: Survey, most: int, every: float) -> list[Answer]:
 def inbox(seen: Survey, _: Params) -> Answer:
     """Return what waits for a person, and the evidence."""
     held = []
-    with wiring.reading(seen.config) as store:
+    with bootstrap.reading(seen.config) as store:
         for staged in seen.staged:
             row = seen.row(staged.source)
             if row is None:
                 continue
-            tracked = listings.tracker(store, seen.source(staged.source))
+            tracked = listing_runner.tracker(store, seen.source(staged.source))
             there, gone, gap = tracked.losses(staged.listing)
             lost = [key for key in tracked.held if key not in staged.listing.records]
             held.append(

@@ -8,17 +8,19 @@ from typing import TypeAlias
 import numpy as np
 
 from halflife.config import SourceConfig
-from halflife.forecast import Forecast
-from halflife.live import form_worths, rhythms, selecting
-from halflife.live.foreseen import SURE, form_quality, listing_quality
-from halflife.live.wiring import Outlook
-from halflife.live.worths import Known
-from halflife.lives import Collection
+from halflife.core.forecast import Forecast
+from halflife.core.lifetimes import Collection
+from halflife.core.wording import count
+from halflife.engine import rhythms
+from halflife.engine.appraisal import Known
+from halflife.engine.bootstrap import Outlook
+from halflife.engine.quality_forecast import SURE, form_quality, listing_quality
+from halflife.kinds.form import value as form_value
+from halflife.kinds.search import selection as search_selection
 from halflife.models.recall_curve import Knots
 from halflife.stores import Store, summaries
 from halflife.web import many
 from halflife.web.many import Owned
-from halflife.wording import count
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
@@ -157,7 +159,7 @@ def alone(
 def _formed(
     store: Store, source: SourceConfig, row: Row, now: float
 ) -> tuple[Row, Forecast | None]:
-    copy = form_worths.held(store, source)
+    copy = form_value.held(store, source)
     if copy is None:
         return replace(row, why="nothing of it was read yet"), None
     row = replace(row, items=len(copy.records), last=copy.last)
@@ -176,7 +178,7 @@ def _searched(
     if kept is None:
         return replace(row, why="there is no summary yet"), None
     age = max(now - kept.at, 0.0) + AHEAD
-    alive = selecting.holding(kept, source, store).alive(age)
+    alive = search_selection.holding(kept, source, store).alive(age)
     row = replace(row, items=kept.summary.sampled, last=kept.at)
     return row, Forecast("summary", now + AHEAD, alive, alive, alive)
 
@@ -184,7 +186,7 @@ def _searched(
 def measure_of(source: SourceConfig) -> str:
     """Return what the quality of a source is called."""
     if source.kind == "form":
-        return form_worths.measure_of(source)
+        return form_value.measure_of(source)
     return MEASURES.get(source.kind, "freshness")
 
 

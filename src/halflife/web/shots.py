@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from halflife.live import wiring
+from halflife.engine import bootstrap
 from halflife.web import showcase
-from halflife.web.serving import Wish, running
+from halflife.web.server import Wish, running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,7 +52,7 @@ def shoot(out: Path, league: Path | None = None) -> list[Path]:
     """Write a picture of each page into a folder; return them."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
-        settings = showcase.build(Path(folder) / "full", wiring.clock())
+        settings = showcase.build(Path(folder) / "full", bootstrap.clock())
         nothing = Path(folder) / "empty" / "halflife.toml"
         with running(Wish(settings, port=0, league=league)) as served:
             taken = _shots(browser, served.address, out, PAGES)
@@ -66,7 +66,7 @@ def first(out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     taken = []
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
-        settings = showcase.build(Path(folder), wiring.clock())
+        settings = showcase.build(Path(folder), bootstrap.clock())
         with running(Wish(settings, port=0)) as served:
             for name, (place, scheme, high) in FIRST.items():
                 view = browser.new_page(

@@ -12,17 +12,18 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config, SourceConfig
-from halflife.item import Item
-from halflife.live import listings, wiring
-from halflife.lives import Collection, Lives
-from halflife.observation import Content, Looks, Observation, Seen
-from halflife.register import Attributes, Listing
+from halflife.core.item import Item
+from halflife.core.lifetimes import Collection, Lives
+from halflife.core.object_store import Attributes, Listing
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.tracker import Tracker
+from halflife.engine import bootstrap
+from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
 from halflife.stores.forecasts import Check, Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
 from halflife.summary import Summary
-from halflife.tracking import Tracker
 
 DAYS = 30  # that have passed
 SETS = """
@@ -92,7 +93,7 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
     path.write_text(pages + SETS, encoding="utf-8")
     config = Config.load(path)
     rng = np.random.default_rng(seed)
-    with wiring.writing(config) as store:
+    with bootstrap.writing(config) as store:
         for name in SHAPES:
             _pages(store, name, now, rng)
         furnish(config, store, now, rng)
@@ -174,10 +175,10 @@ def _listing(
 
 def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
     """Let a listing answer with a fraction of what it had: the guard holds that."""
-    there = listings.tracker(store, source).held
+    there = listing_runner.tracker(store, source).held
     kept = dict(list(there.items())[: len(there) // 8])
     run = store.begin([source.name], now - 0.1, lease=1.0)
-    listings.write(store, run, source, Listing(now - 0.1, kept), 3, "")
+    listing_runner.write(store, run, source, Listing(now - 0.1, kept), 3, "")
     store.finish(run, now - 0.09)
 
 

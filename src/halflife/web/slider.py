@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
+from halflife.core.value_curve import Worth
 from halflife.market.limits import FREE, Limits
-from halflife.market.sharing import hull
-from halflife.worth import Worth
+from halflife.market.shares import hull
 
 _LEVEL = 1e-12  # a slope below this buys nothing
 

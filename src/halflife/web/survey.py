@@ -7,19 +7,20 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife.arrays import Ints
-from halflife.budget import Budget
 from halflife.config import Config, SourceConfig
-from halflife.forecast import Forecast
-from halflife.live import page_guard, wiring, worths
-from halflife.live.owning import rows_of
-from halflife.live.page_guard import HeldSource
-from halflife.live.spending import Wallet
-from halflife.live.wiring import Outlook
-from halflife.live.worths import Appraiser, Known
-from halflife.plan import Plan, no_plan
+from halflife.core.arrays import Ints
+from halflife.core.budget import Budget
+from halflife.core.forecast import Forecast
+from halflife.core.plan import Plan, no_plan
+from halflife.engine import appraisal, bootstrap
+from halflife.engine.appraisal import Appraiser, Known
+from halflife.engine.bootstrap import Outlook
+from halflife.engine.wallet import Wallet
+from halflife.kinds.pages import guard as pages_guard
+from halflife.kinds.pages.guard import HeldSource
+from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores import Store
-from halflife.stores.lives import Staged
+from halflife.stores.lifetimes import Staged
 from halflife.web import many, rows
 from halflife.web.many import Owned
 from halflife.web.rows import Memo, Row
@@ -125,7 +126,7 @@ class Survey:
     def slider(self) -> Slider:
         """What any budget buys."""
         found = [known.worth for known in self.appraised if known.worth is not None]
-        return Slider(found, worths.limits(self.config, self.appraised))
+        return Slider(found, appraisal.limits(self.config, self.appraised))
 
     @cached_property
     def appraised(self) -> tuple[Known, ...]:
@@ -152,10 +153,10 @@ class Survey:
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Return what is known of all sources; ``memo`` keeps what only looks change."""
-    staged, guarded = tuple(store.staged()), tuple(page_guard.held(store))
+    staged, guarded = tuple(store.staged()), tuple(pages_guard.held(store))
     held = {s.source: s.why for s in staged} | {s.source: s.why for s in guarded}
     pages = [source for source in config.source if source.has_pages]
-    outlook = wiring.outlook(config, store, pages, now) if pages else None
+    outlook = bootstrap.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
     alone = (source for source in config.source if not source.has_pages)
     told = [rows.alone(store, source, now, memo) for source in alone]
@@ -220,7 +221,7 @@ def _owned(outlook: Outlook, store: Store, pages: Sequence[SourceConfig]) -> Own
     names = [source.name for source in pages]
     code = np.zeros(len(outlook.evidence), dtype=np.intp)
     if len(names) > 1:
-        found = rows_of(store, names, outlook.evidence, lambda: wiring.items(pages))
+        found = rows_of(store, names, outlook.evidence, lambda: bootstrap.items(pages))
         for i, name in enumerate(names):
             code[found[name]] = i
     return Owned(outlook.view, code, len(pages))

@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from halflife.wording import number
+from halflife.core.wording import number
 
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 

@@ -6,7 +6,7 @@ its items one by one. Rates are changes a day. docs/estimators.md compares them.
 
 from typing import Protocol, runtime_checkable
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.poisson import GammaSurvival
 
 

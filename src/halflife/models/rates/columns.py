@@ -6,8 +6,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats
-from halflife.history import Gaps
+from halflife.core.arrays import Floats
+from halflife.core.history import Gaps
 
 Kind = TypeVar("Kind", bound=np.generic)
 

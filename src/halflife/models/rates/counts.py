@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import check_gaps, tallied
 from halflife.models.rates.columns import longer, ratio
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import check_gaps
 from halflife.models.poisson import GammaSurvival
 from halflife.models.rates.columns import in_turn, longer

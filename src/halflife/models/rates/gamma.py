@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from halflife import special
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.ascent import Slopes, climb
 from halflife.models.poisson import GammaSurvival
 from halflife.models.rates.counts import Counts
@@ -35,11 +35,13 @@ def marginal(changes: Floats, days: Floats, prior: Floats) -> Slopes:
     """
     a, b = np.exp(prior)
     total, whole, n = changes + a, days + b, changes.size
-    value = special.gammaln(total) - special.gammaln(a) + a * np.log(b)
+    value = lazy_scipy.gammaln(total) - lazy_scipy.gammaln(a) + a * np.log(b)
     value = value - total * np.log(whole)
-    by_a = np.sum(special.digamma(total) - special.digamma(a) - np.log1p(days / b))
+    by_a = np.sum(
+        lazy_scipy.digamma(total) - lazy_scipy.digamma(a) - np.log1p(days / b)
+    )
     by_b = n * a / b - np.sum(total / whole)
-    by_aa = np.sum(special.polygamma(1, total)) - n * special.polygamma(1, a)
+    by_aa = np.sum(lazy_scipy.polygamma(1, total)) - n * lazy_scipy.polygamma(1, a)
     by_bb = np.sum(total / whole**2) - n * a / b**2
     by_ab = np.sum(days / whole) / b
     slope = np.array([a * by_a, b * by_b])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.history import Gaps
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.history import Gaps
 from halflife.models.gaps import check_gaps, quiet_days, tallied
 from halflife.models.poisson import FASTEST, SLOWEST, PoissonRate
 from halflife.models.rates.columns import longer

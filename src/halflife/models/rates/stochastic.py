@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import check_gaps, tallied
 from halflife.models.rates.columns import in_turn, longer, ratio
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.history import Gaps
-from halflife.octaves import class_length, classes
+from halflife.core.arrays import Floats, Ints
+from halflife.core.gap_bins import class_length, classes
+from halflife.core.history import Gaps
 
 _SPAN = 1024  # classes an item may use; eight to the octave, so 64 octaves either way
 _MIDDLE = _SPAN // 2

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.models.empirical_bayes import GRID, RateGrid, Table, fit_prior
 
 Likelihoods: TypeAlias = NDArray[np.float32]

@@ -13,13 +13,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
 from halflife.belief.plain import PlainRates
 from halflife.belief.poisson import PoissonBelief
-from halflife.budget import Budget
-from halflife.categories import Categories
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.budget import Budget
+from halflife.core.categories import Categories
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.core.wording import number
 from halflife.models.fractions import Sample, weighted
-from halflife.plan import Plan
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.policies.sampling import draws
@@ -38,8 +40,6 @@ from halflife.policies.sampling.shares import (
     ranks,
 )
 from halflife.policies.sampling.sizes import Root, SampleSize, staleness
-from halflife.view import View
-from halflife.wording import number
 
 Spend: TypeAlias = Literal["greedy", "proportional"]
 Inside: TypeAlias = Literal["chance", "staleness", "odds"]

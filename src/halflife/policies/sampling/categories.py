@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from halflife.categories import Categories
+from halflife.core.categories import Categories
+from halflife.core.view import View
 from halflife.grouping.places import folder
-from halflife.view import View
 
 Categorise: TypeAlias = Callable[[View], Categories]
 FEWEST = 20  # pages of a folder that is a category of its own

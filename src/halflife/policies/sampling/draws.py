@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.categories import Categories
-from halflife.view import View
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.categories import Categories
+from halflife.core.view import View
 
 ENOUGH = 0.9  # share of the samples wanted with which a decision is made
 DEFENCE = 0.5  # share of an unequal sample that is drawn with equal chances

@@ -5,8 +5,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
-from halflife.categories import Categories
+from halflife.core.arrays import Floats, Ints
+from halflife.core.categories import Categories
+from halflife.core.view import View
 from halflife.models.fractions import (
     Method,
     Sample,
@@ -15,7 +16,6 @@ from halflife.models.fractions import (
     wilson,
 )
 from halflife.policies.sampling.sizes import believed
-from halflife.view import View
 
 By: TypeAlias = Literal["estimate", "lower", "upper", "posterior", "history"]
 

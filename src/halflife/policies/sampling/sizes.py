@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats
-from halflife.categories import Categories
-from halflife.view import View
+from halflife.core.arrays import Floats
+from halflife.core.categories import Categories
+from halflife.core.view import View
 
 Scale: TypeAlias = Literal["even", "pages", "sizes"]
 # How many samples to take in each category, given the requests of the whole turn.

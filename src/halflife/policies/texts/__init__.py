@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 NONE: Ints = np.zeros(0, dtype=np.intp)
 

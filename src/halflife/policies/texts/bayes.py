@@ -9,7 +9,7 @@ all squares and products. Each is taken as normal in either class.
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.policies.texts import Shelf, Wish, best
 from halflife.policies.texts.lessons import Lessons
 from halflife.summary.features import evolution

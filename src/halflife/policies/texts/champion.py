@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.policies.texts import Refreshes, Shelf, Wish, best
 
 POWERS: Floats = np.linspace(0.3, 1.5, 25)

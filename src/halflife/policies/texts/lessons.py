@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.errors import UsageError
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.errors import UsageError
 from halflife.models.drift import Drift as Model
 from halflife.models.drift import DriftModel, WeibullSurvival
 from halflife.models.spells import Spells

@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.policies.texts import Shelf, Wish, best
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from numpy.random import Generator
 
-from halflife.forms import Query
+from halflife.core.forms import Query
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
 

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from numpy.random import Generator
 
-from halflife.errors import BudgetSpent
-from halflife.forms import Found
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Found
+from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Choice, Policy
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
 from halflife.queries.sampling import Sampling, sample
-from halflife.register import Attributes
 
 
 class Sampler(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats
 
 UNEVEN = 0.3  # how much the share of old records that stay differs among queries
 

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.queries.local import Local
 
 GROWTH = 0.3  # new records for each old one, before anything is known

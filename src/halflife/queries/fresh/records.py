@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from halflife.forms import Query
+from halflife.core.forms import Query
 from halflife.queries.fresh import Choice
 from halflife.queries.graph import selection
 from halflife.queries.ledger import Ledger

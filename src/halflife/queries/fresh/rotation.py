@@ -10,9 +10,9 @@ from math import ceil
 
 import numpy as np
 
-from halflife.forms import Interface, Query, Term, terms_of
+from halflife.core.forms import Interface, Query, Term, terms_of
+from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Choice
-from halflife.register import Attributes
 
 SURE = 1.0  # records that came after which a value's own pace weighs as the usual one
 EARLY = 0.25  # the quantile of ages that tells when a value was last read

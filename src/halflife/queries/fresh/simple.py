@@ -6,15 +6,15 @@ from math import nan
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats, Ints
-from halflife.forms import Query
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forms import Query
+from halflife.core.object_store import Attributes
+from halflife.core.wording import count
 from halflife.queries.fresh import Choice
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
-from halflife.queries.reported import at_least
-from halflife.register import Attributes
-from halflife.wording import count
+from halflife.queries.reported_total import at_least
 
 
 class Exhaustive:

@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
-from halflife.forms import Term
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import FEW, Hits, counted, renumbered, settled
 from halflife.queries.known.keywords import Pool

@@ -21,14 +21,14 @@ from typing import Literal, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife import special
 from halflife.allocation import index
-from halflife.arrays import Floats
-from halflife.errors import UsageError
-from halflife.forms import words_in
+from halflife.core import lazy_scipy
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
+from halflife.core.forms import words_in
+from halflife.core.object_store import Attributes, Scalar
+from halflife.core.view import Survival
 from halflife.metrics.intervals import Interval
-from halflife.register import Attributes, Scalar
-from halflife.view import Survival
 
 Differ: TypeAlias = Callable[[Attributes, Attributes], float]
 Weigh: TypeAlias = Callable[[Attributes], float]
@@ -191,7 +191,7 @@ def expected_staleness(
         return Interval(0.0, 0.0, 0.0)
     mean = staleness(growth.mean(t), weight)
     spread = float(np.sqrt(np.sum(weight**2 * growth.variance(t)))) / t.size
-    far = float(special.ndtri(0.5 + confidence / 2.0)) * spread
+    far = float(lazy_scipy.ndtri(0.5 + confidence / 2.0)) * spread
     return Interval(mean, max(mean - far, 0.0), mean + far)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
+from halflife.core.object_store import Attributes
 from halflife.metrics.intervals import Interval
 from halflife.queries.known.content import (
     Growth,
@@ -14,7 +15,6 @@ from halflife.queries.known.content import (
     weigher,
 )
 from halflife.queries.known.pace import Pace
-from halflife.register import Attributes
 
 
 class Copy:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.sets import NONE, UNKNOWN, SetTable

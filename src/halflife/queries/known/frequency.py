@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halflife.arrays import Floats
+from halflife.core.arrays import Floats
 from halflife.queries.known.gains import Gains
 
 ROUNDS = 3000

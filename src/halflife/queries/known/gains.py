@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.queries.known.keywords import Pool
 
 _NOTHING = 1e-9  # of the largest gain: what is left when all is covered

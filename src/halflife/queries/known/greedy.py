@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.queries.known.keywords import Pool, most_frequent
 
 Reading: TypeAlias = Literal["all", "first", "some"]

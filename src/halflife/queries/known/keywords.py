@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife.arrays import Bools, Ints
-from halflife.forms import Interface, Query
+from halflife.core.arrays import Bools, Ints
+from halflife.core.forms import Interface, Query
+from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.sets import NONE, Ragged, SetTable, common_sets, joined
-from halflife.register import Attributes
 
 TOGETHER = 2  # "all subsets up to size two is already sufficient" (5.1)
 FEWEST = 2  # a set that fewer records share is worth a look-up and no more

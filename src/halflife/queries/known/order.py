@@ -14,7 +14,7 @@ best order is an assignment problem.
 import numpy as np
 from numpy.typing import NDArray
 
-from halflife.arrays import Floats, Ints
+from halflife.core.arrays import Floats, Ints
 
 
 def snapshot(a: Floats, slot: NDArray[np.integer]) -> float:

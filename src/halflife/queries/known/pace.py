@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import tallied
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma
 from halflife.queries.known.content import Ages, Changed, Counted, Growth, Kind

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Floats
-from halflife.errors import BudgetSpent
-from halflife.forms import Interface, Query
+from halflife.core.arrays import Floats
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Interface, Query
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.coverage import Reported
 from halflife.queries.known.gains import Gains

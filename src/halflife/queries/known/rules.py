@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from halflife.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.queries.known.frequency import frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.greedy import Reading, choose, offers

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from halflife.arrays import Bools, Ints
+from halflife.core.arrays import Bools, Ints
 from halflife.queries.incidence import Incidence
 
 NONE = -1  # no further term in a set

@@ -1,0 +1,246 @@
+"""The verb that adds pages: add."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, DryRun, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from halflife.kinds.pages.discovery import Added, Wish
+
+
+Urls = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[URL]...", help="Pages or maps; the name of a site."),
+]
+Site = Annotated[
+    str | None, typer.Option(metavar="URL", help="Begin here and follow links.")
+]
+Search = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="A search: its address with {query}, or its description."
+    ),
+]
+Form = Annotated[
+    str | None, typer.Option(metavar="URL", help="A search page with a form to ask.")
+]
+Scope = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="host|folder|PATTERN", help="How far links lead [default: host]."
+    ),
+]
+Depth = Annotated[
+    int | None, typer.Option(min=0, help="Links from the start, at most.")
+]
+Most = Annotated[int | None, typer.Option(min=1, help="Pages of the site, at most.")]
+SourceName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Source [default: the host].")
+]
+Weight = Annotated[
+    float | None, typer.Option(help="How much fresh copies of the source matter.")
+]
+Listed = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="A file with one URL a line."),
+]
+Check = Annotated[
+    bool, typer.Option("--check/--no-check", help="Look at each URL once first.")
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CIDR", help="A network that need not be public."),
+]
+
+
+@app.command()
+def add(  # noqa: PLR0913  (each is an option)
+    urls: Urls = None,
+    *,
+    site: Site = None,
+    search: Search = None,
+    form: Form = None,
+    scope: Scope = None,
+    depth: Depth = None,
+    most: Most = None,
+    source: SourceName = None,
+    weight: Weight = None,
+    listed: Listed = None,
+    check: Check = True,
+    allow: Allow = None,
+    dry_run: DryRun = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Add pages, feeds, a site, a search or a form to the settings."""
+    from halflife.config import Config
+    from halflife.kinds.pages import discovery as pages_discovery
+
+    limits = {"scope": _within(scope), "depth": depth, "most": most}
+    told = {name: value for name, value in limits.items() if value is not None}
+    path = Config.find(config)
+    if form is not None or search is not None:
+        other = search if form is not None else None
+        _only_for_pages({**told, "site": site, "search": other, "weight": weight})
+        wanted = _named(urls or [], listed, source), tuple(allow or ())
+        asked = form, search
+        _add_asked(path, asked, wanted, check=check, write=not dry_run, json=json)
+        return
+    if site is None:
+        _only_for_sites(told)
+        found, crawl = pages_discovery.gathered(urls or [], listed), None
+    else:
+        source = _named(urls or [], listed, source)
+        found, crawl = pages_discovery.gathered([site], None), told
+    wish = pages_discovery.Wish(found, source, weight, tuple(allow or ()), crawl)
+    _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
+
+
+def _add_asked(
+    path: Path,
+    asked: tuple[str | None, str | None],
+    wanted: tuple[str | None, tuple[str, ...]],
+    *,
+    check: bool,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add a form or a search."""
+    form, search = asked
+    if form is not None:
+        _add_form(path, form, *wanted, write=write, json=json)
+    elif search is not None:
+        _add_search(path, search, *wanted, check=check, write=write, json=json)
+
+
+def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
+    """Return a scope as the settings write it; several words are patterns."""
+    if not scope:
+        return None
+    word = scope[0]
+    return word if len(scope) == 1 and "*" not in word else tuple(scope)
+
+
+def _only_for_sites(told: "Iterable[str]") -> None:
+    from halflife.core.errors import UsageError
+
+    for name in told:
+        raise UsageError(f"--{name} has no meaning without --site")
+
+
+def _named(words: list[str], listed: Path | None, source: str | None) -> str | None:
+    """Return the name of a site or search, given as a word or with --source."""
+    from halflife.core.errors import UsageError
+
+    names = [*words, *((source,) if source else ())]
+    if listed is not None or len(names) > 1 or any("://" in name for name in names):
+        raise UsageError("give one name at most, and no other URL")
+    return names[0] if names else None
+
+
+def _only_for_pages(told: "Mapping[str, object]") -> None:
+    from halflife.core.errors import UsageError
+
+    for name, value in told.items():
+        if value is not None:
+            raise UsageError(f"--{name} has no meaning with --search or --form")
+
+
+def _add_search(  # noqa: PLR0913  (what the options say)
+    path: Path,
+    url: str,
+    name: str | None,
+    allow: tuple[str, ...],
+    *,
+    check: bool,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add a database that can be searched; tell what a first query found."""
+    from halflife.cli import show
+    from halflife.kinds.search import discovery as search_discovery
+
+    wanted = search_discovery.Wanted(url, name, allow)
+    row = search_discovery.add(path, wanted, check=check, write=write).row()
+    if json:
+        show.emit({"config": str(path), "results": [row]})
+    else:
+        show.table([row])
+
+
+def _add_form(
+    path: Path,
+    url: str,
+    name: str | None,
+    allow: tuple[str, ...],
+    *,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add a database behind a form; tell what its search page asks for."""
+    from halflife.cli import show
+    from halflife.core.errors import UsageError
+    from halflife.kinds.form import discovery as form_discovery
+    from halflife.kinds.search import discovery as search_discovery
+
+    if not write:
+        raise UsageError("what a form asks for cannot be told without fetching it")
+    wanted = search_discovery.Wanted(url, name, allow, kind="form")
+    row = form_discovery.row(form_discovery.add(path, wanted))
+    if json:
+        show.emit({"config": str(path), "results": [row]})
+    else:
+        show.table([row])
+
+
+def _added(path: Path, wish: "Wish", *, check: bool, dry_run: bool) -> "list[Added]":
+    from halflife.kinds.pages import discovery as pages_discovery
+
+    if dry_run:
+        return pages_discovery.preview(path, wish)
+    return pages_discovery.add(path, wish, check=check)
+
+
+def _say_overlaps(path: Path, names: "set[str]") -> None:
+    """Say which addresses of the sources belong to others, and so stay there."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.engine import ownership
+    from halflife.stores.sqlite import SqliteStore
+
+    config = Config.load(path)
+    if not config.store_path.exists():
+        return
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        found = ownership.overlaps(config, store)
+    for one in found:
+        if {one.wants, one.owner} & names:
+            show.note(show.plain(f"halflife: {one.words()}; {one.advice}"))
+
+
+def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
+    from halflife.cli import exits, show
+
+    _say_overlaps(path, {row.source for row in added})
+    if json:
+        show.emit({"config": str(path), "results": [row.row() for row in added]})
+    else:
+        _tell(added)
+    if any(row.trouble for row in added):
+        every = all(row.trouble for row in added)
+        raise typer.Exit(exits.FAILURE if every else exits.SOME_FAILED)
+
+
+def _tell(added: "list[Added]") -> None:
+    from halflife.cli import show
+
+    for row in added:
+        if row.trouble:
+            show.note(f"halflife: not added: {show.plain(row.trouble)}")
+    show.table([row.row() for row in added if not row.trouble])

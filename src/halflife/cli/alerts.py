@@ -1,0 +1,132 @@
+"""The verb that shows what is wrong and who was told: alerts."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.alerts.machine import Alarm
+    from halflife.config import Config
+    from halflife.engine.notifications import Tried
+    from halflife.stores.outbox import Message
+
+SHOWN = 10  # messages of each state
+
+
+@app.command()
+def alerts(
+    *,
+    test: Annotated[
+        bool, typer.Option("--test", help="Send everybody a message now.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try messages again that were given up.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Show what is wrong, what was told to whom, and what could not be delivered."""
+    from halflife.cli import exits, show
+    from halflife.config import Config
+    from halflife.core.errors import ConfigError
+
+    settings = Config.load(Config.find(config))
+    tried: Sequence[Tried] = []
+    if (test or retry) and not settings.alert:
+        raise ConfigError(f"nobody is to be told; add [[alert]] to {settings.path}")
+    if test or retry:
+        tried = _send(settings, test=test, retry=retry)
+    answer = _answer(settings)
+    answer["tried"] = [
+        {"target": t.message.target, "kind": t.message.kind, "trouble": t.trouble}
+        for t in tried
+    ]
+    if json:
+        show.emit(answer)
+    else:
+        _tell(settings, answer)
+    if any(one.trouble for one in tried):
+        raise typer.Exit(exits.SOME_FAILED)
+
+
+def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[Tried]":
+    """Send what is due, a test message included if asked for."""
+    import asyncio
+
+    from halflife.engine import bootstrap
+    from halflife.engine import notifications as telling
+    from halflife.stores.outbox import Outbox
+    from halflife.stores.sqlite import SqliteStore
+
+    now = bootstrap.clock()
+    with SqliteStore.open(config.store_path, create=True) as store:
+        if retry:
+            Outbox(store).revive(now)
+        if test:
+            telling.post_test(config, store, now)
+        return asyncio.run(telling.deliver(config, store))
+
+
+def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
+    from halflife.stores.outbox import Outbox
+    from halflife.stores.sqlite import SqliteStore
+
+    answer: dict[str, list[dict[str, object]]] = {
+        name: [] for name in ("results", "waiting", "sent", "dead")
+    }
+    if not config.store_path.exists():
+        return answer
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        outbox = Outbox(store)
+        answer["results"] = [_open(a) for a in outbox.alarms() if a.raised]
+        for state in ("waiting", "sent", "dead"):
+            answer[state] = [_message(m) for m in outbox.latest(state, SHOWN)]
+    return answer
+
+
+def _open(alarm: "Alarm") -> dict[str, object]:
+    from halflife.cli import show
+
+    head = {"source": alarm.source, "kind": alarm.kind}
+    return {**head, "since": show.date(alarm.since), "text": alarm.text}
+
+
+def _message(message: "Message") -> dict[str, object]:
+    from halflife.cli import show
+    from halflife.engine.notifications import words
+
+    return {
+        "made": show.date(message.made),
+        "target": message.target,
+        "kind": message.kind,
+        "news": message.news,
+        "text": words(message)[0],
+        "tries": message.tries,
+        "ended": "" if message.ended is None else show.date(message.ended),
+        "trouble": message.trouble,
+    }
+
+
+def _tell(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
+    from halflife.cli import show
+
+    show.table([show.flat(row) for row in answer["results"]])
+    if not answer["results"]:
+        show.say("no alarm stands")
+    names = ", ".join(alert.label for alert in config.alert)
+    show.say(
+        show.plain(f"told are: {names or 'nobody; add [[alert]] to the settings'}")
+    )
+    titles = {"waiting": "not delivered yet", "sent": "delivered", "dead": "given up"}
+    for state, title in titles.items():
+        if answer[state]:
+            show.say(f"\n{title}:")
+            show.table([show.flat(row) for row in answer[state]])
+    for one in answer["tried"]:
+        result = one["trouble"] or "delivered"
+        show.say(show.plain(f"{one['kind']} to {one['target']}: {result}"))

@@ -1,0 +1,216 @@
+"""The verb that says whether our own figures can be believed: audit."""
+
+from typing import TYPE_CHECKING
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.core.wording import count, number
+
+SAID = 0.95  # how often forecasts promise to keep their bounds
+FEWEST = 10  # forecasts of which a share says anything: one more or less is a tenth
+NEAR = 0.1  # how far below what is said a share may be and still be taken for it
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.config import SourceConfig
+    from halflife.engine.audit_report import Judged
+
+BY = {
+    "listing": "whole looks",
+    "form": "records drawn at random",
+    "search": "looks at the database",
+}
+WAITS = {
+    "listing": "no two whole looks followed each other in the last 30 days",
+    "form": "no record was drawn to check it in the last 30 days",
+    "search": "no look has told whether its summary held in the last year",
+}
+
+
+@app.command()
+def audit(
+    sources: Sources = None, *, config: ConfigPath = None, json: Json = False
+) -> None:
+    """Say how good copies were found to be, and whether forecasts came true."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.engine import bootstrap
+    from halflife.engine.audit_report import WINDOW, judge
+
+    settings = Config.load(Config.find(config))
+    chosen = settings.named(sources or ())
+    bootstrap.names(chosen)
+    now = bootstrap.clock()
+    with bootstrap.reading(settings) as store:
+        found = [judge(store, source.name, now) for source in chosen]
+    kinds = [kind(source) for source in chosen]
+    if json:
+        head = {"at": show.date(now), "days": WINDOW, "share": settings.audit.share}
+        rows = [row(*one, now) for one in zip(found, kinds, strict=True)]
+        show.emit({**head, "results": rows})
+        return
+    if len(found) > 1:
+        show.table([cells(*one) for one in zip(found, kinds, strict=True)])
+    for one, what in zip(found, kinds, strict=True):
+        for line in words(one, what, now):
+            show.say(show.plain(line))
+        show.table([show.flat(line) for line in calibration_rows(one)])
+
+
+def kind(source: "SourceConfig") -> str:
+    """Return what is audited in one way: pages of all kinds are."""
+    return "pages" if source.has_pages else source.kind
+
+
+def row(one: "Judged", what: str, now: float) -> dict[str, object]:
+    """Return what audits say of a source, for programs."""
+    from halflife.cli.show import date, figure
+
+    return {
+        "source": one.source,
+        "kind": what,
+        "measure": one.measure,
+        "found_by": BY.get(what, "pages drawn at random"),
+        "checked": one.checked,
+        "silent": one.silent,
+        "quality": figure(*one.quality) if one.quality else None,
+        "believed": figure(*one.believed) if one.believed else None,
+        "calibration": calibration_rows(one),
+        "brier": one.brier._asdict(),
+        "forecasts": one.scored,
+        "coverage": figure(*one.coverage),
+        "pit": one.pit,
+        "drift": {
+            "drifting": one.drifting(now),
+            "evidence": one.evidence,
+            "alarms": [{"at": date(at), "copy": way} for at, way in one.alarms],
+        },
+        "trust": one.trust.factor,
+        "why": one.trust.why if one.trust.factor > 1.0 else "",
+    }
+
+
+def cells(one: "Judged", what: str) -> "dict[str, str | int | float | None]":
+    """Return the same for people, in a row of a table."""
+    from halflife.cli.show import interval
+
+    return {
+        "source": one.source,
+        "kind": what,
+        "measure": one.measure or None,
+        "found": interval(*one.quality) if one.quality else None,
+        "forecast": interval(*one.believed) if one.believed else None,
+        "checks": _number(one) if one.scored or one.checked else None,
+        "within bounds": f"{one.coverage.mean:.2f}" if one.scored else None,
+        "trust factor": f"{number(one.trust.factor, 2)}",
+    }
+
+
+def _number(one: "Judged") -> int:
+    """Return how many checks the quality found rests on."""
+    return one.checked if one.how == "checks" else one.looked
+
+
+def calibration_rows(one: "Judged") -> list[dict[str, object]]:
+    """Return believed chances in bins, beside what was found."""
+    from halflife.cli.show import figure
+
+    table = one.reliability
+    return [
+        {
+            "pages": int(table.size[i]),
+            "believed": float(table.forecast[i]),
+            "found": figure(table.found[i], table.low[i], table.high[i]),
+        }
+        for i in range(table.size.size)
+    ]
+
+
+def words(one: "Judged", what: str, now: float) -> "Sequence[str]":
+    """Return what audits say of a source, line by line."""
+    if not one.checked and not one.scored:
+        waits = WAITS.get(what, "nothing was checked in the last 30 days")
+        return [f"{one.source}: {waits}"]
+    return [
+        f"{one.source}: {_quality(one, what)}",
+        *([_brier(one)] if one.reliability.size.size else []),
+        _coverage(one),
+        f"  {_drift(one, now)}",
+        f"  {_trust(one)}",
+    ]
+
+
+def _quality(one: "Judged", what: str) -> str:
+    from halflife.cli.show import interval
+
+    if one.quality is None or one.believed is None:
+        return f"{count(one.checked, 'page')} checked, {one.silent} did not answer"
+    found, believed = interval(*one.quality), interval(*one.believed)
+    said = f"{one.measure or 'quality'} found {found}, believed {believed}"
+    if one.how == "looks":
+        return f"{said}, on average between {one.looked + 1} {BY[what]}"
+    silent = f", {one.silent} did not answer" if one.silent else ""
+    return f"{said}; {count(one.checked, 'check')}{silent}"
+
+
+def _brier(one: "Judged") -> str:
+    score = one.brier
+    return (
+        f"  Brier score {score.score:.3f}: reliability {score.reliability:.3f} - "
+        f"resolution {score.resolution:.3f} + uncertainty {score.uncertainty:.3f}"
+    )
+
+
+def _coverage(one: "Judged") -> str:
+    from halflife.cli.show import interval
+
+    if not one.scored:
+        return "  no forecast has come due yet"
+    share = interval(*one.coverage)
+    told = f"  {count(one.scored, 'forecast')} came due"
+    return f"{told}: within their 95 % bounds {share}, {_kept(one)}"
+
+
+def _kept(one: "Judged") -> str:
+    """Say whether forecasts keep their bounds as often as they promise.
+
+    An interval may have 95 % in it only because it is wide: then that is said.
+    """
+    low, mean, high = one.coverage.low, one.coverage.mean, one.coverage.high
+    if high < SAID:
+        return "less often than they say"
+    if low > SAID:
+        return "more often than they say"
+    few = one.scored < FEWEST or mean < SAID - NEAR
+    return "too few to tell" if few else "as often as they say"
+
+
+def _drift(one: "Judged", now: float) -> str:
+    from halflife.cli.show import date
+
+    if not one.drifting(now):
+        return "no drift: checks agree with what is believed"
+    at, way = one.alarms[-1]
+    return f"drift: at {date(at)} the copy was clearly {way} than believed"
+
+
+def _trust(one: "Judged") -> str:
+    return f"trust factor {number(one.trust.factor, 2)}: {one.trust.words()}"
+
+
+def trusted(one: "Judged") -> str:
+    """Say how far forecasts of a source are trusted, and what that rests on."""
+    about = f"forecasts of {one.source}"
+    if not one.scored:
+        return f"{about} have not been checked yet: take them as they are"
+    hits = round(one.coverage.mean * one.scored)
+    if one.trust.factor <= 1.0:
+        return (
+            f"{about} are trusted as they are: {hits} of {one.scored} came true "
+            "within their 95 % bounds"
+        )
+    return (
+        f"{about} are trusted less than they say: bounds are taken "
+        f"{number(one.trust.factor, 2)} times as wide, for {one.trust.why}"
+    )

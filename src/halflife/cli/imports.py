@@ -1,0 +1,109 @@
+"""Histories of set sources, from where they were recorded into the store."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from halflife.config import Config
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Collection
+from halflife.engine import bootstrap
+
+if TYPE_CHECKING:
+    from halflife.readers.records import Reader
+
+LEASE = 1 / 24  # days; longer than it takes to write any history
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to import.
+
+    Attributes:
+        form: How it was recorded: parquet, git or snapshots.
+        place: The folder it lies in.
+        path: The file within a git repository.
+        key: The field that tells objects apart.
+        records: Where the records are in a file; told from the file if not given.
+        name: What the source will be called.
+
+    """
+
+    form: str
+    place: Path
+    path: str | None
+    key: str | None
+    records: str | None
+    name: str
+
+
+def check_name(name: str) -> None:
+    """Raise ``UsageError`` unless a source may be called so."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--as: {name!r} cannot be a name; use letters, digits and . _ : -"
+        )
+
+
+def read(wish: Wish) -> Collection:
+    """Return the history that was asked for; raise ``UsageError`` if it cannot be."""
+    if wish.form not in _FORMS:
+        known = ", ".join(_FORMS)
+        raise UsageError(f"{wish.form!r} cannot be imported; there are {known}")
+    if not wish.place.is_dir():
+        raise UsageError(f"{wish.place}: no such folder")
+    if wish.path is not None and wish.form != "git":
+        raise UsageError(f"import {wish.form} takes one place; got {wish.path!r} too")
+    found = _FORMS[wish.form](wish)
+    if not found.looks.size:
+        raise UsageError(f"{wish.place}: holds no complete look at anything")
+    return found
+
+
+def _parquet(wish: Wish) -> Collection:
+    from halflife.recordings.objects import load_parquet
+
+    if wish.key is not None:
+        raise UsageError("--key: a folder of Parquet files says itself what the key is")
+    return load_parquet(wish.place, wish.name)
+
+
+def _git(wish: Wish) -> Collection:
+    from halflife.recordings.imports import import_git
+
+    if wish.path is None:
+        raise UsageError("import git needs the repository and the file within it")
+    return import_git(wish.place, wish.path, wish.name, _reader(wish))
+
+
+def _snapshots(wish: Wish) -> Collection:
+    from halflife.recordings.imports import import_snapshots
+
+    return import_snapshots(wish.place, wish.name, _reader(wish))
+
+
+def _reader(wish: Wish) -> "Reader":
+    from halflife.readers.records import Reader
+
+    if not wish.key:
+        raise UsageError(f"import {wish.form} needs --key, what tells objects apart")
+    return Reader(key=wish.key, records=wish.records or "")
+
+
+_FORMS: dict[str, Callable[[Wish], Collection]] = {
+    "parquet": _parquet,
+    "git": _git,
+    "snapshots": _snapshots,
+}
+
+
+def save(config: Config, found: Collection) -> None:
+    """Write a history into the store, in place of what it had of the source."""
+    now = bootstrap.clock()
+    with bootstrap.writing(config) as store:
+        run = store.begin([found.name], now, lease=LEASE)
+        store.save_collection(run, found)
+        store.finish(run, bootstrap.clock())

@@ -1,0 +1,364 @@
+"""Verbs that look and never send: status, plan, explain, forecast, get."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import (
+    Confidence,
+    ConfigPath,
+    Json,
+    Since,
+    Sources,
+    Where,
+)
+from halflife.core.wording import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from halflife.config import Config, SourceConfig
+    from halflife.stores import Store
+
+Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
+
+
+@app.command()
+def status(
+    sources: Sources = None,
+    *,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="List the pages that are gone instead.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how good the copy is believed to be, and what the budget has left."""
+    from halflife.cli import gone_pages
+    from halflife.config import Config
+
+    settings = Config.load(Config.find(config))
+    if gone:
+        gone_pages.tell(settings, settings.named(sources or ()), json=json)
+        return
+    _say_if_lost(settings)
+    _status(settings, sources or [], json=json)
+
+
+def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
+    """Say how good the copy of sources is believed to be."""
+    from halflife.cli import sets, show, texts
+    from halflife.cli.answers import budget_left
+    from halflife.engine import bootstrap, faults
+    from halflife.kinds.pages import (
+        crawl as pages_crawl,
+    )
+    from halflife.kinds.pages import (
+        map_discovery as pages_map_discovery,
+    )
+
+    chosen = settings.named(sources)
+    pages = [source for source in chosen if source.has_pages]
+    now = bootstrap.clock()
+    with bootstrap.reading(settings) as store:
+        names = sets.named(store, chosen, everything=not sources)
+        listed = sets.status_rows(store, names, chosen, now)
+        searched = texts.status_rows(store, chosen, now)
+        left = budget_left(settings.budget, store, now)
+        waiting = sets.waiting_rows(store)
+        rows: list[dict[str, object]] = []
+        fresh = None
+        if pages or not (names or searched):
+            rows, fresh = _of_all_pages(settings, store, pages, now)
+        crawls = [
+            pages_crawl.progress(store, site) for site in pages_crawl.sites(pages)
+        ]
+        broken = faults.found(store, chosen)
+        told = [crawl.words() for crawl in crawls] + pages_map_discovery.full(
+            store, pages
+        )
+    said = {"freshness": fresh, "budget": left}
+    found: dict[str, Sequence[Mapping[str, Any]]] = {
+        "sites": [crawl.row() for crawl in crawls],
+        "sets": listed,
+        "searches": searched,
+        "waiting": waiting,
+        "mishandled": [fault._asdict() for fault in broken],
+        "results": rows,
+    }
+    if json:
+        head = {"store": str(settings.store_path), "at": show.date(now)}
+        show.emit({**head, **said, **found})
+        return
+    told += [one.words() for one in broken]
+    _tell(found, fresh, left, told)
+
+
+def _say_if_lost(config: "Config") -> None:
+    """Say that the state of settings that were used before is not there any more."""
+    from halflife.cli import show
+    from halflife.engine import state_record
+
+    lost = state_record.missing(config)
+    if lost:
+        show.note(show.plain(f"halflife: {lost}"))
+
+
+def _of_all_pages(
+    config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
+) -> "tuple[list[dict[str, object]], dict[str, float]]":
+    """Return what ``status`` says of each source of pages, and of all together.
+
+    Pages tell of one another, so all of them are believed together, also where only
+    some are asked about.
+    """
+    import numpy as np
+
+    from halflife.cli.answers import freshness_of, source_row
+    from halflife.engine import bootstrap
+    from halflife.engine.audit_report import factor
+    from halflife.kinds.pages.source_rows import rows_of
+
+    everything = [source for source in config.source if source.has_pages]
+    seen = bootstrap.outlook(config, store, everything, now)
+    names = bootstrap.names(everything)
+    owned = rows_of(store, names, seen.evidence, lambda: bootstrap.items(everything))
+    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
+    mine = np.unique(
+        np.concatenate([owned[s.name] for s in pages] or [np.zeros(0, int)])
+    )
+    trust = factor(store, bootstrap.names(pages), seen.now)
+    return rows, freshness_of(seen.view, mine, trust)
+
+
+def _tell(
+    found: "Mapping[str, Sequence[Mapping[str, Any]]]",
+    fresh: "Mapping[str, float] | None",
+    left: "Mapping[str, object]",
+    crawls: list[str],
+) -> None:
+    """Print what ``status`` found."""
+    from itertools import groupby
+
+    from halflife.cli import show, texts
+
+    show.table([show.flat(row) for row in found["results"]])
+    for words in crawls:
+        show.say(show.plain(words))
+    if fresh is not None:
+        show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
+    for _, alike in groupby(sorted(found["sets"], key=tuple), key=tuple):
+        show.table([show.flat(row) for row in alike])
+    show.table([texts.status_cells(row) for row in found["searches"]])
+    for row in found["waiting"]:
+        show.say("{source} waits for you: {why}; {todo}".format(**row))
+    whole = count(int(str(left["requests"])), "request")
+    show.say("{spent} of {} spent in the last {per}".format(whole, **left))
+
+
+@app.command()
+def plan(
+    sources: Sources = None,
+    *,
+    top: Annotated[int, typer.Option(min=1, help="How many looks to show.")] = 10,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Show the next looks, best first, what each buys and why; sends nothing."""
+    from halflife.config import Config
+
+    settings = Config.load(Config.find(config))
+    show_plan(settings, settings.named(sources or ()), most=top, json=json)
+
+
+def show_plan(
+    config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
+) -> None:
+    """Show what a sync would spend its next requests on, and how many it would send."""
+    from halflife.cli import show
+    from halflife.cli.answers import listing_rows, plan_rows, query_rows
+    from halflife.engine import bootstrap
+    from halflife.engine.wallet import Wallet
+    from halflife.kinds.pages import (
+        crawl as pages_crawl,
+    )
+    from halflife.kinds.pages import (
+        map_discovery as pages_map_discovery,
+    )
+
+    forms = [source for source in chosen if source.kind == "form"]
+    lists = [source for source in chosen if source.kind == "listing"]
+    pages = [source for source in chosen if source.has_pages]
+    rows: list[dict[str, object]] = []
+    with bootstrap.reading(config) as store:
+        now, wallet = bootstrap.clock(), Wallet(store, config.budget)
+        listed, room = listing_rows(store, lists, now), wallet.room(now)
+        wanted = sum(int(str(row["requests"])) for row in listed)
+        if pages or not (forms or lists):
+            known = pages or chosen
+            seen = bootstrap.outlook(config, store, known, now)
+            first = pages_map_discovery.first_requests(
+                config, store, known, seen.evidence, now
+            )
+            offer = wallet.offer(now, first)
+            found_by = pages_crawl.found_by(store, chosen)
+            rows = plan_rows(seen, offer if most is None else most, found_by)
+            wanted += offer
+        queries = query_rows(store, forms, now, room if most is None else most)
+    requests = room if forms else min(wanted, room)
+    if json:
+        head = {"at": show.date(now), "requests": requests, "left": room}
+        show.emit({**head, "listings": listed, "queries": queries, "results": rows})
+        return
+    for part in (rows, listed, queries):
+        show.table([show.flat(row) for row in part])
+    about = "up to" if forms or not lists else "about"
+    show.note(
+        f"a sync now would send {about} {count(requests, 'request')}; "
+        f"the budget has {room} left"
+    )
+
+
+@app.command()
+def explain(
+    item: Annotated[
+        str | None, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")
+    ] = None,
+    *,
+    run: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Say what this run did.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say why an item is, or is not, looked at now; or what a run did."""
+    from halflife.cli.runs import tell_run
+    from halflife.config import Config
+    from halflife.core.errors import UsageError
+
+    if (item is None) == (run is None):
+        raise UsageError("explain either an item or a run")
+    settings = Config.load(Config.find(config))
+    if run is not None:
+        tell_run(settings, run, json=json)
+    elif item is not None:
+        _explain(settings, item, json=json)
+
+
+def _explain(settings: "Config", item: str, *, json: bool) -> None:
+    """Say why an item is, or is not, looked at now, and how far that is trusted."""
+    from halflife.cli import audit, show
+    from halflife.cli.answers import find_row
+    from halflife.cli.terms import rule_of, terms
+    from halflife.engine import bootstrap
+    from halflife.engine.audit_report import judge
+
+    with bootstrap.reading(settings) as store:
+        seen = bootstrap.outlook(settings, store, settings.source)
+        row = find_row(seen.evidence, item)
+        key = seen.evidence.keys[row]
+        source = store.source_of(key) or ""
+        judged = judge(store, source, seen.now) if source else None
+    rule = rule_of(seen.policy, settings.policy.objective)
+    said = terms(seen.view, row, rule, settings.budget.pace)
+    trust = judged.trust if judged is not None else None
+    if json:
+        known = {"factor": trust.factor, "why": trust.why} if trust else None
+        show.emit({**said.row(seen.now), "source": source or None, "trust": known})
+        return
+    show.say(show.plain(said.key))
+    for line in said.lines():
+        show.say(f"  {line}")
+    if judged is not None:
+        show.say(show.plain(f"  {audit.trusted(judged)}"))
+
+
+@app.command()
+def forecast(  # noqa: PLR0913  (each is an option)
+    sources: Sources = None,
+    *,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="+6h", help="Only at this time from then on; repeatable."),
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.01, max=3650, help="How far.")] = 7.0,
+    target: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Freshness to keep up.")
+    ] = None,
+    since: Since = None,
+    where: Where = None,
+    confidence: Confidence = 0.95,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Say how good the copy will be if nothing more is fetched."""
+    from halflife.cli import answers, sets, words
+
+    ahead = sorted({words.days("--at", word) for word in at or () if word})
+    found = sets.meant(sources or (), config)
+    if found is None:
+        sets.only_for_sets(since, where, confidence)
+        moments = [0.0, *ahead] if ahead else answers.moments(days)
+        _of_pages(sources, config, moments, target=target, json=json)
+        return
+    sets.only_for_pages(target)
+    sure = words.share("--confidence", confidence)
+    asked = sets.Asked.of(found, since, where, sets.settings(config))
+    ahead = ahead or answers.moments(days)[1:]
+    rows = sets.forecast_rows(asked, ahead, sure, fresh=True)
+    sets.tell_forecast(asked, rows, sure, json=json)
+
+
+def _of_pages(
+    sources: list[str] | None,
+    config: "Path | None",
+    ahead: "Sequence[float]",
+    *,
+    target: float | None,
+    json: bool,
+) -> None:
+    """Forecast freshness of pages."""
+    from halflife.cli import answers, exits, show
+    from halflife.config import Config
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap
+    from halflife.engine.audit_report import factor
+
+    settings = Config.load(Config.find(config))
+    chosen = [s for s in settings.named(sources or ()) if s.has_pages]
+    if settings.source and not chosen:
+        raise UsageError("no source has pages; name the set source to forecast")
+    with bootstrap.reading(settings) as store:
+        seen = bootstrap.outlook(settings, store, chosen)
+        trust = factor(store, bootstrap.names(chosen), seen.now)
+    rows, below = answers.forecast_rows(seen.view, ahead, target, trust)
+    if json:
+        head = {"measure": "freshness", "confidence": 0.95, "target": target}
+        show.emit({**head, "below_target": show.date(below), "results": rows})
+    else:
+        show.table([show.flat(row) for row in rows])
+        if target is not None:
+            show.say(answers.verdict(target, below - seen.now))
+    if target is not None and answers.freshness_now(seen.view)["mean"] < target:
+        raise typer.Exit(exits.BELOW_TARGET)
+
+
+@app.command()
+def get(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
+    """Print the copy we hold of an item."""
+    from halflife.cli import show
+    from halflife.cli.answers import find_row, held_copy
+    from halflife.config import Config
+    from halflife.engine import bootstrap
+
+    settings = Config.load(Config.find(config))
+    with bootstrap.reading(settings) as store:
+        evidence = store.evidence(bootstrap.names(settings.source))
+        key = evidence.keys[find_row(evidence, item)]
+        content, text = held_copy(store, key)
+    if json:
+        show.emit({"key": key, "media_type": content.media_type, "text": text})
+    else:
+        show.body(content.body, text)

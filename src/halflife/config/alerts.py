@@ -1,0 +1,100 @@
+"""Settings of those who are told: ``[[alert]]``."""
+
+import re
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from halflife.alerts import Kind
+from halflife.config.values import Cidr, FromEnv, Line, Secret, Table, value_of
+from halflife.core.errors import ConfigError
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
+_UNIT_DAYS = {"m": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.")
+_KINDS = ", ".join(Kind)
+
+
+def _span(text: str) -> str:
+    if not _SPAN.fullmatch(text):
+        raise ValueError('is not a stretch of time; write "30m", "6h", "1d" or "1w"')
+    return text
+
+
+def _kind(text: str) -> str:
+    if text not in {str(kind) for kind in Kind}:
+        raise ValueError(f"is not something to be told of; there are {_KINDS}")
+    return text
+
+
+class AlertConfig(Table):
+    """Somebody who is told: where, of what, how often."""
+
+    url: Line | FromEnv = Field(repr=False)
+    name: Line = ""
+    kinds: tuple[Annotated[str, AfterValidator(_kind)], ...] = Field(
+        default=tuple(map(str, Kind)), strict=False
+    )
+    every: Annotated[str, AfterValidator(_span)] = "1d"
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
+    headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
+    secret: FromEnv | None = Field(default=None, repr=False)
+
+    @model_validator(mode="after")
+    def _address_is_usable(self) -> Self:
+        if isinstance(self.url, str) and not _SCHEME.match(self.url):
+            raise ValueError("url must be an address, such as https://host/path")
+        if isinstance(self.url, str) and "@" in urlsplit(self.url).netloc:
+            raise ValueError(
+                'url holds a password; write url = {env = "VARIABLE"} instead'
+            )
+        return self
+
+    @property
+    def label(self) -> str:
+        """Its name; without one, the host or the variable that the address is in."""
+        if self.name or not isinstance(self.url, str):
+            return self.name or f"${self.url.env}"  # type: ignore[union-attr]
+        return urlsplit(self.url).hostname or "alert"
+
+    @property
+    def days(self) -> float:
+        """Days after which an alarm that still stands is told again."""
+        found = _SPAN.fullmatch(self.every)
+        return float(found[1]) * _UNIT_DAYS[found[2]] if found else 1.0
+
+    def address(self) -> Secret:
+        """Return where to send, with the environment looked up."""
+        found = value_of(self.url, f"alert {self.label}: url")
+        if not _SCHEME.match(found.reveal()):
+            raise ConfigError(f"alert {self.label}: url is not an address")
+        return found
+
+    def sent_along(self) -> dict[str, Secret]:
+        """Return the headers to send, with the environment looked up."""
+        given = self.headers.items()
+        return {n: value_of(v, f"alert {self.label}: header {n}") for n, v in given}
+
+
+def _unique(alerts: tuple[AlertConfig, ...]) -> tuple[AlertConfig, ...]:
+    labels = [alert.label for alert in alerts]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ValueError(f"two alerts are named {label!r}; give them names")
+    return alerts
+
+
+Alerts = Annotated[
+    tuple[AlertConfig, ...], AfterValidator(_unique), Field(strict=False)
+]
+
+
+class KeepConfig(Table):
+    """How long things are kept before ``halflife gc`` removes them."""
+
+    observations_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)
+    ledger_days: float = Field(default=60.0, ge=31, le=36500, allow_inf_nan=False)
+    runs_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)
+    messages_days: float = Field(default=30.0, ge=1, le=36500, allow_inf_nan=False)
+    summaries: int = Field(default=20, ge=1, le=10_000)

@@ -1,0 +1,222 @@
+"""Write ``halflife.toml`` without losing what people wrote into it."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from halflife.config import Config, CrawlConfig, SearchConfig, SourceConfig
+from halflife.config.forms import FormConfig
+from halflife.core.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+_LISTS = frozenset({"values", "cuts"})  # of an attribute of a form
+
+TEMPLATE = """\
+# Settings of halflife; every key is explained in docs/config.md.
+
+store = "halflife.db"   # one SQLite file with everything halflife knows
+
+[budget]
+requests = 1000         # never more than this ...
+per = "day"             # ... in any hour, day, week or month (30 days)
+
+[policy]
+name = "champion"       # `halflife policies` lists the others
+objective = "harmonic"  # or "freshness", or "age"
+
+[fetch]
+# contact = "https://example.org/about-our-crawler"  # or a mail address: be reachable
+delay = 1.0             # seconds between two requests to one host
+concurrency = 16
+timeout = 30            # seconds for one request, all in all
+max_bytes = 8388608     # larger answers are refused
+
+# [keep]
+# observations_days = 90  # `halflife gc` removes single looks that are older
+
+# Who is told when something is wrong; try it with `halflife alerts --test`.
+#
+# [[alert]]
+# url = {env = "WEBHOOK"} # an address that holds a token is a secret
+# every = "1d"            # how often what is still wrong is told again
+
+# What to keep. `halflife add URL` writes such tables for you.
+#
+# [[source]]
+# name = "docs"
+# pages = ["https://example.org/", "https://example.org/news"]
+# maps = ["https://example.org/sitemap.xml"]   # sitemaps and feeds: find new pages
+# weight = 1.0          # how much a fresh copy matters, relative to other sources
+# kind = "site"         # or: begin at a page and follow links
+# start = "https://example.org/"
+# text = "visible"      # what counts as a change: visible text, "main" text, or "raw"
+# [source.headers]
+# Authorization = {env = "DOCS_TOKEN"}         # secrets come from the environment
+"""
+
+
+def init(path: Path) -> None:
+    """Write a commented settings file; refuse to overwrite one."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already; edit it, or remove it") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def add_sources(path: Path, sources: Iterable[SourceConfig]) -> Config:
+    """Add sources to the file, or their pages to the sources of the same names.
+
+    Comments and order are kept. The new text is checked before it takes the place
+    of the old one, in one step, so that a crash leaves one or the other.
+    """
+    text = with_sources(path, sources)
+    config = Config.parse(text, path)
+    replace(path, text)
+    return config
+
+
+def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
+    """Return the file's text with the sources in it; write nothing."""
+    import tomlkit  # noqa: PLC0415  (only `halflife add` needs it)
+
+    Config.load(path)
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    for source in sources:
+        _add(document, source)
+    return tomlkit.dumps(document)
+
+
+def with_renamed(path: Path, old: str, new: str) -> str:
+    """Return the file's text with a source renamed; write nothing.
+
+    If the file has a source of the new name, the old one's table is taken out and its
+    pages and maps join the other's. Comments and order are kept.
+    """
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    known = {str(table["name"]): table for table in document["source"].body}
+    if new in known:
+        for key in ("pages", "maps", "allow"):
+            if key in known[old]:
+                _extend(known[new], key, [str(url) for url in known[old][key]])
+        _drop(document, old)
+    else:
+        known[old]["name"] = new
+    return _checked(path, tomlkit.dumps(document))
+
+
+def without(path: Path, name: str) -> str:
+    """Return the file's text without a source; write nothing."""
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    _drop(document, name)
+    return _checked(path, tomlkit.dumps(document))
+
+
+def _drop(document: "TOMLDocument", name: str) -> None:
+    """Take a source's table out."""
+    sources = document["source"]
+    names = [str(table["name"]) for table in sources.body]
+    del sources[names.index(name)]
+    if not sources:
+        del document["source"]
+
+
+def _checked(path: Path, text: str) -> str:
+    """Return the text if settings can be read from it; raise ``ConfigError``."""
+    Config.parse(text, path)
+    return text
+
+
+def _add(document: "TOMLDocument", source: SourceConfig) -> None:
+    table = _table_of(document, source.name)
+    for key in ("pages", "maps", "allow"):
+        if key in source.model_fields_set:
+            _extend(table, key, getattr(source, key))
+    crawl, search = CrawlConfig.model_fields, SearchConfig.model_fields
+    form = [key for key in FormConfig.model_fields if key != "attributes"]
+    for key in ("kind", "weight", "text", *crawl, *search, *form):
+        if key in source.model_fields_set:
+            value = getattr(source, key)
+            table[key] = list(value) if isinstance(value, tuple) else value
+    if source.attributes:
+        _add_attributes(table, source)
+
+
+def _add_attributes(table: "Table", source: SourceConfig) -> None:
+    """Write what a form asks for, a line for each attribute."""
+    import tomlkit  # noqa: PLC0415
+
+    written = tomlkit.table()
+    for name, attribute in source.attributes.items():
+        line = tomlkit.inline_table()
+        told = attribute.model_dump(exclude_unset=True)
+        line.update({k: list(v) if k in _LISTS else v for k, v in told.items()})
+        written[name] = line
+    table["attributes"] = written
+
+
+def replace(path: Path, text: str) -> None:
+    """Put ``text`` in the place of a file's content: all of it or nothing."""
+    target = path.resolve()
+    try:
+        mode = target.stat().st_mode & 0o777
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            _write(handle, text, mode)
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _write(handle: int, text: str, mode: int) -> None:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+
+
+def _table_of(document: "TOMLDocument", name: str) -> "Table":
+    """Return the source's table; make one at the end of the file if there is none."""
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.items import AoT  # noqa: PLC0415
+
+    sources = document.get("source")
+    if not isinstance(sources, AoT):
+        sources = tomlkit.aot()
+        document.append("source", sources)
+    for known in sources.body:
+        if known["name"] == name:
+            return known
+    table = tomlkit.table()
+    table["name"] = name
+    sources.append(table)
+    return table
+
+
+def _extend(table: "Table", key: str, values: Sequence[str]) -> None:
+    import tomlkit  # noqa: PLC0415
+
+    column = table.setdefault(key, tomlkit.array())
+    known = set(column)
+    for value in dict.fromkeys(values):
+        if value not in known:
+            column.append(value)
+    if len(column) > 1:
+        column.multiline(multiline=True)

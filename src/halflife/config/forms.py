@@ -1,0 +1,83 @@
+"""Settings of databases behind forms."""
+
+import re
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from halflife.config.values import Line, Table, Url
+
+# Keys of listings and searches that say how the answers of a form are read.
+READ = frozenset(
+    {
+        "format", "records", "key", "fields", "next", "total", "per_page",
+        "first_page", "first_offset", "cap",
+    }
+)  # fmt: skip
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_PLACES = frozenset({"page", "offset", "count"})
+_PAIR = re.compile(r"[^=&#\s]+=[^=&#\s]*(?:&[^=&#\s]+=[^=&#\s]*)*")
+
+Purpose: TypeAlias = Literal["new", "known", "both"]
+Name = Annotated[Line, Field(min_length=1, max_length=200)]
+
+
+class AttributeConfig(Table):
+    """Something that a form asks for, and how it is sent."""
+
+    kind: Literal["select", "keyword", "range"] = "select"
+    param: Line = ""
+    values: tuple[Line, ...] = Field(default=(), strict=False, max_length=10_000)
+    cuts: tuple[float, ...] = Field(default=(), strict=False, max_length=10_000)
+    low: Line = ""
+    high: Line = ""
+    pattern: Line = "{low}-{high}"
+    join: Line = " "
+    step: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_of_its_kind(self) -> Self:
+        if list(self.cuts) != sorted(set(self.cuts)):
+            raise ValueError("cuts must ascend")
+        ranged = {"cuts", "low", "high", "pattern", "step"} & self.model_fields_set
+        if self.kind != "range" and ranged:
+            raise ValueError(f'{min(ranged)} has a meaning only for kind = "range"')
+        if self.values and self.kind != "select":
+            raise ValueError('values have a meaning only for kind = "select"')
+        if not {"low", "high"} <= set(_PLACE.findall(self.pattern)):
+            raise ValueError("pattern must hold {low} and {high}")
+        return self
+
+
+class FormConfig(Table):
+    """How a database behind a form is asked, and what is wanted from it."""
+
+    form_url: Url | None = None
+    attributes: dict[Name, AttributeConfig] = Field(
+        default_factory=dict, max_length=200
+    )
+    counts: Literal["exact", "rounded", "capped", "none"] = "exact"
+    newest: Line = ""
+    date: Line = ""
+    lookup_url: Url | None = None
+    lookup_records: str = ""
+    together: int = Field(default=8, ge=1, le=100)
+    everything: bool = False
+    purpose: Purpose = "new"
+    weight_by: Line = ""
+    differs_by: Line = ""
+
+    @model_validator(mode="after")
+    def _places_are_known(self) -> Self:
+        found = set(_PLACE.findall(self.form_url or ""))
+        odd = found - _PLACES - set(self.attributes)
+        if odd or {"page", "offset"} <= found:
+            raise ValueError(
+                "form_url may hold {count}, {page} or {offset}, and the names of "
+                "attributes; nothing else in braces"
+            )
+        if self.lookup_url is not None and _PLACE.findall(self.lookup_url) != ["key"]:
+            raise ValueError("lookup_url must hold {key}, and nothing else in braces")
+        if self.newest and not _PAIR.fullmatch(self.newest):
+            raise ValueError('newest must be a parameter and its value: "sort=date"')
+        return self

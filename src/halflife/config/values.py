@@ -1,0 +1,94 @@
+"""Values that tables of settings share, and secrets from the environment."""
+
+import ipaddress
+import os
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from halflife.core.errors import ConfigError
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Secret:
+    """A value that must not be shown: printing it gives ``***``.
+
+    >>> Secret("hunter2")
+    ***
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def reveal(self) -> str:
+        """Return the value itself, to be sent and never to be printed."""
+        return self._value
+
+
+def _cidr(text: str) -> str:
+    return str(ipaddress.ip_network(text, strict=False))
+
+
+def _one_line(text: str) -> str:
+    if CONTROL.search(text):
+        raise ValueError("must be one line without control characters")
+    return text
+
+
+def _http_url(url: str) -> str:
+    """Return the URL if it names a page on the web."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"not a URL ({error})") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("only http:// and https:// URLs can be kept")
+    if parts.username is not None:
+        raise ValueError("a URL must not hold a password; use [source.headers]")
+    if "\\" in url or CONTROL.search(url) or " " in url:
+        raise ValueError("not a URL (it holds a space, a backslash or a control)")
+    return url
+
+
+Url = Annotated[str, AfterValidator(_http_url)]
+Cidr = Annotated[str, AfterValidator(_cidr)]
+Line = Annotated[str, AfterValidator(_one_line)]
+
+
+class Table(BaseModel):
+    """A table of settings: no unknown keys, no wrong kinds, never changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class FromEnv(Table):
+    """A value that stands in an environment variable."""
+
+    env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+
+    def look_up(self, what: str) -> Secret:
+        """Return the value; raise ``ConfigError`` that names what needs it."""
+        found = os.environ.get(self.env, "")
+        if not found or CONTROL.search(found):
+            state = "holds control characters" if found else "is not set"
+            raise ConfigError(
+                f"{what} comes from the environment variable {self.env}, which "
+                f"{state}; set it and run again"
+            )
+        return Secret(found)
+
+
+def value_of(given: str | FromEnv, what: str) -> Secret:
+    """Return a value, from the settings or from the environment."""
+    return Secret(given) if isinstance(given, str) else given.look_up(what)

@@ -1,0 +1,1 @@
+"""The nouns of the field and the protocols between the parts."""

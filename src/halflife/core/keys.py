@@ -1,0 +1,221 @@
+"""Names of many items, kept small: one run of bytes, and no object a name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from operator import index
+from typing import NamedTuple, Self, SupportsIndex, overload
+
+import numpy as np
+
+from halflife.core.arrays import Ints
+
+_CODEC = "utf-8", "surrogatepass"  # whatever a text is, it comes back
+RECENT = 100_000  # names that may wait in a dict until they are sorted in
+UNKNOWN = -1
+_BLOCK = 65_536
+
+
+class Folders(NamedTuple):
+    """The folders of the first so many names, as they were found once.
+
+    Attributes:
+        names: Names of folders.
+        code: The folder of each name, a place among ``names``.
+
+    """
+
+    names: tuple[str, ...]
+    code: Ints
+
+
+class Keys(Sequence[str]):
+    """A sequence of names that only ever grows; a name is made when it is asked for.
+
+    ``extended`` returns a longer sequence and leaves this one as it was; both lie in
+    the same memory: ``text`` holds all names in UTF-8, ``end`` where each ends.
+    ``folders`` says where they lie, where that is known already.
+
+    >>> first = Keys(["a", "b"])
+    >>> first.extended(["c"])[1:], len(first), first == ("a", "b")
+    (('b', 'c'), 2, True)
+    """
+
+    __slots__ = ("end", "folders", "size", "text")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.folders: Folders | None = None
+        self.text, self.end, self.size = bytearray(), np.zeros(1, np.int64), 0
+        more = self.extended(list(names))
+        self.end, self.size = more.end, more.size
+
+    @classmethod
+    def of_bytes(cls, text: bytearray, lengths: Ints) -> Self:
+        """Return the names that lie one after the other in ``text``, in UTF-8."""
+        keys = cls()
+        keys.text, keys.size = text, lengths.size
+        keys.end = np.zeros(lengths.size + 1, np.int64)
+        np.cumsum(lengths, out=keys.end[1:])
+        return keys
+
+    def extended(self, names: Sequence[str]) -> "Keys":
+        """Return these names and more after them."""
+        made = [name.encode(*_CODEC) for name in names]
+        keys, old = Keys.__new__(Keys), self.size
+        keys.folders = self.folders
+        keys.text, keys.end, keys.size = self.text, self.end, old + len(made)
+        if int(self.end[old]) != len(self.text):  # somebody else has extended it
+            keys.text, keys.end = self.text[: int(self.end[old])], self.end.copy()
+        if keys.end.size <= keys.size:
+            room = np.zeros(max(keys.size + 1, keys.end.size * 3 // 2), np.int64)
+            room[: old + 1] = keys.end[: old + 1]
+            keys.end = room
+        lengths = np.fromiter(map(len, made), np.int64, len(made))
+        keys.end[old + 1 : keys.size + 1] = keys.end[old] + np.cumsum(lengths)
+        keys.text += b"".join(made)
+        return keys
+
+    def encoded(self, first: int) -> tuple[bytes, Ints]:
+        """Return the names from ``first`` on as bytes, and their lengths."""
+        ends = self.end[first : self.size + 1]
+        return bytes(self.text[int(ends[0]) : int(ends[-1])]), np.diff(ends)
+
+    def begins(self, longer: Sequence[str]) -> bool:
+        """Return whether another sequence begins with these names."""
+        if isinstance(longer, Keys) and longer.text is self.text:
+            return len(longer) >= len(self)
+        return len(longer) >= len(self) and longer[: len(self)] == self[:]
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> str | tuple[str, ...]:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(self.size)
+            if step == 1:
+                return tuple(self._between(start, max(start, stop)))
+            return tuple(self[i] for i in range(start, stop, step))
+        row = index(at)
+        row = row + self.size if row < 0 else row
+        if not 0 <= row < self.size:
+            raise IndexError(at)
+        first, last = self.end[row : row + 2].tolist()
+        return self.text[first:last].decode(*_CODEC)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._between(0, self.size)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Keys):
+            return self.encoded(0)[0] == other.encoded(0)[0] and np.array_equal(
+                self.end[: self.size + 1], other.end[: other.size + 1]
+            )
+        return isinstance(other, tuple) and tuple(self) == other
+
+    __hash__ = None  # type: ignore[assignment]  # equal to tuples, and as long
+
+    def __repr__(self) -> str:
+        return f"Keys({list(self[:5])!r}{', ...' if self.size > 5 else ''})"
+
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        text = self.text
+        for block in range(start, stop, _BLOCK):
+            ends = self.end[block : min(block + _BLOCK, stop) + 1].tolist()
+            for first, last in pairwise(ends):
+                yield text[first:last].decode(*_CODEC)
+
+
+class Chosen(Sequence[str]):
+    """Some of the names of a sequence, in any order; made when they are asked for."""
+
+    __slots__ = ("keys", "rows")
+
+    def __init__(self, keys: Sequence[str], rows: Ints) -> None:
+        self.keys, self.rows = keys, rows
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> str | tuple[str, ...]:
+        if isinstance(at, slice):
+            return tuple(self.keys[row] for row in self.rows[at].tolist())
+        return self.keys[int(self.rows[index(at)])]
+
+
+class Places:
+    """Where each name stands in a sequence of names.
+
+    Names that came lately are in a dict; all others are found by their hashes, which
+    are sorted: 12 bytes a name where a dict and its texts take 190.
+    """
+
+    __slots__ = ("_hash", "_recent", "_row", "_sorted", "keys")
+
+    def __init__(self, keys: Keys) -> None:
+        self.keys = keys
+        self._recent: dict[str, int] = {}
+        self._sorted = 0  # names that the sorted hashes cover
+        self._hash, self._row = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        self._waiting(0)
+
+    def extend(self, names: Sequence[str]) -> None:
+        """Add names at the end; none of them may be known."""
+        old = len(self.keys)
+        self.keys = self.keys.extended(names)
+        self._waiting(old, names)
+
+    def row(self, name: str) -> int | None:
+        """Return where a name stands, or None if it is not known."""
+        found = self._recent.get(name)
+        if found is not None or not self._sorted:
+            return found
+        return self._search(name)
+
+    def rows(self, names: Sequence[str]) -> Ints:
+        """Return where each name stands; ``UNKNOWN`` if it is not known."""
+        get = self._recent.get
+        if not self._sorted:
+            return np.array([get(name, UNKNOWN) for name in names], dtype=np.intp)
+        found = (self.row(name) for name in names)
+        return np.array([UNKNOWN if r is None else r for r in found], dtype=np.intp)
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """Return whether all these names are known."""
+        if not self._sorted:
+            return all(map(self._recent.__contains__, names))
+        return all(self.row(name) is not None for name in names)
+
+    def _search(self, name: str) -> int | None:
+        if self._hash.size < self._sorted:
+            self._sort()
+        value = hash(name)
+        at = int(np.searchsorted(self._hash, value))
+        while at < self._hash.size and self._hash[at] == value:
+            row = int(self._row[at])
+            if self.keys[row] == name:
+                return row
+            at += 1
+        return None
+
+    def _waiting(self, old: int, names: Sequence[str] | None = None) -> None:
+        """Put names from ``old`` on where they are found until they are sorted in."""
+        if len(self.keys) - self._sorted > RECENT:
+            self._sorted = len(self.keys)
+            self._recent = {}
+            return
+        given = self.keys[old:] if names is None else names
+        self._recent.update((name, old + i) for i, name in enumerate(given))
+
+    def _sort(self) -> None:
+        """Sort the hashes, when the first name is looked for."""
+        names = islice(self.keys, self._sorted)
+        found = np.fromiter(map(hash, names), np.int64, self._sorted)
+        order = np.argsort(found, kind="stable")
+        self._hash, self._row = found[order], order.astype(np.int32)

@@ -1,0 +1,251 @@
+"""What is kept of a set source: its looks, its objects' lives, their versions."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+from halflife.core.lifetimes import Collection, Lives, Values
+
+Scalar: TypeAlias = str | int | float | bool | None
+Attributes: TypeAlias = Mapping[str, Scalar]
+
+NEVER = float("inf")
+_PLAIN = (str, int, float)
+LARGEST_INT = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one look at a set source showed.
+
+    Attributes:
+        at: When, in days.
+        records: The objects that were there, with their attributes.
+        complete: Whether it lists everything there was.
+        note: Anything worth telling about it.
+        absent: Objects that are not there though not everything was listed: a query
+            that they would answer was read to its end.
+        keyless: Records that are not among them because they had no key.
+        blank: Whether nothing in the answer looked like a record, so that it may not
+            be the list at all.
+
+    """
+
+    at: float
+    records: Mapping[str, Attributes]
+    complete: bool = True
+    note: str = ""
+    absent: frozenset[str] = frozenset()
+    keyless: int = 0
+    blank: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """That a look was made, and of what kind; broken ones are not valid.
+
+    Attributes:
+        at: When, in days.
+        n: Objects it listed.
+        missing: Objects it lacked, of those that were there before.
+        valid: Whether it counts as a look.
+        complete: Whether it listed everything there was.
+        note: What was wrong, or worth telling.
+
+    """
+
+    at: float
+    n: int
+    missing: int = 0
+    valid: bool = True
+    complete: bool = True
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Spell:
+    """One life of an object; see ``Lives`` for the bounds.
+
+    Attributes:
+        key: The object.
+        spell: How many lives of the object came before.
+        absent_before: The last complete look that lacked it; ``-inf`` if none did.
+        first_seen: The first look that had it.
+        last_seen: The last look that had it.
+        gone_by: The first complete look that lacked it; ``inf`` while that is not
+            confirmed.
+        missing_since: The first look that lacked it, while that is not confirmed.
+        attributes: As first seen.
+
+    """
+
+    key: str
+    spell: int
+    absent_before: float
+    first_seen: float
+    last_seen: float
+    gone_by: float = NEVER
+    missing_since: float = NEVER
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A later version of a spell; the attributes may be unknown."""
+
+    key: str
+    spell: int
+    seen_from: float
+    attributes: Attributes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """All that is kept of a set source, or what is new of it.
+
+    Attributes:
+        snapshots: The looks, in order.
+        spells: The lives, in the order in which they began.
+        versions: Their later versions, in order.
+        unobserved: Groups that are not seen now, and the last look that saw them.
+
+    """
+
+    snapshots: Sequence[Snapshot] = ()
+    spells: Sequence[Spell] = ()
+    versions: Sequence[Version] = ()
+    unobserved: Mapping[str, float] = field(default_factory=dict)
+
+    def collection(self, name: str) -> Collection:
+        """Return the history it tells."""
+        whole = [s.at for s in self.snapshots if s.valid and s.complete]
+        row = {(s.key, s.spell): i for i, s in enumerate(self.spells)}
+        changed = [row[v.key, v.spell] for v in self.versions]
+        at = np.array([v.seen_from for v in self.versions], dtype=np.float64)
+        rows = np.array(changed, dtype=np.intp)
+        order = np.lexsort((at, rows))
+        return Collection(
+            name=name,
+            looks=np.array(whole, dtype=np.float64),
+            lives=_lives(self.spells),
+            changed=rows[order],
+            changed_at=at[order],
+        )
+
+    def cycles(self) -> tuple[Ints, Ints, Floats]:
+        """Return how many were held, how many of them missing, and the days between.
+
+        One value for each complete look but the first.
+        """
+        looks = [s for s in self.snapshots if s.valid and s.complete]
+        held = np.array([s.n for s in looks[:-1]], dtype=np.intp)
+        missing = np.array([s.missing for s in looks[1:]], dtype=np.intp)
+        return held, missing, np.diff([s.at for s in looks])
+
+    @classmethod
+    def of(cls, collection: Collection) -> Self:
+        """Return a history in the form in which it is kept."""
+        spells = spells_of(collection.lives)
+        rows, at = collection.changed.tolist(), collection.changed_at.tolist()
+        versions = [
+            Version(spells[i].key, spells[i].spell, moment)
+            for i, moment in zip(rows, at, strict=True)
+        ]
+        return cls(_snapshots(collection), spells, versions)
+
+
+def spells_of(lives: Lives) -> list[Spell]:
+    """Return lives one by one."""
+    names = list(lives.attributes)
+    columns = [_plain(values) for values in lives.attributes.values()]
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(lives))
+    bounds = (lives.absent_before, lives.first_seen, lives.last_seen, lives.gone_by)
+    times = zip(*(column.tolist() for column in bounds), strict=True)
+    number: Counter[str] = Counter()
+    found = []
+    for key, (before, first, last, gone), row in zip(
+        lives.keys, times, rows, strict=True
+    ):
+        attributes = dict(zip(names, row, strict=True))
+        found.append(
+            Spell(key, number[key], before, first, last, gone, NEVER, attributes)
+        )
+        number[key] += 1
+    return found
+
+
+def _plain(values: Values) -> list[Scalar]:
+    """Return a column as plain values; what is not a number is nothing.
+
+    >>> _plain(np.array([1.5, np.nan])), _plain(np.array(["2026-01-02"], "M8[D]"))
+    ([1.5, None], ['2026-01-02'])
+    """
+    if values.dtype.kind in "mM":
+        absent = np.isnat(values).tolist()
+        texts = values.astype(str).tolist()
+        return [None if a else t for a, t in zip(absent, texts, strict=True)]
+    plain: list[Any] = values.tolist()
+    if values.dtype.kind == "f":
+        good = np.isfinite(values).tolist()
+        return [v if fine else None for v, fine in zip(plain, good, strict=True)]
+    if values.dtype.kind == "O":
+        return [v if v is None or isinstance(v, _PLAIN) else str(v) for v in plain]
+    return plain
+
+
+def _snapshots(collection: Collection) -> list[Snapshot]:
+    looks, lives = collection.looks, collection.lives
+    came = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
+    went = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
+    ends = np.sort(lives.gone_by)
+    gone = np.diff(np.searchsorted(ends, looks, side="right"), prepend=0)
+    counts = (looks.tolist(), (came - went).tolist(), gone.tolist())
+    return [Snapshot(*row) for row in zip(*counts, strict=True)]
+
+
+def _lives(spells: Sequence[Spell]) -> Lives:
+    def column(name: str) -> list[float]:
+        return [getattr(spell, name) for spell in spells]
+
+    return Lives(
+        keys=tuple(spell.key for spell in spells),
+        absent_before=np.array(column("absent_before"), dtype=np.float64),
+        first_seen=np.array(column("first_seen"), dtype=np.float64),
+        last_seen=np.array(column("last_seen"), dtype=np.float64),
+        gone_by=np.array(column("gone_by"), dtype=np.float64),
+        attributes=columns([spell.attributes for spell in spells]),
+    )
+
+
+def columns(rows: Sequence[Attributes]) -> dict[str, Values]:
+    """Return rows as columns: numbers as numbers, the rest as objects.
+
+    >>> {k: v.tolist() for k, v in columns([{"a": 1, "b": "x"}, {"a": None}]).items()}
+    {'a': [1.0, nan], 'b': ['x', None]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _column(values: list[Scalar]) -> Values:
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return np.array(values, dtype=np.bool_)
+    if kinds == {int} and all(abs(int(v or 0)) < LARGEST_INT for v in values):
+        return np.array(values, dtype=np.int64)
+    if kinds <= {int, float, type(None)} and kinds & {int, float}:
+        return np.array([_number(value) for value in values], dtype=np.float64)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _number(value: Scalar) -> float:
+    try:
+        return np.nan if value is None else float(value)
+    except OverflowError:
+        return np.nan

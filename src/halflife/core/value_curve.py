@@ -1,0 +1,100 @@
+"""What requests buy at a source in the long run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Quality of a source's copy against the requests a day that are spent on it.
+
+    Quality lies between 0 and 1 whatever its measure is: the share of pages that are
+    as their source has them, the recall of a list, the share of tuples that are true,
+    the share of time in which a summary holds. So a point of quality at one source can
+    be weighed against a point at another, and the weight says how.
+
+    Attributes:
+        source: The source.
+        measure: What its quality is: ``freshness``, ``recall``, ``content``,
+            ``summary``.
+        weight: How much a point of its quality matters.
+        requests: Requests a day, ascending, from 0 on.
+        quality: Mean quality over time at each.
+        low: Its lower bound.
+        high: Its upper bound.
+
+    """
+
+    source: str
+    measure: str
+    weight: float
+    requests: Floats
+    quality: Floats
+    low: Floats
+    high: Floats
+
+    def __post_init__(self) -> None:
+        if self.requests.size == 0 or self.requests[0] != 0.0:
+            raise ValueError(f"{self.source}: worth must begin at no requests")
+        if np.any(np.diff(self.requests) <= 0):
+            raise ValueError(f"{self.source}: requests must ascend")
+
+    def at(self, requests: float | Floats) -> Floats:
+        """Return the mean quality at so many requests a day; between points a line."""
+        return np.asarray(np.interp(requests, self.requests, self.quality))
+
+    def needed(self, level: float, *, sure: bool = False) -> float:
+        """Return the requests a day that keep the mean quality at a level.
+
+        ``inf`` if none do. With ``sure`` the lower bound has to keep it.
+        """
+        reached = np.maximum.accumulate(self.low if sure else self.quality)
+        if reached[-1] < level:
+            return float("inf")
+        first = int(np.argmax(reached >= level))
+        if first == 0:
+            return 0.0
+        share = (level - reached[first - 1]) / (reached[first] - reached[first - 1])
+        step = self.requests[first] - self.requests[first - 1]
+        return float(self.requests[first - 1] + share * step)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What could be done next, one row an offer.
+
+    Attributes:
+        sources: The names of the sources.
+        source: Which of them each offer is of.
+        cost: Requests that it takes.
+        gain: Quality-days that it buys, times the weight of the source: by how much
+            the mean quality would be higher if it were always done when it is worth
+            this much. Equal gains per request are worth the same at every source.
+
+    """
+
+    sources: tuple[str, ...]
+    source: Ints
+    cost: Floats
+    gain: Floats
+
+    def __len__(self) -> int:
+        return self.cost.size
+
+
+def joined(offers: Sequence[Offers]) -> Offers:
+    """Return the offers of several sets of sources as one."""
+    start = np.cumsum([0, *(len(one.sources) for one in offers)])
+    return Offers(
+        tuple(name for one in offers for name in one.sources),
+        np.concatenate(
+            [one.source + first for one, first in zip(offers, start[:-1], strict=True)]
+            or [np.zeros(0, dtype=np.intp)]
+        ),
+        np.concatenate([np.zeros(0), *(one.cost for one in offers)]),
+        np.concatenate([np.zeros(0), *(one.gain for one in offers)]),
+    )

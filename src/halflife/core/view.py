@@ -1,0 +1,89 @@
+"""Everything a policy may know."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from halflife.core.arrays import Bools, Floats, Ints
+
+
+class Survival(Protocol):
+    """How long copies stay true; one row an item, times in days since the sync.
+
+    Every objective is made of these three (see ``halflife.allocation.index``).
+    """
+
+    def alive(self, t: Floats) -> Floats:
+        """Return S(t), the chance that the item has not changed ``t`` later."""
+        ...
+
+    def lasting(self, t: Floats) -> Floats:
+        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        ...
+
+    def moment(self, t: Floats) -> Floats:
+        """Return the integral of u S(u) over 0..t."""
+        ...
+
+
+def evenly() -> tuple[float, float]:
+    """Return that groups do not change unevenly at all, which is known for ever."""
+    return 0.0, inf
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What we hold and believe at one moment; row ``i`` of each array is item ``i``.
+
+    Attributes:
+        now: The current time, in days.
+        keys: The items' names.
+        weight: How much each item matters.
+        cost: Requests that one look takes.
+        group: Which group each item belongs to.
+        rate: Believed changes per day (posterior mean).
+        survival: Believed survival of each copy, uncertainty about the rate included.
+        age: Days since the last good look; ``inf`` if there was none.
+        looks: Good looks so far.
+        changes: How many of them found a change.
+        looked: Whether the item was already tried in this cycle.
+        changed: Whether the latest good look found a change.
+        ready: Whether the item may be asked for now (it is not backing off).
+        due: When a rule that keeps a date for each item wants the next look;
+            empty unless the belief keeps one.
+        exposure: Days at the usual pace since the last good look, by which survival
+            goes: the age, made longer by hints and by changes seen nearby.
+        doubt: Standard deviation of the exposure, in days.
+        room: Requests that the item's host will take in this turn; ``inf`` if any.
+        unrest: Tells how unevenly groups change, in days, and the days by which that
+            and rates are told (see ``models.unrest``); worked out when it is asked for.
+
+    """
+
+    now: float
+    keys: Sequence[str]
+    weight: Floats
+    cost: Floats
+    group: Ints
+    rate: Floats
+    survival: Survival
+    age: Floats
+    looks: Ints
+    changes: Ints
+    looked: Bools
+    changed: Bools
+    ready: Bools
+    due: Floats
+    exposure: Floats
+    doubt: Floats
+    room: Floats
+    unrest: Callable[[], tuple[float, float]] = evenly
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def held(self) -> Bools:
+        """Whether we have ever had a good look at the item."""
+        return self.looks > 0

@@ -1,0 +1,217 @@
+"""From settings to what is known and believed; see ``network`` for the rest.
+
+What only reading verbs need is here, and nothing that is slow to import.
+"""
+
+import time
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from halflife import plugins
+from halflife.belief import Belief, Piecemeal
+from halflife.belief.hints import Hinted
+from halflife.belief.neighbours import Neighbours
+from halflife.belief.poisson import PoissonBelief
+from halflife.config import Config, SourceConfig
+from halflife.core.arrays import Ints
+from halflife.core.budget import Budget
+from halflife.core.errors import ConfigError
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.engine import allocator, logs
+from halflife.kinds.pages import (
+    belief_notes as pages_belief_notes,
+)
+from halflife.kinds.pages import (
+    crawl as pages_crawl,
+)
+from halflife.policies import Policy
+from halflife.policies.planner import taken
+from halflife.policies.rounds import InRounds
+from halflife.policies.shortlist import MANY, Shortlist
+from halflife.stores import Store
+from halflife.stores.memory import MemoryStore
+from halflife.stores.sqlite import SqliteStore
+
+
+def clock() -> float:
+    """Return the time now, in days since the epoch."""
+    return time.time() / 86400.0
+
+
+def reading(config: Config) -> AbstractContextManager[Store]:
+    """Open the state file to look at it; without one there is just nothing yet."""
+    allocator.be_thrifty()
+    if config.store_path.exists():
+        return SqliteStore.open(config.store_path, readonly=True)
+    return nullcontext(MemoryStore())
+
+
+def writing(
+    config: Config, told: Callable[[str], None] = lambda _: None
+) -> SqliteStore:
+    """Open the state file to write, made if need be; the settings' items are known.
+
+    ``told`` hears of pages that changed hands on the way, and of a state file that was
+    there before and is not any more.
+    """
+    from halflife.engine import state_record  # noqa: PLC0415  (only writers need it)
+
+    allocator.be_thrifty()
+    store, lost = state_record.open_store(config)
+    for words in (*((lost,) if lost else ()), *know(config, store)):
+        told(words)
+    return store
+
+
+def know(config: Config, store: SqliteStore) -> list[str]:
+    """Make the settings' items known, each to its source; return what changed hands."""
+    from halflife.engine import ownership  # noqa: PLC0415  (which needs this module)
+
+    claims = ownership.claimed(config.source)
+    named: dict[str, Item] = {}
+    for item in claims:
+        named.setdefault(item.key, item)
+    store.add(named.values())
+    taken = ownership.take_over(config, store, claims, clock())
+    for one in taken:
+        logs.event("taken over", fields={"source": one.source, "owner": one.owner})
+    return [one.words() for one in taken]
+
+
+def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[Item]:
+    """Return the items that the settings name: pages, and maps that list pages.
+
+    URLs that are ``known`` as the keys of items are left out.
+    """
+    found: dict[str, Item] = {}
+    for source in sources:
+        start = (source.start,) if source.start else ()
+        for url in (*start, *source.pages, *source.maps):
+            if url not in known:
+                item = _item(url, source)
+                found.setdefault(item.key, item)
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names of the items that evidence on some sources of a store knows.
+
+    A state file is asked: it finds a name without sorting all of them first.
+    """
+
+    store: Store
+    sources: Container[str]
+    evidence: Evidence
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(self.store, SqliteStore):
+            return self.store.source_of(str(key)) in self.sources
+        return self.evidence.row(str(key)) is not None
+
+
+def _item(url: str, source: SourceConfig) -> Item:
+    from halflife.net.addresses import canonical, host_of  # noqa: PLC0415  (slow)
+
+    key = canonical(url)
+    return Item(key, source.name, weight=source.weight, group=host_of(key))
+
+
+def names(sources: Iterable[SourceConfig]) -> tuple[str, ...]:
+    """Return the names of sources; raise ``ConfigError`` if there are none."""
+    found = tuple(source.name for source in sources)
+    if not found:
+        raise ConfigError("there is nothing to keep yet; run `halflife add URL` first")
+    return found
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is believed now, for verbs that only look.
+
+    What a belief has to learn to tell is as large as what it tells of very many items.
+    So it learns on a copy, of which nothing stays.
+
+    Attributes:
+        evidence: What all looks add up to.
+        belief: What follows from it; it has learned nothing yet.
+        now: The time of the view.
+        policy: The rule that spends the budget.
+
+    """
+
+    evidence: Evidence
+    belief: Belief
+    now: float
+    policy: Policy
+
+    @cached_property
+    def view(self) -> View:
+        """What is believed of all items."""
+        return deepcopy(self.belief)(self.evidence, self.now, self.now)
+
+    def some(self, rows: Ints) -> View:
+        """Return what is believed of the items at these rows."""
+        belief = deepcopy(self.belief)
+        if isinstance(belief, Piecemeal) and belief.learn(self.evidence, self.now):
+            return belief.some(self.evidence, rows, self.now, self.now)
+        return taken(self.view, rows)
+
+    def plan(self, requests: int) -> Plan:
+        """Return what so many requests would be spent on, best first.
+
+        Of very many items it is decided among few, as when they are kept.
+        """
+        rng, budget = np.random.default_rng(0), Budget(requests)
+        if len(self.evidence) < MANY:
+            return self.policy(self.view, budget, rng)
+        few = Shortlist(deepcopy(self.belief), self.policy)
+        return few.plan(self.evidence, self.now, self.now, budget, rng)
+
+
+def belief(config: Config, store: Store) -> Belief:
+    """Return the belief that the policy goes by, with what earlier runs learned.
+
+    A belief in random changes heeds hints too, as far as they prove true.
+    """
+    made = plugins.strategy(config.policy.name, config.policy.objective).belief()
+    inner = made.inner if isinstance(made, Hinted) else made
+    if isinstance(inner, PoissonBelief):
+        inner.prior = pages_belief_notes.recall(store)
+    if isinstance(inner, Neighbours):
+        inner.recollect(pages_belief_notes.recall_busy(store))
+    if isinstance(made, PoissonBelief):
+        return Hinted(made, announced=False)
+    return made
+
+
+def outlook(
+    config: Config,
+    store: Store,
+    sources: Sequence[SourceConfig],
+    now: float | None = None,
+) -> Outlook:
+    """Return what is believed of the sources now; nothing is written."""
+    now = clock() if now is None else now
+    mine = names(sources)
+    evidence = store.evidence(mine)
+    # What was written into the settings since the last sync is not in the store yet.
+    evidence.add(items(sources, known=Known(store, frozenset(mine), evidence)))
+    owners = pages_crawl.owners(store, sources, evidence)
+    policy = plugins.strategy(config.policy.name, config.policy.objective).policy
+    if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
+        policy = policy.policy
+    return Outlook(
+        evidence,
+        pages_crawl.belief(belief(config, store), sources),
+        now,
+        pages_crawl.policy(policy, sources, lambda key: owners.get(key, "")),
+    )

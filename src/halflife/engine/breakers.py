@@ -1,0 +1,74 @@
+"""Sources that fail are left alone for a while, and tried again by one look.
+
+Pages have this by host, in the gate. A listing, a search or a form is one thing that
+works or does not: after a failure it waits, twice as long each time, up to a day; the
+look after that is the only one, and decides whether it is well again.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+from halflife.net.pacing import LONGEST_CLOSURE, back_off
+from halflife.stores import Store
+
+AGAIN = 1.0 / 24.0  # days until an answer that was held is asked for again
+MEMO = "how it goes with "
+OPEN = 3  # failures in a row from which on a source counts as failing
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """How it goes with a source; times are days since the epoch.
+
+    Attributes:
+        failures: Looks that failed since the last good one.
+        not_before: When it may be looked at again.
+        well: When it last went well, or first failed; 0 if nobody has tried.
+        trouble: What went wrong last.
+
+    """
+
+    failures: int = 0
+    not_before: float = 0.0
+    well: float = 0.0
+    trouble: str = ""
+
+    def closed_for(self, now: float) -> float:
+        """Return the days for which it is left alone.
+
+        A time beyond the longest closure was written by a clock that was wrong.
+        """
+        wait = self.not_before - now
+        return 0.0 if wait > 2.0 * LONGEST_CLOSURE else max(wait, 0.0)
+
+    @property
+    def failing(self) -> bool:
+        """Whether it counts as failing, not as having hiccups."""
+        return self.failures >= OPEN
+
+    def fine(self, now: float) -> "Breaker":
+        """Return how it goes after a good look."""
+        return Breaker(well=now)
+
+    def held(self, now: float) -> "Breaker":
+        """Return how it goes after an answer that somebody has to decide on."""
+        return replace(self, failures=0, not_before=now + AGAIN, well=now, trouble="")
+
+    def failed(self, name: str, now: float, trouble: str) -> "Breaker":
+        """Return how it goes after one more failure."""
+        failures = self.failures + 1
+        wait = back_off(name, failures)
+        well = min(self.well or now, now)  # silence begins with the first failure
+        return Breaker(failures, now + wait, well, trouble)
+
+
+def recall(store: Store, source: str) -> Breaker:
+    """Return how it goes with a source, as far as it was written down."""
+    memo = store.memo(MEMO + source)
+    return Breaker(**json.loads(memo)) if memo else Breaker()
+
+
+def remember(store: Store, source: str, breaker: Breaker) -> None:
+    """Write down how it goes with a source."""
+    row = {name: getattr(breaker, name) for name in Breaker.__slots__}
+    store.save_memo(MEMO + source, json.dumps(row))

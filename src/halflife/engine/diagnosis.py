@@ -1,0 +1,386 @@
+"""A look at everything that could be wrong, and what to do about each."""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from halflife.config import Config, SourceConfig
+from halflife.core import wording
+from halflife.core.errors import ConfigError, StoreError
+from halflife.core.host import HostState
+from halflife.engine import breakers, ownership, redirects, state_record
+from halflife.kinds.listing import (
+    runner as listing_runner,
+)
+from halflife.kinds.listing import (
+    schema_drift as listing_schema_drift,
+)
+from halflife.kinds.pages import guard as pages_guard
+from halflife.stores import compaction, files, summaries
+from halflife.stores.outbox import Outbox
+from halflife.stores.owner import Owner
+from halflife.stores.sqlite import SqliteStore
+
+PROBLEM, WARNING, NOTE = "problem", "warning", "note"
+LEAST_SPACE = 64 << 20  # bytes free below which a sync may soon fail
+HOUR = 1.0 / 24.0
+EARLIEST = 20_454.0  # 2026-01-01; a clock before that is wrong
+QUIET = 7.0  # days without a finished run that are worth a word
+LATE = 1.0  # days that a message may wait
+FAILED = 3  # failures in a row with which a host is in trouble
+MOST = 5  # names told of many
+
+_UNSEEN = """
+SELECT source.name, count(*) AS n, total(coalesce(looks, 0)) AS good
+FROM source JOIN item ON item.source = source.id
+LEFT JOIN evidence ON evidence.item = item.id GROUP BY source.id
+"""
+_HOSTS = "SELECT * FROM host WHERE failures >= ? OR not_before > ? ORDER BY name"
+_LEASES = """
+SELECT source.name, run.owner, lease.expires FROM lease
+JOIN run ON run.id = lease.run JOIN source ON source.id = lease.source
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Something that a person may want to do something about.
+
+    Attributes:
+        level: ``problem``, ``warning`` or ``note``.
+        about: What was looked at.
+        text: What was found.
+        advice: What to do.
+
+    """
+
+    level: str
+    about: str
+    text: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a check has to go by."""
+
+    config: Config
+    store: SqliteStore
+    now: float
+
+
+def examine(config: Config, now: float) -> list[Complaint]:
+    """Look at settings, disk, clock and store; return what was found, worst first."""
+    found = [*_settings(config), *_place(config.store_path), *_time(now)]
+    if config.store_path.exists():
+        found += _stored(config, now)
+    lost = state_record.missing(config)
+    if lost:
+        advice = "put the file back, or sync to begin anew"
+        found.append(Complaint(WARNING, str(config.store_path), lost, advice))
+    order = (PROBLEM, WARNING, NOTE)
+    return sorted(found, key=lambda one: order.index(one.level))
+
+
+def _settings(config: Config) -> Iterator[Complaint]:
+    about = str(config.path)
+    if not config.source:
+        advice = "run `halflife add URL`"
+        yield Complaint(WARNING, about, "there is nothing to keep yet", advice)
+    if config.source and not config.fetch.contact:
+        advice = "set [fetch] contact, so that sites can reach you"
+        yield Complaint(NOTE, about, "no contact is given", advice)
+    checks: list[Callable[[], object]] = [s.secrets for s in config.source]
+    for alert in config.alert:
+        checks += [alert.address, alert.sent_along]
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            yield Complaint(PROBLEM, about, str(error), "set the variable")
+
+
+def _place(path: Path) -> Iterator[Complaint]:
+    """Look at the disk that the state file lies on."""
+    about, folder = str(path), path.parent
+    if not folder.is_dir():
+        yield Complaint(PROBLEM, about, "its folder is missing", f"make {folder}")
+        return
+    kind = files.shared_disk(path)
+    if kind:
+        advice = "keep the state on a local disk"
+        yield Complaint(PROBLEM, about, f"it lies on a network disk ({kind})", advice)
+    size = path.stat().st_size if path.exists() else 0
+    free = shutil.disk_usage(folder).free
+    if free < max(LEAST_SPACE, size):
+        text = f"{free >> 20} MiB are free on its disk, and it takes {size >> 20}"
+        level = PROBLEM if free < LEAST_SPACE else WARNING
+        advice = "free some space; `halflife gc --compact` may help"
+        yield Complaint(level, about, text, advice)
+    if not path.exists():
+        advice = "run `halflife sync`"
+        yield Complaint(NOTE, about, "there is no state file yet", advice)
+        return
+    yield from _permissions(path)
+
+
+def _permissions(path: Path) -> Iterator[Complaint]:
+    about = str(path)
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        advice = f"check who owns {path} and its folder"
+        yield Complaint(PROBLEM, about, "it cannot be written", advice)
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        advice = f"chmod 600 {path}"
+        yield Complaint(NOTE, about, "others may read or write it", advice)
+    left = [p.name for p in path.parent.glob(f"{path.name}.*") if _is_left(path, p)]
+    if left:
+        advice = "remove them when you are sure that all is well"
+        text = f"older copies lie beside it: {_some(sorted(left))}"
+        yield Complaint(NOTE, about, text, advice)
+
+
+def _is_left(path: Path, other: Path) -> bool:
+    ending = other.name.removeprefix(f"{path.name}.")
+    return ending.startswith(("backup-v", "before-restore-", "part"))
+
+
+def _time(now: float) -> Iterator[Complaint]:
+    if now < EARLIEST:
+        text = "this machine's clock is years behind"
+        yield Complaint(PROBLEM, "clock", text, "set the clock, then sync again")
+
+
+def _stored(config: Config, now: float) -> list[Complaint]:
+    """Look into the state file; one that cannot be read is the only thing told."""
+    about = str(config.store_path)
+    advice = "restore a backup: `halflife restore FILE`"
+    try:
+        with SqliteStore.open(config.store_path, readonly=True) as store:
+            wrong = store.verify()
+            found = [Complaint(PROBLEM, about, text, advice) for text in wrong]
+            if not wrong:
+                visit = Visit(config, store, now)
+                found += [one for check in _CHECKS for one in check(visit)]
+    except StoreError as error:
+        return [Complaint(PROBLEM, about, str(error), advice)]
+    return found
+
+
+def _made_anew(visit: Visit) -> Iterator[Complaint]:
+    words = state_record.made_anew(visit.store, QUIET)
+    if words:
+        about, advice = (
+            str(visit.config.store_path),
+            "nothing, if that is what you want",
+        )
+        yield Complaint(NOTE, about, words, advice)
+
+
+def _ahead(visit: Visit) -> Iterator[Complaint]:
+    late = visit.now + HOUR
+    for table in ("observation", "ledger"):
+        query = f"SELECT count(*) FROM {table} WHERE at > ?"  # noqa: S608  (constants)
+        count = _one(visit, query, late)
+        if count:
+            rows = wording.count(count, "row")
+            text = f"{rows} of {table} lie in the future: the clock was set back"
+            advice = "check the clock; what lies ahead counts until its time is past"
+            yield Complaint(WARNING, "clock", text, advice)
+
+
+def _runs(visit: Visit) -> Iterator[Complaint]:
+    last = _one(visit, "SELECT max(ended) FROM run WHERE state = 'done'")
+    if last is not None and visit.now - last > QUIET:
+        text = f"nothing was synced for {wording.span(visit.now - last)}"
+        advice = "run `halflife sync`, or keep `halflife run` running"
+        yield Complaint(WARNING, "runs", text, advice)
+    with visit.store.looking() as db:
+        held = db.execute(_LEASES).fetchall()
+    here = Owner.here()
+    for name, text, expires in held:
+        owner = Owner.parse(text)
+        if expires < visit.now or owner.is_gone(here):
+            said = f"{name} is held by process {owner.pid}, which is gone"
+            advice = "nothing: the next sync takes over"
+            yield Complaint(NOTE, "leases", said, advice)
+
+
+def _hosts(visit: Visit) -> Iterator[Complaint]:
+    with visit.store.looking() as db:
+        rows = db.execute(_HOSTS, (FAILED, visit.now + HOUR)).fetchall()
+    for state in (HostState(*row) for row in rows):
+        wait = max(state.not_before - visit.now, 0.0) * 24.0
+        text = (
+            f"{state.name}: {wording.count(state.failures, 'failure')} in a "
+            f"row, left alone {wait:.1f} h"
+        )
+        advice = "open it in a browser; if it has gone, remove its source"
+        yield Complaint(WARNING, "hosts", text, advice)
+    query = "SELECT name FROM host WHERE robots_status = 0 OR robots_status >= 500"
+    closed = _names(visit, query)
+    if closed:
+        text = f"robots.txt cannot be read, so nothing is asked: {_some(closed)}"
+        advice = "wait; if the host is yours, set robots = false for its source"
+        yield Complaint(WARNING, "hosts", text, advice)
+
+
+def _sources(visit: Visit) -> Iterator[Complaint]:
+    with visit.store.looking() as db:
+        looks = {name: int(good) for name, _, good in db.execute(_UNSEEN)}
+    sets = set(visit.store.collections())
+    for source in visit.config.source:
+        if not _was_seen(visit.store, source, looks, sets):
+            verb = "summarize" if source.kind == "search" else "sync"
+            advice = f"run `halflife {verb} {source.name}`"
+            text = f"{source.name} was never seen"
+            yield Complaint(WARNING, "sources", text, advice)
+
+
+def _owners(visit: Visit) -> Iterator[Complaint]:
+    """Look for orphans and overlaps: what settings and state file own differently."""
+    for one in ownership.orphans(visit.config, visit.store):
+        advice = (
+            f"`halflife source remove {one.name} --data` to forget it, or "
+            f"`halflife source rename {one.name} NEW`; nothing, if it was imported"
+        )
+        text = (
+            f"the settings do not name {one.name}, of which {one.items} pages and "
+            f"{one.objects} objects are stored and no longer kept fresh"
+        )
+        yield Complaint(NOTE, "sources", text, advice)
+    for two in ownership.overlaps(visit.config, visit.store):
+        yield Complaint(WARNING, "sources", two.words(), two.advice)
+
+
+def _was_seen(
+    store: SqliteStore, source: SourceConfig, looks: dict[str, int], sets: set[str]
+) -> bool:
+    if source.has_pages:
+        return looks.get(source.name, 0) > 0
+    if source.kind == "search":
+        return summaries.current(store, source.name) is not None
+    return source.name in sets
+
+
+def _changed(visit: Visit) -> Iterator[Complaint]:
+    """Look for sources that have moved, or whose answers look different."""
+    store = visit.store
+    for source in visit.config.source:
+        name = source.name
+        some = source.has_pages and redirects.recall(store, name)
+        pages = len(store.evidence([name])) if some else 0
+        if place := redirects.where(store, source, pages):
+            advice = f"open it; if it is the same, write it into the settings of {name}"
+            text = f"{name} has moved for good to {place}"
+            yield Complaint(WARNING, "sources", text, advice)
+        how = breakers.recall(store, name)
+        for said in listing_schema_drift.lost(store, source, how.trouble, how.failures):
+            text = f"{name}: its answers look different: {said}"
+            yield Complaint(WARNING, "sources", text, _mend(source))
+        for said in listing_schema_drift.new(store, source, visit.now):
+            text = f"{name}: its answers look different, nothing is lost: {said}"
+            yield Complaint(NOTE, "sources", text, "nothing has to be done")
+
+
+def _incomplete(visit: Visit) -> Iterator[Complaint]:
+    """Look for listings that were not read to their end."""
+    known = set(visit.store.collections())
+    for source in visit.config.source:
+        if source.kind != "listing" or source.name not in known:
+            continue
+        if why := listing_runner.incomplete(visit.store, source.name):
+            advice = "until it is read whole, nothing that it lacks counts as gone"
+            text = f"{source.name}: the last answer is incomplete: {why}"
+            yield Complaint(WARNING, "sources", text, advice)
+
+
+def _mend(source: SourceConfig) -> str:
+    keys = {
+        "search": "hits, hit_key, hit_text and total",
+        "form": "records, key, fields and total",
+    }
+    read = keys.get(source.kind, "records, key and fields")
+    return f"look at what it answers, then mend {read} of {source.name} in the settings"
+
+
+def _waiting(visit: Visit) -> Iterator[Complaint]:
+    for held in visit.store.staged():
+        advice = f"`halflife sync --accept {held.run}` if it is true, else sync again"
+        text = f"{held.source}: an answer waits for a decision: {held.why}"
+        yield Complaint(WARNING, "held", text, advice)
+    for pages in pages_guard.held(visit.store):
+        advice = (
+            f"open {pages.examples[0]}; if that is right, "
+            f"`halflife sync --accept {pages.run}`, else "
+            f"`halflife sync --keep {pages.run}` to hear no more of it"
+        )
+        yield Complaint(WARNING, "held", f"{pages.source}: {pages.why}", advice)
+    outbox = Outbox(visit.store)
+    dead = outbox.tally()["dead"]
+    if dead:
+        why = outbox.latest("dead", 1)[0]
+        text = (
+            f"{wording.count(dead, 'message')} given up; the last to "
+            f"{why.target}: {why.trouble}"
+        )
+        advice = "run `halflife alerts --test`, then `halflife alerts --retry`"
+        yield Complaint(WARNING, "messages", text, advice)
+    late = len(outbox.due(visit.now - LATE))
+    if late:
+        advice = "run `halflife alerts --test` to see why"
+        text = f"{wording.count(late, 'message')} waiting for more than a day"
+        yield Complaint(WARNING, "messages", text, advice)
+
+
+def _size(visit: Visit) -> Iterator[Complaint]:
+    days = visit.config.keep.observations_days
+    with visit.store.looking() as db:
+        done = compaction.until(db)
+    query = "SELECT count(*) FROM observation WHERE at < ? AND id > ?"
+    old = _one(visit, query, visit.now - 2.0 * days, done) or 0
+    if old:
+        text = (
+            f"{wording.count(old, 'look')} older than twice the "
+            f"{wording.count(days, 'day')} they are kept"
+        )
+        yield Complaint(NOTE, "size", text, "run `halflife gc`")
+
+
+_CHECKS = (
+    _made_anew,
+    _ahead,
+    _runs,
+    _hosts,
+    _sources,
+    _owners,
+    _changed,
+    _incomplete,
+    _waiting,
+    _size,
+)
+
+
+def _one(visit: Visit, query: str, *values: object) -> float | None:
+    with visit.store.looking() as db:
+        found: float | None = _values(db, query, values)[0]
+    return found
+
+
+def _names(visit: Visit, query: str) -> list[str]:
+    with visit.store.looking() as db:
+        return [str(name) for name in _values(db, query, ())]
+
+
+def _values(
+    db: sqlite3.Connection, query: str, values: tuple[object, ...]
+) -> list[float]:
+    return [row[0] for row in db.execute(query, values)]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(names[:MOST]) + more

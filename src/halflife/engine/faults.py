@@ -1,0 +1,77 @@
+"""Faults: answers that our own code failed at, for those who look after a service.
+
+A page that was mishandled has a failed observation that says so. A listing, a form or a
+search has no observation of its own; what went wrong last is kept as a memo until the
+source goes well again.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.readers.containment import is_mishandled
+from halflife.stores import Store
+from halflife.stores.sqlite import SqliteStore
+
+MEMO = "what could not be handled of "  # the memo of a source begins so
+MOST = 1000  # failing pages of a source whose notes are read
+_NOTE = """
+SELECT note FROM observation JOIN item ON item.id = item
+WHERE key = ? AND at = ? AND seen = 2
+"""
+
+
+class Fault(NamedTuple):
+    """What could not be handled of a source.
+
+    Attributes:
+        source: The source.
+        items: How many of its items could not be handled when last asked for.
+        said: The reason of one of them: the address and the exception.
+
+    """
+
+    source: str
+    items: int
+    said: str
+
+    def words(self) -> str:
+        """Return it in a line."""
+        many = "1 item" if self.items == 1 else f"{self.items} items"
+        return f"{self.source}: {many} could not be handled: {self.said}"
+
+
+def note(store: Store, source: str, trouble: str) -> None:
+    """Keep the trouble of a source without pages, if our own code made it."""
+    said = trouble if is_mishandled(trouble) else ""
+    if said != (store.memo(MEMO + source) or ""):
+        store.save_memo(MEMO + source, said)
+
+
+def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
+    """Return what could not be handled of sources, as far as that still stands."""
+    return [fault for one in sources if (fault := _of(store, one)) is not None]
+
+
+def _of(store: Store, source: SourceConfig) -> Fault | None:
+    if not source.has_pages:
+        said = store.memo(MEMO + source.name)
+        return Fault(source.name, 1, said) if said else None
+    notes = list(_notes(store, source.name))
+    return Fault(source.name, len(notes), notes[0]) if notes else None
+
+
+def _notes(store: Store, source: str) -> Iterator[str]:
+    """Return why pages were mishandled when they were last asked for."""
+    if not isinstance(store, SqliteStore):
+        return
+    evidence = store.evidence([source])
+    failing = np.flatnonzero(evidence.failures > 0)[:MOST]
+    with store.looking() as db:
+        for row in failing.tolist():
+            asked = evidence.keys[row], float(evidence.tried_at[row])
+            for (said,) in db.execute(_NOTE, asked):
+                if is_mishandled(said):
+                    yield said

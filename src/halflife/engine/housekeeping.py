@@ -1,0 +1,86 @@
+"""Removing what has served its purpose, once a day, without anybody waiting."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from halflife.config import Config
+from halflife.core.errors import HalflifeError
+from halflife.engine import logs
+from halflife.stores import Store, retention
+from halflife.stores.sqlite import SqliteStore
+
+EVERY = 1.0  # days
+MEMO = "tidied at"
+
+
+class Tidier:
+    """Clears the state file once a day, in a thread and with a connection of its own.
+
+    Args:
+        store: Where it is written down when that was.
+
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._task: asyncio.Task[retention.Cleared] | None = None
+
+    def tidy(self, config: Config, now: float) -> None:
+        """Begin, if it is time; say what came of the last time."""
+        if self._task is not None:
+            if not self._task.done():
+                return
+            self._tell(self._task)
+            self._task = None
+        memo = self._store.memo(MEMO)
+        if memo is None or not 0 <= now - float(memo) < EVERY:
+            self._store.save_memo(MEMO, repr(now))
+            if memo is not None:  # on its first day there is nothing to remove
+                work = asyncio.to_thread(clear, config, now)
+                self._task = asyncio.create_task(work)
+
+    async def end(self) -> None:
+        """Wait until what was begun is done: it is a matter of seconds."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+            self._tell(self._task)
+            self._task = None
+
+    def _tell(self, task: "asyncio.Task[retention.Cleared]") -> None:
+        error = task.exception()
+        if error is None:
+            fields = {n: getattr(task.result(), n) for n in retention.Cleared.__slots__}
+            logs.event("tidied", fields=fields)
+        elif isinstance(error, HalflifeError):
+            said = {"trouble": str(error)}
+            logs.event("not tidied", level=logging.WARNING, fields=said)
+        else:
+            raise error
+
+
+def limits(config: Config) -> retention.Keep:
+    """Return how long what is kept, as the settings say."""
+    keep = config.keep
+    return retention.Keep(
+        observations=keep.observations_days,
+        ledger=keep.ledger_days,
+        runs=keep.runs_days,
+        messages=keep.messages_days,
+        summaries=keep.summaries,
+    )
+
+
+def clear(config: Config, now: float) -> retention.Cleared:
+    """Remove what is older than the settings say."""
+    with SqliteStore.open(config.store_path) as store:
+        return retention.clear(store, limits(config), now)
+
+
+def size(path: Path) -> int:
+    """Return the bytes that the state file takes, its log included."""
+    found = 0
+    for end in ("", "-wal"):
+        other = path.with_name(path.name + end)
+        found += other.stat().st_size if other.exists() else 0
+    return found

@@ -1,0 +1,90 @@
+"""What a service writes down of its doings: one event a line.
+
+An event is a short name with fields. People get a line of words, programs one JSON
+object. Fields are names, numbers and the program's own words; addresses with secrets in
+them, headers and settings never are.
+"""
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import IO
+
+from halflife.core.wording import number
+
+NAME = "halflife"
+_FIELDS = "halflife_fields"
+
+
+def event(
+    name: str, *, level: int = logging.INFO, fields: Mapping[str, object]
+) -> None:
+    """Write an event down."""
+    logging.getLogger(NAME).log(level, name, extra={_FIELDS: dict(fields)})
+
+
+class Json(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        row: dict[str, object] = {
+            "at": _moment(record.created),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        for name, value in getattr(record, _FIELDS, {}).items():
+            row[name] = _plain(value)
+        return json.dumps(row, allow_nan=False)
+
+
+class Words(logging.Formatter):
+    """One line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        fields = getattr(record, _FIELDS, {}).items()
+        said = ", ".join(
+            f"{name} {_text(v)}" for name, v in fields if v not in ("", None)
+        )
+        head = f"{_moment(record.created)} {record.getMessage()}"
+        if record.levelno >= logging.WARNING:
+            head = f"{head} ({record.levelname.lower()})"
+        return f"{head}: {said}" if said else head
+
+
+def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:
+    """Write events to a stream, by default stderr; return what to give to ``end``."""
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(Json() if as_json else Words())
+    logger = logging.getLogger(NAME)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    return handler
+
+
+def end(handler: logging.Handler) -> None:
+    """Write no more events to a stream."""
+    logging.getLogger(NAME).removeHandler(handler)
+
+
+def _moment(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)
+
+
+def _text(value: object) -> str:
+    """Return a value as words that a terminal cannot take for orders."""
+    said = f"{number(value, 4)}" if isinstance(value, float) else str(value)
+    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in said)
+    return "".join(kept)

@@ -1,0 +1,158 @@
+"""The loop: look back, decide, ask, remember."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.belief import Belief
+from halflife.core.budget import Budget, Purse
+from halflife.core.errors import BudgetSpent
+from halflife.core.evidence import Evidence
+from halflife.core.observation import Looks, Seen
+from halflife.core.plan import Plan
+from halflife.core.request import Fetches
+from halflife.core.source import Source
+from halflife.core.view import View
+from halflife.policies import Policy
+from halflife.policies.shortlist import Shortlist
+from halflife.stores import Run, Store
+
+Clock: TypeAlias = Callable[[], float]
+
+LEASE = 5.0 / 1440.0  # days a lease lasts unless it is renewed
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn of the loop did.
+
+    Attributes:
+        requests: Requests paid for, redirects and robots.txt included.
+        looks: Good looks.
+        changed: Good looks that found a change.
+        failed: Looks that failed.
+        found: Items that became known.
+
+    """
+
+    requests: int = 0
+    looks: int = 0
+    changed: int = 0
+    failed: int = 0
+    found: int = 0
+
+    def count(self, looks: Looks, evidence: Evidence) -> None:
+        """Add a batch that the evidence already holds."""
+        good = looks.seen <= Seen.ABSENT
+        rows = list(map(evidence.row, looks.keys))
+        changed = evidence.changed[[-1 if r is None else r for r in rows]]
+        self.looks += int(np.count_nonzero(good))
+        self.changed += int(np.count_nonzero(changed & good))
+        self.failed += int(np.count_nonzero(looks.seen == Seen.FAILED))
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The four parts of a running system; swap any one of them.
+
+    With a shortlist, the policy is asked of all items only now and then.
+
+    The live program and the replay both turn this same loop, so the policy that
+    won a replay is the very policy that runs.
+    """
+
+    source: Source
+    store: Store
+    belief: Belief
+    policy: Policy
+    shortlist: Shortlist | None = None
+
+    def plan(
+        self, run: Run, now: float, since: float, budget: Budget, rng: Generator
+    ) -> Plan:
+        """Return what to ask next; of very many items, a shortlist is asked."""
+        evidence = self.store.evidence(run.sources)
+        if self.shortlist is not None:
+            return self.shortlist.plan(evidence, now, since, budget, rng)
+        return self.policy(self.belief(evidence, now, since), budget, rng)
+
+    def view(self, run: Run, now: float, since: float) -> View:
+        """Return what is believed of the run's sources at ``now``."""
+        return self.belief(self.store.evidence(run.sources), now, since)
+
+    async def turn(
+        self,
+        run: Run,
+        purse: Purse,
+        rng: np.random.Generator,
+        *,
+        clock: Clock,
+        since: float | None = None,
+        told: Callable[[Looks], None] = lambda _: None,
+    ) -> Turn:
+        """Ask until the policy has nothing left to ask, or the purse is empty.
+
+        The policy is called again after each plan with what the plan taught us,
+        so it can sample first and decide later without any memory of its own.
+        Items looked at from ``since`` on (by default: from now on) are done for
+        this turn; a run that goes on after a crash passes its beginning.
+        ``told`` hears of every batch once it is safely kept.
+        """
+        began = clock() if since is None else since
+        turn, before = Turn(), purse.left
+        evidence = self.store.evidence(run.sources)
+        known = len(evidence)
+        while purse.left > 0:
+            plan = self.plan(run, clock(), began, Budget(purse.left), rng)
+            if not plan or not await self._carry_out(
+                run, plan, purse, clock, turn, told
+            ):
+                break
+        turn.requests = before - purse.left
+        turn.found = len(evidence) - known
+        return turn
+
+    async def _carry_out(
+        self,
+        run: Run,
+        plan: Plan,
+        purse: Purse,
+        clock: Clock,
+        turn: Turn,
+        told: Callable[[Looks], None],
+    ) -> bool:
+        """Ask for all that is planned; return whether anything came of it."""
+        evidence = self.store.evidence(run.sources)
+        requests = Fetches(plan.keys, self.store.held)
+        renewed, progress = clock(), False
+        async for looks in self.source.perform(requests, renewed, purse):
+            self.store.append(run, looks)
+            turn.count(looks, evidence)
+            progress = True
+            told(looks)
+            now = clock()
+            if now - renewed > LEASE / 3:
+                self.store.renew(run, now, lease=LEASE)
+                renewed = now
+        return progress
+
+
+class Allowance:
+    """A purse for replays: so many requests and no more."""
+
+    def __init__(self, requests: int) -> None:
+        self._left = requests
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._left
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        if requests > self._left:
+            raise BudgetSpent(f"{requests} requests asked, {self._left} left")
+        self._left -= requests

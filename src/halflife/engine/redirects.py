@@ -1,0 +1,168 @@
+"""Sources that have moved: their addresses answer with redirects for good.
+
+What counts is most of a source: its one address, most of the addresses that the
+settings name, most of its pages, or a sitemap or robots.txt of its own. Two looks in a
+row must say so. It is over when an address answers again, or when the settings name
+another.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from halflife.config import SourceConfig
+from halflife.net.addresses import shown
+from halflife.net.gate import Gate
+from halflife.stores import Store
+
+MEMO = "where it has moved: "
+MOST = 32  # addresses of a source that are remembered
+TWICE = 2  # looks in a row that must say so
+_ROBOTS = "/robots.txt"
+
+
+class Asked(NamedTuple):
+    """What an address answered last: where it has moved, and how often in a row."""
+
+    to: str
+    times: int
+
+
+Memory: TypeAlias = dict[str, Asked]
+
+
+def note(store: Store, gate: Gate, sources: Iterable[SourceConfig]) -> None:
+    """Write down which addresses of sources have moved, as the gate saw it."""
+    for source in sources:
+        fresh = gate.moves.pop(source.name, {})
+        before = recall(store, source.name)
+        if not fresh or not (before or any(fresh.values())):
+            continue  # nothing has moved: there is nothing to remember
+        after = _taken(before, {_place(source, a): to for a, to in fresh.items()})
+        if after != before:
+            rows = {address: list(asked) for address, asked in after.items()}
+            store.save_memo(MEMO + source.name, json.dumps(rows))
+
+
+def _taken(before: Memory, fresh: Mapping[str, str]) -> Memory:
+    after = dict(before)
+    for address, to in fresh.items():
+        last = after.pop(address, Asked("", 0))
+        times = last.times + 1 if to and last.to else 1
+        after[address] = Asked(to, times if to else 0)
+    latest = list(after.items())[-MOST:]
+    return dict(latest) if any(asked.to for _, asked in latest) else {}
+
+
+def recall(store: Store, source: str) -> Memory:
+    """Return what is remembered of a source's addresses."""
+    memo = store.memo(MEMO + source)
+    return {a: Asked(*row) for a, row in json.loads(memo).items()} if memo else {}
+
+
+def where(store: Store, source: SourceConfig, pages: int) -> str:
+    """Return where a source has moved for good, in words; empty if it has not.
+
+    ``pages`` is how many it has.
+    """
+    memory = recall(store, source.name)
+    if not memory:
+        return ""
+    kept = {a: asked for a, asked in memory.items() if _counts(source, a)}
+    for address in (*_alone(source), *(a for a in kept if a.endswith(_ROBOTS))):
+        asked = kept.get(address)
+        if asked and asked.times >= TWICE and _away(source, address, asked.to):
+            return _shown(asked.to)
+    named = _named(source)
+    chosen = [{a: one for a, one in kept.items() if a in named}]
+    if source.has_pages:
+        chosen.append({a: one for a, one in kept.items() if not a.endswith(_ROBOTS)})
+    for some, many in zip(chosen, (len(named), pages), strict=False):
+        if found := _most(source, some, many):
+            return found
+    return ""
+
+
+def _most(source: SourceConfig, asked: Memory, many: int) -> str:
+    """Return where most of so many addresses have moved; empty if they have not."""
+    gone = {a: one for a, one in asked.items() if _away(source, a, one.to)}
+    enough = len(asked) >= min(many, MOST)
+    looks = sum(one.times for one in gone.values())
+    if not enough or 2 * len(gone) <= len(asked) or looks < TWICE:
+        return ""
+    places = [_shown(one.to) for one in gone.values()]
+    if len(set(places)) == 1:
+        return places[0]
+    inside = _common(places) or f"{places[0]} and elsewhere"
+    return f"{inside} ({len(gone)} of {len(asked)} addresses)"
+
+
+def _common(places: Iterable[str]) -> str:
+    """Return the folder that all addresses lie in; empty if they share no host.
+
+    >>> _common(["http://b/docs/x", "http://b/docs/y/z"])
+    'http://b/docs/'
+    """
+    steps = zip(*(place.split("/") for place in places), strict=False)
+    same = [step[0] for step in takewhile(lambda s: len(set(s)) == 1, steps)]
+    return "/".join(same) + "/" if len(same) > 2 else ""
+
+
+def _counts(source: SourceConfig, address: str) -> bool:
+    """Say whether an address still belongs to a source as it is set now."""
+    hosts = {urlsplit(one).netloc for one in source.addresses}
+    return urlsplit(address).netloc in hosts or address in source.pages
+
+
+def _alone(source: SourceConfig) -> tuple[str, ...]:
+    """Return the addresses of which each by itself says where a source is."""
+    return tuple(_place(source, a) for a in (source.start, *source.maps) if a)
+
+
+def _named(source: SourceConfig) -> set[str]:
+    """Return the addresses that the settings name; of what is asked there, where."""
+    asked = source.search_url or source.form_url
+    return {asked.partition("{")[0].partition("?")[0]} if asked else {*source.addresses}
+
+
+def _place(source: SourceConfig, address: str) -> str:
+    """Return an address without what is asked there, if it is one that is asked."""
+    if source.kind not in {"search", "form"}:
+        return address
+    (prefix,) = _named(source)
+    return prefix if address.startswith(prefix) else address.partition("?")[0]
+
+
+def _away(source: SourceConfig, address: str, to: str) -> bool:
+    """Say whether a redirect leads to another host or tree of pages."""
+    if not to:
+        return False
+    old, new = urlsplit(address), urlsplit(to)
+    if address.endswith(_ROBOTS):
+        return _host(old.netloc) != _host(new.netloc)
+    if source.kind == "site":
+        from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
+
+        return spelled(to) not in Scope.of(str(source.start), source.scope)
+    same = (old.scheme, old.netloc) == (new.scheme, new.netloc)
+    if same and source.kind in {"search", "form"}:
+        return not new.path.startswith(old.path)
+    if same and address not in _named(source):  # a page that was found may be renamed
+        return _folder(old.path) != _folder(new.path)
+    return not same or old.path.rstrip("/") != new.path.rstrip("/")
+
+
+def _host(netloc: str) -> str:
+    return netloc.lower().removeprefix("www.")
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[0]
+
+
+def _shown(address: str) -> str:
+    """Return an address to be shown, without its query: that may hold secrets."""
+    parts = urlsplit(address)
+    return shown(urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")))

@@ -1,0 +1,155 @@
+"""When in the day listings and forms change: learned at each look, kept in the store.
+
+What is kept of a source are the changes found, by the hours between which they came,
+and the record-days that were watched, by hour: a few dozen numbers.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection as Some
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection
+from halflife.core.object_store import Attributes
+from halflife.models.rhythm import BINS, HALF, Learned, Look, Rhythm
+from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.queries.form_copy import Held, Wish
+
+MEMO = "rhythm of "
+BACK = HALF  # days of a history that are learned from when nothing is kept yet
+MANY = 400  # looks of it, at most
+
+
+def learned(store: Store, name: str) -> Learned:
+    """Return what is known of the rhythm of a source.
+
+    What another version has kept is learned anew.
+    """
+    text = store.memo(MEMO + name)
+    kept = json.loads(text) if text else {}
+    if kept.keys() != {one.name for one in fields(Learned)}:
+        return Learned()
+    kept["rows"] = np.array(kept["rows"], dtype=np.float64).reshape(-1, 3)
+    kept["exposure"] = np.array(kept["exposure"], dtype=np.float64)
+    kept["share"] = tuple(kept["share"])
+    return Learned(**kept) if kept["exposure"].size == BINS else Learned()
+
+
+def rhythm(store: Store, name: str) -> Rhythm:
+    """Return the rhythm of a source; flat if nothing speaks for one."""
+    return learned(store, name).rhythm
+
+
+def keep(store: Store, name: str, known: Learned) -> None:
+    """Write down what is known of the rhythm of a source."""
+    if known.last == -inf:
+        return
+    row = asdict(known)
+    row |= {key: row[key].tolist() for key in ("rows", "exposure")}
+    store.save_memo(MEMO + name, json.dumps(row))
+
+
+def heard(store: Store, name: str) -> None:
+    """Learn from the looks at a listing that were not learned from yet."""
+    known = learned(store, name)
+    for look in looks(store.collection(name), known.last):
+        known = known.after(look)
+    keep(store, name, known)
+
+
+def looks(collection: Collection, after: float) -> list[Look]:
+    """Return what looks at a listing later than that one found, each since the last.
+
+    It is objects that came which a copy lacks; that others went is known only later.
+    """
+    at, lives = collection.looks, collection.lives
+    came = Counter(lives.first_seen[~lives.truncated].tolist())
+    begin = max(after, float(at[-1]) - BACK) if at.size else inf
+    pairs = [(a, b) for a, b in pairwise(at.tolist()) if b > begin]
+    found = []
+    for since, until in pairs[-MANY:]:
+        there = float(np.count_nonzero(lives.present(since)))
+        row = np.array([[since], [max(there, 1.0)], [came[until]]])
+        found.append(Look(until, *row))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a turn at a form showed.
+
+    Attributes:
+        at: When, in days.
+        records: The records.
+        absent: Those that were held and are not there any more.
+
+    """
+
+    at: float
+    records: Mapping[str, Attributes]
+    absent: Some[str] = ()
+
+
+def learn(store: Store, name: str, copy: "Held", wish: "Wish", shown: Shown) -> None:
+    """Learn from what a turn at a form showed, beside the copy as it was before."""
+    look = changes(copy, wish, shown)
+    if look is not None:
+        keep(store, name, learned(store, name).after(look))
+
+
+def changes(copy: "Held", wish: "Wish", shown: Shown) -> Look | None:
+    """Return what a turn at a form found, by when records had been seen before.
+
+    Of known records whether they changed or went, of new ones how many there are: they
+    came since the others that were shown had been seen, in the middle. None if there is
+    nothing to compare with.
+    """
+    known = [key for key in shown.records if key in copy.records]
+    if not copy.begun or not known:
+        return None
+    seen, new = [copy.seen[key] for key in known], 0.0
+    moved = np.zeros(len(known))
+    if wish.purpose != "new":
+        pairs = ((copy.records[key], shown.records[key]) for key in known)
+        moved = np.array([float(wish.measure.differ(a, b) > 0) for a, b in pairs])
+        gone = [copy.seen[key] for key in shown.absent if key in copy.seen]
+        seen, moved = [*seen, *gone], np.concatenate([moved, np.ones(len(gone))])
+    if wish.purpose != "known":
+        new = float(len(shown.records) - len(known))
+    return _grouped(shown.at, np.array(seen), moved, new)
+
+
+def retimed(copy: "Held", rhythm: Rhythm) -> "Held":
+    """Return a copy with all moments in the source's own time.
+
+    What is planned by ages then goes by effective ages.
+    """
+    if rhythm.flat:
+        return copy
+
+    def moved(moments: Mapping[str, float]) -> dict[str, float]:
+        at = np.array(list(moments.values()), dtype=np.float64)
+        return dict(zip(moments, rhythm.time(at).tolist(), strict=True))
+
+    last, since = rhythm.time(np.array([copy.last, copy.since])).tolist()
+    came, seen = moved(copy.came), moved(copy.seen)
+    return replace(copy, came=came, seen=seen, last=last, since=since)
+
+
+def _grouped(at: float, seen: Floats, moved: Floats, new: float) -> Look:
+    """Return a look with a group for each moment at which records had been seen."""
+    since, place = np.unique(seen, return_inverse=True)
+    shown = np.bincount(place, minlength=since.size).astype(np.float64)
+    changed: Floats = np.bincount(place, moved, since.size).astype(np.float64)
+    middle = int(np.searchsorted(np.cumsum(shown), seen.size / 2.0))
+    changed[middle] += new
+    return Look(at, since, shown, changed)

@@ -1,0 +1,450 @@
+"""What a turn of the service does: which sources get how many requests.
+
+Never more comes out of a turn than came in within an hour, however long nobody was
+there to spend it. Three things go beyond: what was never looked at, what waited for
+longer than the settings allow, and the one thing that costs more than an hour brings
+and was saved for. None goes beyond what the budget's window has left.
+
+What would buy less than a request buys in the long run waits, and what it would have
+cost is kept for later, the less readily the more was kept already (``market.pricing``).
+
+If the settings ask for the least requests that keep targets, a source gets no more than
+its target asks for, and what nobody asks for is not spent.
+"""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.core.arrays import Ints
+from halflife.core.value_curve import Offers, joined
+from halflife.engine import costs, prices, targets, zones
+from halflife.engine.appraisal import Appraiser, Decays
+from halflife.engine.wallet import Wallet
+from halflife.kinds.listing.schedule import SOONEST
+from halflife.kinds.pages import map_discovery as pages_map_discovery
+from halflife.kinds.pages.target import Memory
+from halflife.market import Limits, take, target_rule
+from halflife.market import price as market_price
+from halflife.market.offers import Taken, Turn, intervals
+from halflife.stores import summaries
+from halflife.stores.sqlite import SqliteStore
+
+HOURS = 24.0
+SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
+FIRST_SHARE = 0.25  # of what is left, for the first look at a search or a form
+LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
+SAVED = 10.0  # days of income that are kept for later, at most
+SLACK = 1.5  # a listing may have grown since it was read
+_SPENT = (
+    "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
+    " JOIN run ON run.id = ledger.run WHERE ledger.at >= ? AND run.sources = ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision goes by.
+
+    Attributes:
+        config: The settings.
+        store: What is known.
+        now: The time, in days.
+        groups: Sources by those that are worked at together: pages that no setting
+            sets apart are one group, everything else is alone.
+        busy: Groups that are being worked at, or left alone.
+        decays: What was worked out before.
+
+    """
+
+    config: Config
+    store: SqliteStore
+    now: float
+    groups: Sequence[tuple[SourceConfig, ...]]
+    busy: Collection[tuple[str, ...]] = ()
+    decays: Decays = field(default_factory=dict)
+
+    @property
+    def wallet(self) -> Wallet:
+        """What the ledger and the clock allow."""
+        return Wallet(self.store, self.config.budget)
+
+    def free(self) -> list[tuple[SourceConfig, ...]]:
+        """Return the groups that may be asked now."""
+        return [
+            group
+            for group in self.groups
+            if names(group) not in self.busy and self._open(group)
+        ]
+
+    def _open(self, group: Sequence[SourceConfig]) -> bool:
+        return all(zones.window_of(s, self.now).is_open(self.now) for s in group)
+
+    def left(self, source: SourceConfig) -> float:
+        """Return what a source's own limit leaves it in the window."""
+        if source.max_requests is None:
+            return inf
+        since = math.nextafter(self.now - self.config.budget.days, inf)
+        with self.store.looking() as db:
+            row = db.execute(_SPENT, (since, json.dumps([source.name]))).fetchone()
+        return float(max(source.max_requests - int(row[0]), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is done next.
+
+    Attributes:
+        grants: Requests, by the names of a group.
+        paid: How many of them come out of what has come in.
+        due: Offers that gained something and were not taken.
+        waits: The source that requests are saved for; empty if there is none.
+        aim: What targets ask for, if no more than that is spent.
+        why: Why a group gets what it gets, in a few words, if targets decide.
+        memories: What to remember until the next decision.
+        idle: Whether nothing had come in, so that nobody asked what there is to do.
+        again: Days after which a target may ask for something.
+
+    """
+
+    grants: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    paid: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    due: int = 0
+    waits: str = ""
+    aim: targets.Aim = field(default_factory=targets.Aim)
+    why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+    idle: bool = False
+    again: float = inf
+
+    def beyond(self, config: Config) -> bool:
+        """Say whether targets need more in the long run than the budget has."""
+        return self.aim.needed() > config.budget.pace
+
+
+def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
+    """Return the names of a group's sources."""
+    return tuple(source.name for source in group)
+
+
+def grouped(
+    sources: Sequence[SourceConfig], *, apart: bool = False
+) -> list[tuple[SourceConfig, ...]]:
+    """Return the sources that are worked at together.
+
+    Pages are chosen from all their sources at once, except where a source has hours,
+    intervals or a limit of its own, or each is to be kept ``apart``.
+    """
+    single = [not s.has_pages or apart or _apart(s) for s in sources]
+    joint = tuple(s for s, one in zip(sources, single, strict=True) if not one)
+    alone = [(s,) for s, one in zip(sources, single, strict=True) if one]
+    return [*([joint] if joint else ()), *alone]
+
+
+def _apart(source: SourceConfig) -> bool:
+    own = source.window or source.min_interval or source.max_interval
+    return bool(own) or source.max_requests is not None
+
+
+def hourly(config: Config) -> int:
+    """Return the requests that come in within an hour; one at least."""
+    return max(math.ceil(config.budget.pace / HOURS - 1e-9), 1)
+
+
+def decide(at: Situation) -> Decision:
+    """Return what is done next, and what that takes of what has come in."""
+    room, free = at.wallet.room(at.now), at.free()
+    grants: dict[tuple[str, ...], int] = {}
+    for group in free:
+        wanted = min(_first(at, group, room), room, *map(at.left, group))
+        if wanted >= 1:
+            grants[names(group)] = int(wanted)
+            room -= int(wanted)
+    rest = [group for group in free if not _whole(group, grants)]
+    credit = min(at.wallet.income(at.now), room)
+    if not rest or room <= 0:
+        return Decision(grants)
+    if targets.is_on(at.config):
+        return _aimed(at, rest, grants, credit, room)
+    if credit < 1 and not any(s.latest < inf for group in rest for s in group):
+        return Decision(grants, idle=True)
+    if len(rest) == 1 and rest[0][0].has_pages and not _apart(rest[0][0]):
+        return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
+    return _shared(at, rest, grants, credit, room)
+
+
+def _whole(
+    group: Sequence[SourceConfig], grants: Mapping[tuple[str, ...], int]
+) -> bool:
+    """Say whether a group has got all that it gets: it is looked at for the first time.
+
+    Pages that are new do not keep others from being looked at.
+    """
+    return names(group) in grants and not group[0].has_pages
+
+
+def _all_to(
+    group: tuple[str, ...], grants: dict[tuple[str, ...], int], income: int
+) -> Decision:
+    """Give one group of pages all that has come in; what is new comes first."""
+    grants[group] = max(income, grants.get(group, 0))
+    return Decision({name: n for name, n in grants.items() if n}, {group: income})
+
+
+def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
+    """Return what the first look at what was never tried takes; 0 if all was."""
+    source = group[0]
+    if source.has_pages:
+        evidence = at.store.evidence(names(group))
+        return float(
+            pages_map_discovery.first_requests(
+                at.config, at.store, group, evidence, at.now
+            )
+        )
+    if source.kind == "search":
+        new = summaries.current(at.store, source.name) is None
+        return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0
+    if source.name in at.store.collections():
+        return 0.0
+    if source.kind == "form":
+        return max(room * FIRST_SHARE, 1.0)
+    return SLACK * costs.noted(at.store, source) + source.max_pages
+
+
+def _shared(
+    at: Situation,
+    groups: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    credit: int,
+    room: int,
+) -> Decision:
+    """Give what has come in to the offers that gain most per request."""
+    sources = [source for group in groups for source in group]
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
+    offers = appraiser.offers(sources)
+    turn = _turn(appraiser, sources, offers)
+    price = _price(at, appraiser, credit)
+    means = _means(at, sources, offers, turn, (credit, room), hourly(at.config))
+    taken = take(offers, *means, turn=turn, price=price, patient=True)
+    taken = _saved_for(offers, taken, credit, hourly(at.config))
+    paid = _grant(grants, groups, _shares(offers, taken))
+    due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
+    return Decision(grants, paid, max(due, 0), _waits(offers, taken))
+
+
+def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
+    """Return the gain per request below which requests are kept for later.
+
+    No more than a window's worth adds up, so that none is lost.
+    """
+    budget, soon = at.config.budget, hourly(at.config)
+    sources = [source for group in at.groups for source in group]
+    most = min(float(budget.requests), SAVED * budget.pace)
+    usual = prices.long_run(appraiser, sources, budget.pace)
+    return market_price.asked(usual, credit - soon, most - soon)
+
+
+def _aimed(
+    at: Situation,
+    groups: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    credit: int,
+    room: int,
+) -> Decision:
+    """Give each source what its target asks for, and no more."""
+    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
+    sources = [source for group in groups for source in group]
+    aim, some, offers, turn = _asked(appraiser, sources)
+    asks = aim.asks
+    means = _means(at, some, offers, turn, (credit, room), credit)
+    taken = target_rule.kept(offers, asks, *means, turn=turn)
+    shares = _shares(offers, taken)
+    why = {
+        names(group): aim.stands[group[0].name].why()
+        for group in groups
+        if group[0].name in asks and shares.get(group[0].name)
+    }
+    return Decision(
+        grants,
+        _grant(grants, groups, shares),
+        sum(shares.get(name, 0.0) <= 0 for name in asks),
+        _waits(offers, taken),
+        aim,
+        why,
+        aim.memories,
+        again=_again(at.config, sources, aim),
+    )
+
+
+def _again(config: Config, sources: Sequence[SourceConfig], aim: targets.Aim) -> float:
+    """Return the days after which a target may ask for something."""
+    stands = [stand.again for stand in aim.stands.values()]
+    ages = [targets.latest(config, source) / 2.0 for source in sources]
+    return min([*stands, *ages], default=inf)
+
+
+class Asked(NamedTuple):
+    """What sources with targets ask for, and what could be done for them.
+
+    Attributes:
+        aim: What they ask for.
+        sources: Those that ask, or that must not wait for ever.
+        offers: What could be done for these now.
+        turn: Which of it may be done, and which must not wait.
+
+    """
+
+    aim: targets.Aim
+    sources: Sequence[SourceConfig]
+    offers: Offers
+    turn: Turn
+
+
+def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
+    """Return what sources ask for, one after the other, and what could be done."""
+    found = [_asked_by(appraiser, source) for source in sources]
+    stands = {name: one for asked in found for name, one in asked.aim.stands.items()}
+    memories = {
+        name: one for asked in found for name, one in asked.aim.memories.items()
+    }
+    none = np.zeros(0, dtype=np.bool_)
+    return Asked(
+        targets.Aim(stands, memories),
+        [source for asked in found for source in asked.sources],
+        joined([asked.offers for asked in found]),
+        Turn(
+            np.concatenate([none, *(asked.turn.ready for asked in found)]),
+            np.concatenate([none, *(asked.turn.urgent for asked in found)]),
+        ),
+    )
+
+
+def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
+    aim = targets.aim(appraiser, [source], {})
+    asks = sum(aim.asks.values())
+    late = targets.latest(appraiser.config, source) < inf
+    some = [source] if asks > 0 or late else []
+    offers = _worth_it(appraiser.offers(some), some)
+    turn = _turn(appraiser, some, offers)
+    rows = best(offers, turn, asks)
+    offers = Offers(
+        offers.sources, offers.source[rows], offers.cost[rows], offers.gain[rows]
+    )
+    return Asked(aim, some, offers, Turn(turn.ready[rows], turn.urgent[rows]))
+
+
+def best(offers: Offers, turn: Turn, asks: float) -> Ints:
+    """Return the rows of what a source could get if it gets no more than it asks for.
+
+    That is what must not wait, and what gains most; where costs differ, anything.
+    """
+    cost = float(offers.cost.min(initial=inf))
+    if len(offers) == 0 or cost <= 0 or cost < float(offers.cost.max()):
+        return np.arange(len(offers))
+    ready = np.flatnonzero(turn.ready)
+    order = ready[np.argsort(-offers.gain[ready], kind="stable")]
+    return np.union1d(np.flatnonzero(turn.urgent), order[: math.ceil(asks / cost) + 1])
+
+
+def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:
+    """Let every whole look gain something: a target asks for it also to be sure."""
+    whole = np.array([not source.has_pages for source in sources], dtype=np.bool_)
+    least = np.where(whole[offers.source], LEAST_GAIN, 0.0)
+    return replace(offers, gain=np.maximum(offers.gain, least))
+
+
+def _means(
+    at: Situation,
+    sources: Sequence[SourceConfig],
+    offers: Offers,
+    turn: Turn,
+    purse: tuple[int, int],
+    most: int,
+) -> tuple[float, Limits]:
+    """Return what a turn may take: what has come in, or what must not wait.
+
+    Of the former it is ``most``. With it come the limits of the sources. ``purse`` is
+    what has come in, and what the budget's window has left.
+    """
+    credit, room = purse
+    urgent = min(float(offers.cost[turn.urgent].sum()), room)
+    ration = max(float(min(credit, most)), urgent)
+    return ration, Limits(most={source.name: at.left(source) for source in sources})
+
+
+def _shares(offers: Offers, taken: Taken) -> dict[str, float]:
+    """Return what each source gets."""
+    rows, n = taken.rows, len(offers.sources)
+    each = np.bincount(offers.source[rows], offers.cost[rows], n)
+    return dict(zip(offers.sources, each.tolist(), strict=True))
+
+
+def _waits(offers: Offers, taken: Taken) -> str:
+    row = taken.waits
+    return "" if row is None else offers.sources[offers.source[row]]
+
+
+def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Taken:
+    """Take what costs more than an hour brings, as soon as enough was saved for it.
+
+    What costs less just waits for the next turn.
+    """
+    row = taken.waits
+    if row is None or offers.cost[row] <= hourly:
+        return replace(taken, waits=None)
+    if taken.requests + offers.cost[row] > credit:
+        return taken
+    rows = np.append(taken.rows, row)
+    cost, gain = float(offers.cost[row]), float(offers.gain[row])
+    return Taken(rows, taken.requests + cost, taken.gain + gain, taken.price)
+
+
+def _turn(
+    appraiser: Appraiser, sources: Sequence[SourceConfig], offers: Offers
+) -> Turn:
+    """Return which offers may be taken now, and which must not wait.
+
+    Whatever is not a page is one thing, which is done again as soon as settings and
+    politeness allow, or within minutes as long as nobody knows how it changes. What
+    takes more than the budget ever has is not waited for.
+    """
+    age = np.zeros(len(offers))
+    soonest, latest = np.zeros(len(offers)), np.full(len(offers), inf)
+    for i, source in enumerate(sources):
+        mine = offers.source == i
+        age[mine] = appraiser.age(source)
+        least = 0.0 if source.has_pages else _least(appraiser, source)
+        soonest[mine] = max(source.soonest, least)
+        latest[mine] = max(targets.latest(appraiser.config, source), least)
+    turn = intervals(age, soonest, latest)
+    fits = offers.cost <= appraiser.config.budget.requests
+    return Turn(turn.ready & fits, turn.urgent & fits)
+
+
+def _least(appraiser: Appraiser, source: SourceConfig) -> float:
+    """Return the days between two reads of what is not a page, at least."""
+    if source.kind == "search":
+        return SOONEST
+    decay, whole = appraiser.decay(source)
+    return SOONEST if decay is None else appraiser.shortest(source, whole)
+
+
+def _grant(
+    grants: dict[tuple[str, ...], int],
+    groups: Sequence[Sequence[SourceConfig]],
+    shares: Mapping[str, float],
+) -> dict[tuple[str, ...], float]:
+    """Add what each group got; a first look that is dearer pays for it as well."""
+    paid = {}
+    for group in groups:
+        got = math.ceil(sum(shares.get(source.name, 0.0) for source in group) - 1e-9)
+        if got > 0:
+            paid[names(group)] = float(got)
+            grants[names(group)] = max(got, grants.get(names(group), 0))
+    return paid

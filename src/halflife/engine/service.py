@@ -1,0 +1,483 @@
+"""The service: one loop that spends one budget over sources of every kind.
+
+A turn decides (``deciding``), lets the crew work (``crew``), and looks after what came
+of it: sources that fail are left alone for a while, people are told what is wrong, and
+what has served its purpose is removed. Work that takes long goes on over several turns.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from halflife.alerts.machine import raised
+from halflife.config import SourceConfig
+from halflife.core.errors import HalflifeError, LeaseLost
+from halflife.core.forecast import Forecast
+from halflife.engine import (
+    appraisal,
+    bootstrap,
+    breakers,
+    housekeeping,
+    logs,
+    notifications,
+    redirects,
+    scheduler,
+    source_health,
+    targets,
+)
+from halflife.engine.breakers import Breaker
+from halflife.engine.health import Status
+from halflife.engine.loop import Clock
+from halflife.engine.offline import reachable
+from halflife.engine.reload import Settings
+from halflife.engine.signals import GRACE, Stop
+from halflife.engine.wallet import Wallet
+from halflife.engine.workers import Crew, Done, Extra, Group, Result, gathered
+from halflife.kinds.form import runner as form_runner
+from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages.runner import SHORTEST_NAP, Outcome
+from halflife.net.wire import NO_NETWORK
+from halflife.readers.containment import failure, is_mishandled
+from halflife.stores.outbox import Outbox
+from halflife.stores.sqlite import SqliteStore
+
+DAY = 86400.0
+PROBE = 30.0  # seconds between two looks whether the network is back
+CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
+LONGEST_NAP = 300.0
+SLICE = 5.0  # seconds after which settings are looked at again
+WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
+THRIFT = 10.0  # a turn is slept off for so many times what deciding took
+_LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
+CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
+JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
+
+Job: TypeAlias = "asyncio.Task[Done]"
+
+
+@dataclass(slots=True)
+class Under:
+    """A piece of work under way: the task, what was paid in advance, and why it is."""
+
+    group: tuple[SourceConfig, ...]
+    task: Job
+    paid: float
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Timing:
+    """What the service remembers of time; days, and seconds where it says so."""
+
+    now: float
+    tick: float  # seconds of the clock that nobody can set
+    judged: float = float("-inf")
+    nap: float = 0.0  # seconds
+    decided: float = 0.0  # seconds that the last decision took
+    again: float = float("inf")  # seconds after which there may be something to do
+    judging: float = 0.0  # seconds that the last judgement took
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a service turns, in seconds.
+
+    Attributes:
+        shortest: Between two turns, at least.
+        longest: Between two turns, at most, while nothing is left over.
+        catch_up: Between two turns while more is left over than an hour brings.
+        slice: After which settings are looked at again.
+        judged: Between two judgements of how sources are, at least.
+
+    """
+
+    shortest: float = SHORTEST_NAP
+    longest: float = LONGEST_NAP
+    catch_up: float = CATCH_UP
+    slice: float = SLICE
+    judged: float = CHECK * DAY
+
+
+@dataclass(slots=True)
+class Outside:
+    """What a service may be given in place of the usual.
+
+    Attributes:
+        clock: The time in days.
+        told: Hears of every result.
+        extra: What gets the audit's share of each turn of pages.
+        reach: Says whether there is a way to any of some addresses.
+        rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
+
+    """
+
+    clock: Clock = bootstrap.clock
+    told: Callable[[Result], None] = lambda _: None
+    extra: Extra | None = None
+    rhythm: Rhythm = Rhythm()
+    reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
+        default=lambda addresses: asyncio.ensure_future(reachable(addresses))
+    )
+
+
+class Service:
+    """Keeps sources of every kind until it is told to stop.
+
+    Args:
+        settings: The settings, which may change.
+        store: What is known.
+        stop: Whether we were asked to stop.
+        outside: The clock, and who hears of results.
+
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqliteStore,
+        stop: Stop,
+        outside: Outside | None = None,
+    ) -> None:
+        self.settings, self.store, self.stop = settings, store, stop
+        self._outside = outside or Outside()
+        self.clock = self._outside.clock
+        now = self.clock()
+        self.status = Status(began=now, measure=self._measure)
+        self.breakers: dict[str, Breaker] = {}
+        self._under: dict[Group, Under] = {}
+        self._time = Timing(now, 0.0)
+        self._tidier = housekeeping.Tidier(store)
+        self._decays: appraisal.Decays = {}
+        self._casts: source_health.Casts = {}
+        self._hurry = False
+        self._said = ""
+        self._beyond = False
+
+    async def run(self) -> None:
+        """Turn until asked to stop; settings that change are taken up in between."""
+        self._time.tick = asyncio.get_running_loop().time()
+        while not self.stop.asked.is_set():
+            config, chosen = self.settings.config, self.settings.chosen
+            bootstrap.know(config, self.store)
+            self.breakers = {
+                s.name: breakers.recall(self.store, s.name) for s in chosen
+            }
+            async with AsyncExitStack() as stack:
+                many = gathered(
+                    config, self.store, chosen, self.clock, self._outside.extra
+                )
+                crew, leases = await stack.enter_async_context(many)
+                told = notifications.delivering(
+                    config, self.store, clock=self.clock, grace=1.0
+                )
+                await stack.enter_async_context(told)
+                logs.event("working", fields={"sources": len(chosen)})
+                try:
+                    await self._turns(crew, leases)
+                finally:
+                    await self._finish(crew)
+        await self._tidier.end()
+        logs.event("stopped", fields={"turns": self.status.turns})
+
+    async def _turns(self, crew: Crew, leases: "list[asyncio.Task[None]]") -> None:
+        """Turn until asked to stop, or until there are new settings."""
+        while not self.stop.asked.is_set():
+            for lease in leases:
+                if lease.done():
+                    lease.result()  # it was lost: say so
+            await self.turn(crew)
+            if await self._nap():
+                return
+
+    async def turn(self, crew: Crew) -> None:
+        """Decide, work, and look after what came of it."""
+        loop = asyncio.get_running_loop()
+        began, now = loop.time(), self._watch_clock()
+        if self.status.offline and not await self._back(crew):
+            self._time.nap = PROBE
+        else:
+            self._decide(crew, now)
+            self._time.decided = loop.time() - began
+            await self._settle(WAIT)
+            self._collect(crew)
+            waited = WAIT if self._under else 0.0  # that was time to sleep, too
+            self._time.nap = max(self._until_next() - waited, _LEAST_NAP)
+        self._judge(crew)
+        self._tidier.tidy(self.settings.config, self.clock())
+        self._note(crew, loop.time() - began)
+
+    def _watch_clock(self) -> float:
+        """Return the time; say so if it was set, or if we slept."""
+        now, tick = self.clock(), asyncio.get_running_loop().time()
+        jump = (now - self._time.now) * DAY - (tick - self._time.tick)
+        if abs(jump) > JUMP and self.status.turns:
+            logs.event("clock jumped", fields={"seconds": jump})
+        self._time.now, self._time.tick = now, tick
+        return now
+
+    def _decide(self, crew: Crew, now: float) -> None:
+        """Decide what to do, pay for it, and begin."""
+        config = crew.config
+        busy = {*self._under, *self._left_alone(now)}
+        at = scheduler.Situation(
+            config, self.store, now, crew.groups, busy, self._decays
+        )
+        decision = scheduler.decide(at)
+        self._time.again = decision.again * DAY
+        at.wallet.use(sum(decision.paid.values()), now)
+        for group in crew.groups:
+            names = scheduler.names(group)
+            if requests := decision.grants.get(names, 0):
+                task = asyncio.create_task(crew.work(group, requests))
+                paid, why = decision.paid.get(names, 0.0), decision.why.get(names, "")
+                self._under[names] = Under(group, task, paid, why)
+        if not decision.idle:
+            self.status.due = decision.due
+        targets.remember(self.store, decision.memories)
+        self._say_beyond(crew, decision)
+
+    def _say_beyond(self, crew: Crew, decision: scheduler.Decision) -> None:
+        """Say once that the targets need more than the budget has."""
+        if self._beyond or not decision.beyond(crew.config):
+            return
+        self._beyond = True
+        fields = {
+            "needed": decision.aim.needed(),
+            "budget": crew.config.budget.pace,
+            "below": ", ".join(sorted(decision.aim.asks)),
+            "next": "halflife budget names the cheapest target to lower",
+        }
+        logs.event("targets beyond the budget", level=logging.WARNING, fields=fields)
+
+    def _left_alone(self, now: float) -> set[Group]:
+        found = self.breakers.items()
+        return {(name,) for name, one in found if one.closed_for(now) > 0}
+
+    async def _settle(self, seconds: float) -> None:
+        """Wait until all work is done, but no longer than so, nor when told to stop."""
+        tasks = {under.task for under in self._under.values()}
+        asked = asyncio.create_task(self.stop.asked.wait())
+        end = asyncio.get_running_loop().time() + seconds
+        while tasks and not asked.done():
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            done, _ = await asyncio.wait(
+                {*tasks, asked}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            tasks -= done
+        asked.cancel()
+
+    def _collect(self, crew: Crew) -> None:
+        """Look after the work that is done."""
+        lost = heard = found = False
+        for names, under in list(self._under.items()):
+            if not under.task.done() or under.task.cancelled():
+                continue
+            del self._under[names]
+            done = self._result(names, under)
+            self._account(crew, under, done)
+            lost, heard = lost or done.lost, heard or done.heard
+            found |= isinstance(done.result, Outcome) and done.result.found > 0
+        self._hurry = found
+        if heard or lost:
+            self._connected(offline=lost and not heard)
+
+    def _result(self, names: Group, under: Under) -> Done:
+        """Return what came of work; whatever broke it is the trouble of its source."""
+        error = under.task.exception()
+        if error is None:
+            return under.task.result()
+        if isinstance(error, LeaseLost) and under.group[0].has_pages:
+            raise error
+        if isinstance(error, HalflifeError | OSError) or not isinstance(
+            error, Exception
+        ):
+            return Done(names, trouble=str(error))
+        said = failure(error, under.group[0].addresses[0])
+        return Done(names, trouble=str(said), heard=True)
+
+    def _account(self, crew: Crew, under: Under, done: Done) -> None:
+        """Settle what was paid, keep how it went, and tell."""
+        now, source = self.clock(), under.group[0]
+        redirects.note(self.store, crew.gate, under.group)
+        back = under.paid - done.spent
+        if done.lost or not source.has_pages:  # what pages leave over is lost
+            Wallet(self.store, crew.config.budget).use(-back, now)
+        said = (
+            "+".join(done.group)
+            if len(done.group) < 4
+            else f"{len(done.group)} sources"
+        )
+        sent = self.status.requests
+        sent[said] = sent.get(said, 0) + done.spent
+        if not source.has_pages and (done.result is not None or done.trouble):
+            self._learn(source, done, now)
+        for name, note in _mishandled(done).items():
+            self.status.mishandle(name, note, now)
+        for name, failed in _failures(done).items():
+            self.status.failures[name] = self.status.failures.get(name, 0) + failed
+        if done.trouble or done.held:
+            fields = {"sources": said, "held": done.held, "trouble": done.trouble}
+            logs.event("trouble", level=logging.WARNING, fields=fields)
+        if done.spent or done.result is not None:
+            why = {"why": under.why} if under.why else {}
+            spent = {"sources": said, "requests": done.spent, **why}
+            logs.event("worked", fields=spent)
+        if done.result is not None:
+            self._outside.told(done.result)
+
+    def _learn(self, source: SourceConfig, done: Done, now: float) -> None:
+        """Keep how it goes with a source; what our network did is not its fault."""
+        if done.lost:
+            return
+        name = source.name
+        old = self.breakers.get(name, Breaker())
+        if done.held:
+            new = old.held(now)
+        elif done.trouble and not _partly(done):
+            new = old.failed(name, now, done.trouble)
+        else:
+            new = old.fine(now)
+        self.breakers[name] = new
+        breakers.remember(self.store, name, new)
+
+    def _connected(self, *, offline: bool) -> None:
+        if offline != self.status.offline:
+            logs.event("offline" if offline else "online again", fields={})
+        self.status.offline = offline
+
+    async def _back(self, crew: Crew) -> bool:
+        """Say whether there is a way to the sources again; nothing is sent."""
+        groups = crew.groups
+        addresses = [group[0].addresses[0] for group in groups if group[0].addresses]
+        return await self._outside.reach(addresses)
+
+    def _until_next(self) -> float:
+        """Return the seconds until a turn has something to spend."""
+        config, now = self.settings.config, self.clock()
+        wallet = Wallet(self.store, config.budget)
+        plenty = wallet.income(now) >= scheduler.hourly(config)
+        rhythm = self._outside.rhythm
+        left_over = min(rhythm.catch_up, self._time.again)
+        wait = left_over if plenty else wallet.next_income(now) * DAY
+        if self.status.offline:
+            wait = PROBE
+        closed = [one.closed_for(now) * DAY for one in self.breakers.values()]
+        wait = min([wait, *(seconds for seconds in closed if seconds > 0)])
+        least = rhythm.shortest
+        wait = least if self._hurry else max(wait, THRIFT * self._time.decided)
+        return min(max(wait, least), rhythm.catch_up if plenty else rhythm.longest)
+
+    async def _nap(self) -> bool:
+        """Sleep until the next turn; say whether there are new settings."""
+        left, piece = self._time.nap, self._outside.rhythm.slice
+        while left > 0 and not self.stop.asked.is_set():
+            await self.stop.sleep(min(left, piece))
+            left -= piece
+            if self.settings.changed() and self._renewed():
+                return True
+        return False
+
+    def _renewed(self) -> bool:
+        """Take up what is on disk; say whether anything is new."""
+        fresh = self.settings.reload()
+        trouble = self.settings.trouble
+        if trouble and trouble != self._said:
+            said = {"trouble": trouble}
+            logs.event("settings not used", level=logging.ERROR, fields=said)
+        elif fresh:
+            logs.event("settings read again", fields={})
+            self._beyond = False
+        self._said = self.status.settings = trouble
+        return fresh
+
+    def _judge(self, crew: Crew) -> None:
+        """Judge how sources are, now and then, and have people told."""
+        now, began = self.clock(), asyncio.get_running_loop().time()
+        judged = self._outside.rhythm.judged
+        pause = max(judged, 2.0 * THRIFT * self._time.judging) / DAY
+        if 0 <= now - self._time.judged < pause:
+            return
+        self._time.judged = now
+        config, store = crew.config, self.store
+        sources = [source for group in crew.groups for source in group]
+        judge = source_health.Judge(config, store, now, self.breakers, self._casts)
+        found = [judge.health(source) for source in sources]
+        if self.status.offline:  # nobody is dead for want of our own network
+            found = [replace(one, failures=0, blocked=NO_NETWORK) for one in found]
+        whole = source_health.whole(
+            config,
+            store,
+            now,
+            offline=self.status.offline,
+            settings=self.settings.trouble,
+        )
+        notifications.tell(config, store, [*found, whole], now)
+        self.status.sources = tuple(found)
+        standing = raised(Outbox(store).alarms())
+        self.status.alarms = tuple((one.source, one.kind) for one in standing)
+        self._time.judging = asyncio.get_running_loop().time() - began
+
+    def _measure(self, now: float) -> dict[str, Forecast]:
+        """Return how good the copy of each source is at this moment."""
+        config = self.settings.config
+        judge = source_health.Judge(config, self.store, now, self.breakers, self._casts)
+        found = {one.name: judge.now(one) for one in self.settings.chosen}
+        return {name: cast for name, cast in found.items() if cast is not None}
+
+    def _note(self, crew: Crew, seconds: float) -> None:
+        """Write down how the service is, for those who watch."""
+        status, now = self.status, self.clock()
+        budget = crew.config.budget
+        failing = (name for name, one in self.breakers.items() if one.failing)
+        status.turned, status.turns = now, status.turns + 1
+        status.seconds, status.in_flight = seconds, len(self._under)
+        status.budget = budget.requests
+        status.left = Wallet(self.store, budget).room(now)
+        status.failing = tuple(sorted(failing))
+        status.store_bytes = housekeeping.size(self.store.path)
+
+    async def _finish(self, crew: Crew) -> None:
+        """Begin nothing more; what is under way has a few seconds to end."""
+        if self._under:
+            crew.ease()
+            insisted = asyncio.create_task(self.stop.insisted.wait())
+            tasks = asyncio.create_task(
+                asyncio.wait({under.task for under in self._under.values()})
+            )
+            await asyncio.wait(
+                {tasks, insisted}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED
+            )
+            for under in self._under.values():
+                under.task.cancel()
+            await tasks
+            insisted.cancel()
+            self._collect(crew)
+        self._under.clear()
+
+
+def _partly(done: Done) -> bool:
+    """Say whether something came of it although not all did."""
+    looked = done.result
+    if isinstance(looked, form_runner.Turned):
+        looked = looked.looked
+    return isinstance(looked, listing_runner.Looked) and looked.listed > 0
+
+
+def _mishandled(done: Done) -> dict[str, str]:
+    """Return the sources with an answer that our own code failed at, and which."""
+    if isinstance(done.result, Outcome):
+        tallies = done.result.sources.items()
+        return {name: one.mishandled for name, one in tallies if one.mishandled}
+    return {name: done.trouble for name in done.group if is_mishandled(done.trouble)}
+
+
+def _failures(done: Done) -> dict[str, int]:
+    """Return the looks that failed, by source; those of our own network do not."""
+    if isinstance(done.result, Outcome):
+        return {name: one.failed for name, one in done.result.sources.items()}
+    return {name: int(bool(done.trouble) and not done.lost) for name in done.group}

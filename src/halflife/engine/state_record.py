@@ -1,0 +1,171 @@
+"""A note beside the settings: where the state lies, and what was spent lately.
+
+The budget is kept by the ledger in the state file. If that file is moved, deleted, or
+named differently in the settings, a new one would begin with nothing spent. So a small
+file beside the settings repeats what a new ledger needs to know, and whoever makes a
+new state file is told where the old one was.
+"""
+
+import json
+import os
+import tempfile
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeAlias
+
+from halflife.config import Config
+from halflife.core.errors import HalflifeError
+from halflife.stores import files
+from halflife.stores.backup import WINDOW
+from halflife.stores.owner import Owner
+from halflife.stores.sqlite import SqliteStore
+
+Spent: TypeAlias = tuple[tuple[float, int], ...]
+
+MADE_ANEW = "the state file was made anew"  # the memo that says when and why
+_SPENT = """
+SELECT max(at), sum(requests) FROM ledger WHERE at >= ?
+GROUP BY CAST(at * 24 AS INTEGER) HAVING sum(requests) > 0 ORDER BY 1
+"""  # by the hour, as of its last charge: nothing counts for less long than it should
+_RUN = """
+INSERT INTO run (state, sources, owner, began, ended) VALUES ('done', '[]', ?, ?, ?)
+"""
+_CHARGE = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is written down beside the settings.
+
+    Attributes:
+        store: The state file.
+        spent: Requests of the last 31 days, as pairs of a time in days and a number.
+
+    """
+
+    store: Path
+    spent: Spent = ()
+
+    @classmethod
+    def read(cls, config: Config) -> Self | None:
+        """Return the record of settings; None if there is none that can be read."""
+        try:
+            row = json.loads(place(config).read_text(encoding="utf-8"))
+            spent = tuple((float(at), int(n)) for at, n in row["spent"])
+            return cls(Path(row["store"]), spent)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, config: Config) -> None:
+        """Write the record down, all of it or nothing; a folder may refuse it."""
+        text = json.dumps({"store": str(self.store), "spent": self.spent})
+        target = place(config)
+        with suppress(OSError):
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                Path(name).replace(target)
+            finally:
+                Path(name).unlink(missing_ok=True)
+
+
+def place(config: Config) -> Path:
+    """Return where the record of settings lies."""
+    path = config.path.absolute()
+    return path.with_name(f".{path.name}.state")
+
+
+class RecordedStore(SqliteStore):
+    """A state file that leaves a record beside its settings when it is closed."""
+
+    config: Config | None = None
+
+    def close(self) -> None:
+        """Write the record, then close the file."""
+        if self.config is not None:
+            with suppress(HalflifeError):
+                note(self, self.config)
+        super().close()
+
+
+def note(store: SqliteStore, config: Config) -> None:
+    """Write down where the state lies, and what was spent."""
+    with store.looking() as db:
+        spent = db.execute(_SPENT, (_now() - WINDOW,)).fetchall()
+    Record(config.store_path, tuple(spent)).write(config)
+
+
+def open_store(config: Config) -> tuple[RecordedStore, str]:
+    """Open the state file, made if need be; return it, and what to tell if it was.
+
+    What was spent under these settings counts in a new file, too.
+    """
+    path = config.store_path
+    record = None if _has_state(path) else Record.read(config)
+    lost = "" if record is None else _lost(config, record)
+    spent = () if record is None else _spent(record)
+    store = RecordedStore.open(path, create=True)
+    words = _carry(store, spent, lost) if lost else ""
+    store.config = config
+    with suppress(HalflifeError):
+        note(store, config)
+    return store, words
+
+
+def missing(config: Config) -> str:
+    """Say that the state of settings that were used before is not there."""
+    record = None if _has_state(config.store_path) else Record.read(config)
+    return "" if record is None else _lost(config, record)
+
+
+def _has_state(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _carry(store: SqliteStore, spent: Spent, words: str) -> str:
+    """Charge what was spent before to a new state file; return what to tell."""
+    now = _now()
+    lately = [(at, n) for at, n in spent if at >= now - WINDOW]
+    total, days = sum(n for _, n in lately), f"the last {WINDOW:.0f} days"
+    if total:
+        words += f"; {total} requests of {days} still count as spent"
+    with store.together() as db:
+        run = db.execute(_RUN, (str(Owner.here()), now, now)).lastrowid
+        db.executemany(_CHARGE, [(run, at, n) for at, n in lately])
+        store.save_memo(MADE_ANEW, json.dumps([now, words]))
+    return words
+
+
+def _spent(record: Record) -> Spent:
+    """Return what was spent: by the old state file if it is there, else the record."""
+    if _has_state(record.store):
+        with suppress(HalflifeError), closing(files.connect_as_is(record.store)) as db:
+            return tuple(db.execute(_SPENT, (_now() - WINDOW,)).fetchall())
+    return record.spent
+
+
+def _lost(config: Config, record: Record) -> str:
+    there = _has_state(record.store) and record.store != config.store_path
+    where = f"lies in {record.store}" if there else f"was in {record.store}"
+    gone = "" if there else ", which is not there any more"
+    return (
+        f"there is no state file {config.store_path}, so all begins anew; what was "
+        f"known {where}{gone}; to go on with it, put it back or set store in "
+        f"{config.path.name}"
+    )
+
+
+def made_anew(store: SqliteStore, days: float) -> str:
+    """Return what was told when the state file was made anew, for so many days."""
+    memo = store.memo(MADE_ANEW)
+    if memo is None:
+        return ""
+    at, words = json.loads(memo)
+    return str(words) if _now() - float(at) < days else ""
+
+
+def _now() -> float:
+    return time.time() / 86400.0

@@ -1,0 +1,159 @@
+"""How sources stand to their targets, for a budget of which no more is spent than that.
+
+The rule is that of ``market.keeping``. What it goes by is kept in the store, and what a
+source needs in the long run is worked out once an hour, so that both outlive a restart.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.core.arrays import Floats
+from halflife.engine import full_sync_target
+from halflife.engine.appraisal import Appraiser, Decays
+from halflife.kinds.pages import (
+    target as pages_target,
+)
+from halflife.kinds.pages import (
+    target_warmup as pages_target_warmup,
+)
+from halflife.kinds.pages.target import TURN, Memory, Pages, Stand
+from halflife.market.target_rule import Goal, Past
+from halflife.stores import Store
+
+FRESH = 1.0 / 24.0  # days for which what is needed in the long run is believed
+USUAL = 0.95  # the confidence of bounds where a target names none
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What sources with targets ask for.
+
+    Attributes:
+        stands: How they stand, by source.
+        memories: What to remember of them.
+
+    """
+
+    stands: Mapping[str, Stand] = field(default_factory=dict)
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+
+    @property
+    def asks(self) -> dict[str, float]:
+        """What each asks for, where that is anything."""
+        found = {name: stand.ask() for name, stand in self.stands.items()}
+        return {name: ask for name, ask in found.items() if ask > 0}
+
+    def needed(self) -> float:
+        """Return what all need in the long run, a day; ``inf`` if one cannot be."""
+        return sum(stand.needed for stand in self.stands.values())
+
+
+def is_on(config: Config) -> bool:
+    """Say whether only as much is spent as targets ask for."""
+    return config.budget.mode == "targets"
+
+
+def latest(config: Config, source: SourceConfig) -> float:
+    """Return the days that a look may be put off for; an age's target counts too.
+
+    A look comes up to a turn late, so one that an age asks for is due a turn before.
+    """
+    ages = [t.interval for t in source.targets if t.measure == "age"]
+    if not is_on(config) or not ages:
+        return source.latest
+    return min(source.latest, max(min(ages) - TURN, min(ages) / 2.0))
+
+
+def level(source: SourceConfig) -> tuple[float, float | None] | None:
+    """Return the quality to be kept, and how surely; None if there is no such target.
+
+    Of several the highest level counts, and the surest. The ``recall`` of a listing is
+    such a target, if the settings name it.
+    """
+    asked = [t for t in source.targets if t.measure != "age"]
+    if not asked and source.kind == "listing" and "recall" in source.model_fields_set:
+        return source.recall, source.confidence
+    if not asked:
+        return None
+    sure = [t.confidence for t in asked if t.confidence is not None]
+    return max(t.level for t in asked), max(sure, default=None)
+
+
+def aim(appraiser: Appraiser, sources: Sequence[SourceConfig], decays: Decays) -> Aim:
+    """Return what sources with targets ask for now."""
+    del decays  # what the appraiser was given
+    stands, memories = {}, {}
+    for source in sources:
+        wanted = level(source)
+        if wanted is None:
+            continue
+        goal, memory = Goal(*wanted), _renewed(appraiser, source, wanted)
+        if source.has_pages:
+            pages = Pages(appraiser, source, goal)
+            if pages.known and memory.began == -inf:
+                memory = replace(
+                    memory, past=pages_target_warmup.past(appraiser.store, pages)
+                )
+            found = pages.stand(memory) if pages.known else None
+        else:
+            found = full_sync_target.stand(appraiser, source, goal, memory)
+        if found is not None:
+            stands[source.name], memories[source.name] = found
+    return Aim(stands, memories)
+
+
+def _renewed(
+    appraiser: Appraiser, source: SourceConfig, wanted: tuple[float, float | None]
+) -> Memory:
+    """Return what is remembered of a source; what it needs is found anew at times.
+
+    What was missed of another level says nothing of this one.
+    """
+    memory = recall(appraiser.store, source.name)
+    asked, confidence = wanted
+    if memory.level != asked:
+        memory = replace(memory, past=replace(memory.past, days=0.0, missed=0.0))
+    elif 0 <= appraiser.now - memory.found < FRESH:
+        return memory
+    worth = appraiser.known(source, confidence or USUAL).worth
+    if worth is None:
+        return replace(memory, level=asked)
+    needed = worth.needed(asked, sure=confidence is not None)
+    return replace(memory, needed=needed, found=appraiser.now, level=asked)
+
+
+def recall(store: Store, name: str) -> Memory:
+    """Return what is remembered of a source."""
+    text = store.memo(f"keeping {name}")
+    told = json.loads(text) if text is not None else None
+    if not isinstance(told, dict):  # nothing, or by another rule
+        return Memory()
+    past = told.pop("past")
+    past |= {key: tuple(past[key]) for key in ("times", "lately")}
+    chances = _chances(store.memo(f"round of {name}"))
+    return Memory(past=Past(**past), chances=chances, **told)
+
+
+def _chances(text: str | None) -> Floats:
+    """Return what was believed of pages, of which three digits were kept."""
+    if text is None:
+        return pages_target.NOTHING
+    return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
+
+
+def remember(store: Store, memories: Mapping[str, Memory]) -> None:
+    """Keep what is to be remembered of sources."""
+    for name, one in memories.items():
+        row = asdict(replace(one, chances=pages_target.NOTHING))
+        del row["chances"]
+        before = recall(store, name).began
+        store.save_memo(f"keeping {name}", json.dumps(row))
+        if one.began != before:
+            packed = base64.b64encode(one.chances.astype("<f2").tobytes())
+            store.save_memo(f"round of {name}", packed.decode())

@@ -1,0 +1,162 @@
+"""How much a sync may spend, and a purse that cannot spend more.
+
+The budget is a limit on every window of its length, kept by the store's ledger.
+Within it requests come in evenly: a sync spends what has come in since the last
+one, so that looks are spread over the window. What a sync leaves over is lost.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from halflife.config import BudgetConfig
+from halflife.core.errors import BudgetSpent
+from halflife.core.wording import count
+from halflife.stores import Run, Store
+
+SPENT_UNTIL = "income spent until"  # the memo that says so, in days
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """What the ledger and the clock allow.
+
+    Attributes:
+        store: Where the ledger is.
+        budget: The limit.
+
+    """
+
+    store: Store
+    budget: BudgetConfig
+
+    def spent(self, now: float) -> int:
+        """Return the requests spent in the window that ends now.
+
+        What was spent exactly one window ago has just left it. What a clock that was
+        ahead wrote down counts, but not from further ahead than a window: or a clock
+        that was years ahead once would stop all work for years.
+        """
+        begin, end = now - self.budget.days, now + self.budget.days
+        since = self.store.spent(math.nextafter(begin, math.inf))
+        return since - self.store.spent(math.nextafter(end, math.inf))
+
+    def room(self, now: float) -> int:
+        """Return the requests left in the window that ends now."""
+        return max(self.budget.requests - self.spent(now), 0)
+
+    def income(self, now: float) -> int:
+        """Return the requests that have come in since they were last spent."""
+        return math.floor((now - self._until(now)) * self.budget.pace + 1e-9)
+
+    def next_income(self, now: float) -> float:
+        """Return the days until the next request comes in."""
+        whole = self.income(now) + 1
+        return max(self._until(now) + whole / self.budget.pace - now, 0.0)
+
+    def take_income(self, now: float) -> int:
+        """Return the income and write down that it is used; fractions stay."""
+        income = self.income(now)
+        until = self._until(now) + income / self.budget.pace
+        self.store.save_memo(SPENT_UNTIL, repr(until))
+        return income
+
+    def use(self, requests: float, now: float) -> None:
+        """Write down that so much of the income is used; less than 0 gives back."""
+        until = self._until(now) + requests / self.budget.pace
+        self.store.save_memo(SPENT_UNTIL, repr(until))
+
+    def offer(self, now: float, first: int) -> int:
+        """Return the requests that a sync may spend now.
+
+        That is what has come in, or what pages need that do not have to wait for that
+        (``first``, see ``discovery``), as far as the window has room.
+        """
+        return min(max(self.income(now), first), self.room(now))
+
+    def _until(self, now: float) -> float:
+        """Return the time up to which income was used; nobody is paid for the past."""
+        memo = self.store.memo(SPENT_UNTIL)
+        if memo is None:
+            return now
+        # More than a window's worth never adds up, and a clock set back owes nothing.
+        return min(max(float(memo), now - self.budget.days), now)
+
+
+def spent(budget: BudgetConfig) -> BudgetSpent:
+    """Return the error that says so."""
+    return BudgetSpent(
+        f"the budget of {count(budget.requests, 'request')} per {budget.per} is spent; "
+        "wait, or raise [budget] requests"
+    )
+
+
+class WindowPurse:
+    """A purse that keeps the budget at every moment, however many syncs there are.
+
+    Requests are drawn from the ledger in blocks before they are sent. A draw is
+    written down first and checked against the window afterwards: of two syncs
+    that draw the last requests at once both see the sum, and whoever is over gives
+    back. ``stop`` ends all spending; ``close`` gives back what was not spent.
+    """
+
+    def __init__(
+        self,
+        wallet: Wallet,
+        run: Run,
+        requests: int,
+        *,
+        clock: Callable[[], float],
+        block: int = 16,
+    ) -> None:
+        self._wallet, self._run, self._clock = wallet, run, clock
+        self._block = max(block, 1)
+        self._undrawn, self._drawn, self._drawn_at = requests, 0, -math.inf
+        self.spent = 0
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._undrawn + self._drawn
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        if requests > self._drawn:
+            self._draw(requests - self._drawn)
+        if requests > self._drawn:
+            self.stop()
+            raise spent(self._wallet.budget)
+        self._drawn -= requests
+        self.spent += requests
+
+    def _draw(self, needed: int) -> None:
+        """Draw a block, or as much of it as the window has room for."""
+        draw = min(max(self._block, needed), self._undrawn)
+        if draw == 0:
+            return
+        self._drawn_at = self._clock()
+        self._charge(draw)
+        budget = self._wallet.budget
+        over = self._wallet.spent(self._drawn_at) - budget.requests
+        self._undrawn -= draw
+        if over > 0:
+            back = min(over, draw)
+            self._charge(-back)
+            draw, self._undrawn = draw - back, 0
+        self._drawn += draw
+
+    def _charge(self, requests: int) -> None:
+        # What is given back counts as of when it was drawn, or it would still be
+        # missing from the window after the draw itself has left it.
+        self._wallet.store.charge(self._run, requests, self._drawn_at)
+
+    def stop(self) -> None:
+        """Let nothing more be paid for."""
+        self._undrawn = 0
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was drawn and not spent."""
+        if self._drawn:
+            self._charge(-self._drawn)
+            self._drawn = 0

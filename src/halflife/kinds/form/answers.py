@@ -1,0 +1,86 @@
+"""What a form answered: records, and how many there are in all."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from halflife.core.errors import ConfigError, SourceError
+from halflife.kinds.search.counts import total_of
+from halflife.readers.json_document import load_json
+from halflife.readers.markup import check_selector, first, only, select
+from halflife.readers.records import Page, Reader
+from halflife.readers.text import is_html, to_text
+
+ITSELF = "[@]"  # JMESPath: the answer is the record
+
+
+@dataclass(frozen=True)
+class FormReader:
+    """Where the records of a form's answers are, and the number of hits.
+
+    Attributes:
+        records: Reads the records of a page of results.
+        total: Where the number of hits is, as a number or in words: JMESPath for
+            JSON, a CSS selector for HTML; not told if empty.
+        one: Where the record is in the answer to a look-up; in JSON the answer
+            itself if empty, in HTML where it is on a page of results.
+
+    """
+
+    records: Reader = field(default_factory=Reader)
+    total: str = ""
+    one: str = ""
+
+    def __post_init__(self) -> None:
+        if self.total and self.records.format == "html":
+            check_selector(self.total)
+        elif self.total and self.records.format == "json":
+            _ = self._path
+
+    def read(
+        self, body: bytes, content_type: str, name: str
+    ) -> tuple[Page, int | None]:
+        """Return the records of a page, and the hits in all if it says so.
+
+        A count of hits of which none is shown on the page is still told: a page
+        after the last one has it too. ``SourceError`` if it cannot be read.
+        """
+        page = self.records.read(body, content_type, name)
+        return page, self._total(body, content_type) if self.total else None
+
+    def read_one(
+        self, body: bytes, content_type: str, name: str
+    ) -> tuple[Page, int | None]:
+        """Return the record that a look-up answered with."""
+        html = self._is_html(body, content_type)
+        where = self.one or (self.records.records if html else ITSELF)
+        reader = replace(self.records, records=where, next="")
+        return reader.read(body, content_type, name), None
+
+    def _is_html(self, body: bytes, content_type: str) -> bool:
+        kind = self.records.format
+        return kind == "html" or (not kind and is_html(content_type, body))
+
+    def _total(self, body: bytes, content_type: str) -> int | None:
+        if self._is_html(body, content_type):
+            text = to_text(content_type, body)
+            return total_of(only(select(text, [first(self.total)])[0]))
+        try:
+            document = load_json(body.decode("utf-8-sig"))
+            return total_of(self._path.search(document))
+        except RecursionError:
+            raise SourceError("it is nested too deeply to be read") from None
+        except (ValueError, JMESPathError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise SourceError(f"its number of hits cannot be read: {why}") from None
+
+    @cached_property
+    def _path(self) -> Any:  # noqa: ANN401  (jmespath has no types)
+        try:
+            return jmespath.compile(self.total)
+        except JMESPathError as error:
+            why = " ".join(str(error).split())[:200]
+            raise ConfigError(f"{self.total!r} is no JMESPath: {why}") from None

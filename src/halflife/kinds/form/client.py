@@ -1,0 +1,260 @@
+"""Databases behind forms: asked from a thread, paid from the budget."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.config import Config, SourceConfig
+from halflife.core.errors import ConfigError
+from halflife.core.forms import Attribute, Found, Interface, Term
+from halflife.core.wording import count
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor, in_thread, of_kind
+from halflife.engine.loop import Clock
+from halflife.kinds.form.addresses import Addresses, Place
+from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
+from halflife.kinds.search.dictionary import COMMON
+from halflife.net.gate import Gate
+from halflife.queries.form_facts import Finding, Measured
+from halflife.queries.form_probe import REQUESTS, measure
+from halflife.queries.ledger import Ledger
+from halflife.readers.records import Reader
+from halflife.stores import Run, Store
+
+MEMO = "what a form does: "  # the memo of a form begins so
+WORDS = 30  # common words to begin with, for a form without choices
+
+Result = TypeVar("Result")
+
+
+def forms(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
+    """Return the sources behind forms; raise ``UsageError`` if there is none.
+
+    A source that is named and is none is a mistake too.
+    """
+    none = (
+        'no source is behind a form; write kind = "form" and so on into the '
+        "settings, or run `halflife add NAME --form URL`"
+    )
+    return of_kind(config, "form", names, "is not behind a form", none)
+
+
+def interface(source: SourceConfig) -> Interface:
+    """Return what a form can do, as the settings say."""
+    given = source.model_fields_set
+    return Interface(
+        attributes=tuple(
+            Attribute(name, one.kind, one.values, one.cuts)
+            for name, one in source.attributes.items()
+        ),
+        page_size=source.per_page,
+        cap=source.cap if "cap" in given else None,
+        counts=source.counts if source.total else "none",
+        together=source.together,
+        everything=source.everything,
+        newest=bool(source.newest),
+        lookup=source.lookup_url is not None,
+        walks=bool(source.next) and not Addresses(source.form_url or "").paged,
+    )
+
+
+def settings(source: SourceConfig) -> FormSettings:
+    """Return how a form is asked and its answers read; or ``ConfigError``."""
+    places = {
+        name: Place(a.param, a.low, a.high, a.pattern, a.join, a.step)
+        for name, a in source.attributes.items()
+    }
+    addresses = Addresses(
+        source.form_url or "",
+        places,
+        newest=source.newest,
+        lookup=source.lookup_url or "",
+        first_page=source.first_page,
+        first_offset=source.first_offset,
+    )
+    if source.next and source.format in {"csv", "jsonl"}:
+        raise ConfigError(
+            f"source {source.name}: {source.format} has no next; number the pages of "
+            "the form, or leave next out"
+        )
+    try:
+        records = Reader(
+            source.key, source.format, source.records, source.fields, source.next
+        )
+        reader = FormReader(records, source.total, source.lookup_records)
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+    return FormSettings(addresses, reader, interface(source), network.access(source))
+
+
+def seeds(source: SourceConfig, rng: Generator) -> list[Term]:
+    """Return terms that may find something: choices, ranges, common words."""
+    found: list[Term] = []
+    for attribute in interface(source).attributes:
+        if attribute.kind == "select":
+            some = [Term(attribute.name, value) for value in attribute.values[:WORDS]]
+        elif attribute.kind == "range":
+            cuts = attribute.cuts
+            some = [term for cut in cuts[:WORDS] for term in attribute.terms(cut)]
+        else:
+            some = [Term(attribute.name, word) for word in COMMON[:WORDS]]
+        found += some
+    order = rng.permutation(len(found)).tolist()
+    words = {a.name for a in interface(source).attributes if a.kind == "keyword"}
+    return sorted((found[i] for i in order), key=lambda term: term.attribute in words)
+
+
+def known(store: Store, source: SourceConfig) -> Measured | None:
+    """Return what was measured of a form last, if anything was."""
+    memo = store.memo(MEMO + source.name)
+    if memo is None:
+        return None
+    kept = json.loads(memo)
+    names = {one.name for one in fields(Measured)}
+    row = {name: value for name, value in kept.items() if name in names}
+    row["findings"] = tuple(Finding(**finding) for finding in row["findings"])
+    row["ignored"] = tuple(row["ignored"])
+    return Measured(**row)
+
+
+def corrected(store: Store, source: SourceConfig) -> FormSettings:
+    """Return how a form is asked, less the claims that were found to be wrong."""
+    how, measured = settings(source), known(store, source)
+    if measured is None:
+        return how
+    return replace(how, interface=measured.interface(how.interface))
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What came of probing a form.
+
+    Attributes:
+        source: The form.
+        claimed: What the settings say that it does.
+        measured: What it does.
+        requests: Requests that were paid for, robots.txt included.
+
+    """
+
+    source: str
+    claimed: Interface
+    measured: Measured
+    requests: int
+
+    @property
+    def answered(self) -> bool:
+        """Whether anything was learned."""
+        return any(one.what == "order of results" for one in self.measured.findings)
+
+    def changes(self) -> dict[str, object]:
+        """Return what plans go by from now on, where that is not what was claimed."""
+        after = self.measured.interface(self.claimed)
+        names = [one.name for one in fields(Interface) if one.name != "attributes"]
+        return {
+            name: getattr(after, name)
+            for name in names
+            if getattr(after, name) != getattr(self.claimed, name)
+        }
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        measured = self.measured.row()
+        head = {"source": self.source, "requests": self.requests}
+        return {**measured, **head, "corrected": self.changes()}
+
+    def words(self) -> list[str]:
+        """Return the same in lines."""
+        lines = [f"{self.source}: {count(self.requests, 'request')}"]
+        lines += [f"  {finding}" for finding in self.measured.findings]
+        changes = [f"{name} = {value}" for name, value in self.changes().items()]
+        changes += [f"without {name}" for name in self.measured.ignored]
+        lines.append(
+            "  plans go by: " + (", ".join(changes) or "what the settings say")
+        )
+        return lines
+
+
+class Former:
+    """Lets algorithms ask forms, one at a time.
+
+    Args:
+        config: The settings.
+        store: Where spending is written down.
+        clock: The time in days.
+        gate: The way out, if it is shared with others.
+
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        clock: Clock = bootstrap.clock,
+        gate: Gate | None = None,
+    ) -> None:
+        self.store, self.clock = store, clock
+        self._visitor = Visitor(config, store, clock, gate)
+        self.spent = 0  # requests paid for by what was asked last
+        self._desk: Desk | None = None
+
+    def ease(self) -> None:
+        """Ask nothing more and wait for no answer; what was learned so far counts."""
+        if self._desk is not None:
+            self._desk.cancel()
+
+    async def asking(
+        self,
+        source: SourceConfig,
+        how: FormSettings,
+        work: Callable[[Desk, Run], Result],
+        *,
+        most: int | None = None,
+        told: Callable[[Found], None] = lambda _: None,
+        write: Callable[[Result, Run], None] = lambda *_: None,
+    ) -> Result:
+        """Return what ``work`` finds out in a thread of its own, by asking a form.
+
+        It holds the lease on the source and pays from the budget. Raise
+        ``BudgetSpent`` if nothing can be spent; ``work`` itself gets that when the
+        budget, or ``most``, is spent. ``write`` may write down what was found while
+        the lease is still held.
+        """
+        async with self._visitor.visit(source.name, most) as visit:
+            loop, purse = asyncio.get_running_loop(), visit.purse
+            desk = Desk(FormEngine(visit.gate, how, purse), loop, told=told)
+            self._desk = desk
+            try:
+                found = await in_thread(lambda: work(desk, visit.run), desk.cancel)
+            finally:
+                self.spent = purse.spent
+            write(found, visit.run)
+            return found
+
+    async def probe(
+        self,
+        source: SourceConfig,
+        *,
+        requests: int = REQUESTS,
+        told: Callable[[Found], None] = lambda _: None,
+    ) -> Probed:
+        """Measure a form, and remember what was found."""
+        how = settings(source)
+
+        def work(desk: Desk, run: Run) -> Measured:
+            rng = np.random.default_rng(run.id)
+            terms = seeds(source, rng)
+            ledger = Ledger(desk)
+            return measure(ledger, terms, rng, requests, date=source.date)
+
+        measured = await self.asking(source, how, work, most=requests, told=told)
+        probed = Probed(source.name, how.interface, measured, self.spent)
+        if probed.answered:
+            self.store.save_memo(MEMO + source.name, json.dumps(measured.row()))
+        return probed

@@ -1,0 +1,157 @@
+"""Search pages: what their forms ask for."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+from halflife.core.errors import SourceError, UsageError
+from halflife.core.forms import Attribute
+from halflife.kinds.form.addresses import LONGEST, Place
+from halflife.net.addresses import parse_url
+from halflife.readers import trees
+
+_TEXTS = frozenset({"", "text", "search"})
+_CHOICES = frozenset({"radio", "checkbox"})
+_NUMBERS = frozenset({"number", "range"})
+_ENDS = {
+    **dict.fromkeys(("min", "from", "low", "gte", "ge", "after"), "low"),
+    **dict.fromkeys(("max", "to", "high", "lte", "le", "before", "until"), "high"),
+}
+_PAGING = frozenset({"page", "start", "offset"})
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the form of a search page asks for.
+
+    Attributes:
+        url: Where it is sent, with what it sends unseen.
+        attributes: What can be asked for.
+        places: How each is sent.
+
+    """
+
+    url: str
+    attributes: tuple[Attribute, ...]
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+
+def described(html: str, url: str) -> Described:
+    """Return what the form of a web page asks for; of several, the largest.
+
+    Texts are taken for keywords, choices for selects with their values, and two
+    numbers whose names differ by ``min`` and ``max`` (``from`` and ``to``) for a
+    range. Raise ``SourceError`` if no form can be asked by its address alone.
+    """
+    forms: list[dict[str, Any]] = trees.ask("forms", html)
+    asked = [form for form in forms if form["method"].strip().lower() == "get"]
+    read = [_form(form, url) for form in asked]
+    usable = [form for form in read if form is not None and form.attributes]
+    if not usable:
+        posted = "it is sent by POST" if forms and not asked else "none"
+        posted = "its action is no address" if None in read else posted
+        raise SourceError(f"it has no form that an address can ask ({posted})")
+    return max(usable, key=lambda form: len(form.attributes))
+
+
+def _form(form: dict[str, Any], url: str) -> Described | None:
+    """Return what a form asks for; None if what it is sent to is no address."""
+    address = _address(form["action"], url)
+    if not address:
+        return None
+    unseen: list[tuple[str, str]] = []
+    texts: dict[str, None] = {}
+    numbers: dict[str, None] = {}
+    choices: dict[str, list[str]] = {}
+    for field_ in form["fields"]:
+        name, kind = field_["name"].strip(), field_["type"].strip().lower()
+        value = field_["value"]
+        if not 0 < len(name) <= LONGEST or _turns(name, kind, field_["tag"]):
+            continue
+        if field_["tag"] == "select":
+            options = [text for text in field_["options"] if 0 < len(text) <= LONGEST]
+            choices.setdefault(name, []).extend(options)
+        elif kind in _CHOICES and value:
+            choices.setdefault(name, []).append(value)
+        elif kind in _NUMBERS or (kind in _TEXTS and _ended(name)):
+            numbers.setdefault(name)
+        elif kind in _TEXTS:
+            texts.setdefault(name)
+        elif kind == "hidden":
+            unseen.append((name, value[:LONGEST]))
+    address += f"?{urlencode(unseen, errors='replace')}" if unseen else ""
+    found = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]
+    return Described(
+        address,
+        tuple(attribute for attribute, _ in found),
+        {attribute.name: place for attribute, place in found},
+    )
+
+
+def _turns(name: str, kind: str, tag: str) -> bool:
+    """Say whether a field turns the pages of results.
+
+    A text field that is called ``p`` or ``P`` takes the words to search for, as in
+    Xapian Omega.
+    """
+    if name.lower() == "p":
+        return tag == "input" and kind not in _TEXTS
+    return name.lower() in _PAGING
+
+
+def _address(action: str, url: str) -> str:
+    """Return where a form is sent, without a query; empty if that is no address."""
+    try:
+        address = urljoin(url, action.strip()).partition("#")[0].partition("?")[0]
+        parse_url(address)
+    except (UsageError, ValueError):
+        return ""
+    return address
+
+
+def _selects(choices: Mapping[str, list[str]]) -> Iterator[tuple[Attribute, Place]]:
+    for name, values in choices.items():
+        known = tuple(dict.fromkeys(values))
+        yield Attribute(_plain(name), "select", known), Place(name)
+
+
+def _keywords(texts: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
+    for name in texts:
+        yield Attribute(_plain(name), "keyword"), Place(name)
+
+
+def _ranges(numbers: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
+    """Return the ranges; a number that has no other end is asked for as it is."""
+    ends: dict[str, dict[str, str]] = {}
+    for name in numbers:
+        parted = _ended(name)
+        if parted:
+            ends.setdefault(parted[0], {})[parted[1]] = name
+        else:
+            yield Attribute(_plain(name), "select"), Place(name)
+    for name, end in ends.items():
+        place = Place("", end.get("low", ""), end.get("high", ""))
+        yield Attribute(_plain(name), "range"), place
+
+
+def _ended(name: str) -> tuple[str, str] | None:
+    """Return the attribute that a parameter is an end of, and which.
+
+    >>> _ended("price_min"), _ended("maxPrice"), _ended("title")
+    (('price', 'low'), ('price', 'high'), None)
+    """
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)
+    for at in (0, -1):
+        end = _ENDS.get(words[at].lower()) if len(words) > 1 else None
+        if end:
+            rest = words[1:] if at == 0 else words[:-1]
+            return "_".join(rest).lower(), end
+    return None
+
+
+def _plain(name: str) -> str:
+    """Return a parameter's name as an attribute's: ``filter[city]`` as ``city``."""
+    words = re.findall(r"\w+", name)
+    return words[-1] if words else name

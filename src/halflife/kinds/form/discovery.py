@@ -1,0 +1,79 @@
+"""Adding databases behind forms: what a search page asks for, as settings."""
+
+import asyncio
+from pathlib import Path
+
+from halflife.config import Config, SourceConfig
+from halflife.config.edit import add_sources, with_sources
+from halflife.core.budget import Purse
+from halflife.core.errors import SourceError, Unreachable
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor
+from halflife.kinds.form.description import Described, described
+from halflife.kinds.search.discovery import Wanted
+from halflife.net.addresses import parse_url, shown
+from halflife.net.gate import Gate
+from halflife.readers.reader_thread import in_thread
+from halflife.readers.text import is_html, to_text
+from halflife.stores import Store
+
+MISSING = "records, key, total, {page} in form_url"  # what no search page tells
+
+
+def add(path: Path, wanted: Wanted) -> SourceConfig:
+    """Read a search page, and add its form to the settings."""
+    config = Config.load(path)
+    with bootstrap.writing(config) as store:
+        source = asyncio.run(_find(config, store, wanted))
+    Config.parse(with_sources(path, [source]), path)
+    add_sources(path, [source])
+    return source
+
+
+def row(source: SourceConfig) -> dict[str, str | int | None]:
+    """Return what people and programs are told."""
+    return {
+        "url": source.form_url,
+        "source": source.name,
+        "kind": source.kind,
+        "attributes": ", ".join(
+            f"{n} ({a.kind})" for n, a in source.attributes.items()
+        ),
+        "still_to_say": MISSING,
+    }
+
+
+async def _find(config: Config, store: Store, wanted: Wanted) -> SourceConfig:
+    visitor = Visitor(config, store, bootstrap.clock)
+    async with visitor.visit(wanted.home) as (_, gate, purse):
+        return wanted.source(_settings(await _read(gate, purse, wanted)))
+
+
+async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
+    """Return what the form of a search page asks for."""
+    trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
+    access = network.access(wanted.source(trial), page=True)
+    reply = await gate.get(parse_url(wanted.url), purse, access=access)
+    if reply.status not in {200, 203}:
+        raise Unreachable(f"{shown(wanted.url)}: it answered {reply.status}")
+    if not is_html(reply.content_type, reply.body):
+        raise SourceError(f"{shown(wanted.url)}: it is no web page with a form")
+    text = to_text(reply.content_type, reply.body)
+    try:
+        return await in_thread(described, text, reply.url)
+    except SourceError as error:
+        raise SourceError(f"{shown(wanted.url)}: {error}") from None
+
+
+def _settings(found: Described) -> dict[str, object]:
+    """Return a form as settings."""
+    attributes: dict[str, dict[str, object]] = {}
+    for attribute in found.attributes:
+        place = found.places[attribute.name]
+        param = place.param if place.param != attribute.name else ""
+        told = {"low": place.low, "high": place.high, "param": param}
+        one: dict[str, object] = {"kind": attribute.kind}
+        one |= {name: value for name, value in told.items() if value}
+        one |= {"values": attribute.values} if attribute.values else {}
+        attributes[attribute.name] = one
+    return {"form_url": found.url, "attributes": attributes}

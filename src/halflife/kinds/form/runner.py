@@ -1,0 +1,365 @@
+"""Keeping the copies of databases behind forms: ask, doubt, and write down."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halflife.alerts.schemas import Column
+from halflife.config import SourceConfig
+from halflife.core.errors import ConfigError, SourceError
+from halflife.core.forms import Found
+from halflife.core.object_store import Attributes, Listing, Register
+from halflife.core.tracker import Change, Tracker
+from halflife.core.wording import count
+from halflife.engine import rhythms
+from halflife.kinds.form import client
+from halflife.kinds.form.web_form import Desk
+from halflife.kinds.listing import (
+    runner as listing_runner,
+)
+from halflife.kinds.listing import (
+    schema_drift as listing_schema_drift,
+)
+from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.schema_drift import TOTAL
+from halflife.queries.first_crawl import crawling, first_crawl
+from halflife.queries.form_copy import Held, Wish
+from halflife.queries.frontier import Crawl, restored, written
+from halflife.queries.known.content import measure, weigher
+from halflife.queries.ledger import Ledger
+from halflife.queries.reported_total import Reported
+from halflife.queries.turn_result import Asked, Kept
+from halflife.queries.upkeep import ahead, keep
+from halflife.readers.containment import contained
+from halflife.stores import Run, Store
+
+if TYPE_CHECKING:
+    from halflife.queries.split_crawl import Crawling
+
+MEMO = "what was asked of "  # the memo of a form begins so
+CRAWL = "the first crawl of "  # and so where that crawl was cut short
+SEARCH = "the search for missing records of "  # and so where that was cut short
+REPORTED = "records reported by "  # and so how many records it says there are
+REMEMBERED = 50  # queries of which it is kept what they brought
+BROKEN = "an error of the program ended it"
+NOTED = 20  # answers after which what they showed is written down
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """What a turn at a form came to.
+
+    Attributes:
+        looked: What was seen, and what that changed.
+        kept: What was asked, and why it ended.
+
+    """
+
+    looked: Looked
+    kept: Kept
+
+    @property
+    def source(self) -> str:
+        """The source."""
+        return self.looked.source
+
+    @property
+    def run(self) -> int:
+        """The run that looked."""
+        return self.looked.run
+
+    @property
+    def requests(self) -> int:
+        """Requests sent."""
+        return self.looked.requests
+
+    @property
+    def held(self) -> str:
+        """Why the answer waits for a decision; empty if it does not."""
+        return self.looked.held
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong; empty if nothing did."""
+        return self.looked.trouble
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        asked = [one._asdict() for one in self.kept.asked]
+        told = {"refreshed": self.kept.refreshed, "stop": self.kept.stop}
+        return {**self.looked.row(), **told, "asked": asked}
+
+    def words(self, *, trouble: bool = True) -> str:
+        """Return the same in a line; without ``trouble`` not what went wrong."""
+        looked = self.looked
+        if looked.held or (looked.trouble and not looked.listed):
+            return looked.words(trouble=trouble)
+        change = looked.change
+        return (
+            f"{looked.source}: {count(looked.requests, 'request')}, "
+            f"{count(looked.listed, 'record')} "
+            f"seen: {change.arrived} new, {change.updated} updated, "
+            f"{change.missing} missing, {change.gone} gone; {self.kept.stop}"
+        )
+
+
+def wish(source: SourceConfig) -> Wish:
+    """Return what a copy is kept for, as the settings say; or ``ConfigError``."""
+    try:
+        differs = measure(source.differs_by or "changed")
+        weight = weigher(source.weight_by or None)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+    return Wish(source.purpose, differs, weight, date=source.date)
+
+
+def held(store: Store, source: SourceConfig) -> Held:
+    """Return the copy of a form's database, and its first crawl if it is to go on."""
+    known = source.name in store.collections()
+    copy = Held.of(store.register(source.name) if known else Register())
+    copy = replace(copy, reported=_reported(store, source))
+    memo = store.memo(CRAWL + source.name)
+    if not memo:
+        return replace(copy, search=_restored(store, source, SEARCH, copy))
+    return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
+
+
+def _restored(
+    store: Store, source: SourceConfig, what: str, copy: Held
+) -> Crawl | None:
+    """Return a crawl that was cut short; None if there is none to go on with."""
+    memo = store.memo(what + source.name)
+    kept = json.loads(memo) if memo else None
+    # What was proved by other claims is not.
+    if kept is None or kept["of"] != _claims(store, source):
+        return None
+    return restored(kept["crawl"], copy.records)
+
+
+def _reported(store: Store, source: SourceConfig) -> Reported | None:
+    """Return how many records a form reports, if its numbers can be believed."""
+    memo = store.memo(REPORTED + source.name)
+    if not memo or client.corrected(store, source).interface.counts == "none":
+        return None
+    return Reported.of_row(json.loads(memo))
+
+
+def _claims(store: Store, source: SourceConfig) -> str:
+    """Return what a form can do, as plans go by, in words."""
+    return str(client.corrected(store, source).interface)
+
+
+async def sync(
+    former: client.Former,
+    source: SourceConfig,
+    *,
+    most: int | None = None,
+    told: Callable[[Asked], None] = lambda _: None,
+) -> Turned:
+    """Ask a form for what puts most right, as far as the budget or ``most`` goes.
+
+    An answer that lacks more than is credible is put aside: nothing is removed, and
+    ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
+    """
+    wanted, copy = wish(source), held(former.store, source)
+    how = client.corrected(former.store, source)
+    rhythm = rhythms.rhythm(former.store, source.name)
+    link = _link(former.store, source, copy)
+    notes = _Notes(former, source, copy, asyncio.get_running_loop())
+
+    def work(desk: Desk, run: Run) -> Kept:
+        notes.run, notes.desk = run, desk
+        crawl = copy.crawl or copy.search
+        if link and crawl is not None and crawl.begun is not None:
+            desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
+        ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
+
+        def turn() -> Kept:
+            if not copy.records or not copy.begun:
+                notes.crawl = crawling(ledger, copy)
+                return first_crawl(notes.crawl, former.clock())
+            rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
+            now = float(rhythm.time(np.array(former.clock())))
+            return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
+
+        try:
+            with contained(source.addresses[0]):
+                return turn()
+        except SourceError as error:
+            return _broken(ledger, notes.crawl, str(error))
+
+    kept = await former.asking(
+        source, how, work, most=most, told=notes.hear, write=notes.write
+    )
+    assert notes.looked is not None
+    return Turned(notes.looked, kept)
+
+
+def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> Kept:
+    """Return what a turn that broke off came to: what was shown until then counts."""
+    left = None if crawl is None else crawl.so_far()
+    return Kept(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
+
+
+class _Notes:
+    """Writes down what a form shows, now and then and at the end.
+
+    So a crash costs no more than the answers since the last note.
+    """
+
+    def __init__(
+        self,
+        former: client.Former,
+        source: SourceConfig,
+        copy: Held,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.run: Run | None = None
+        self.desk: Desk | None = None
+        self.crawl: Crawling | None = None
+        self._search: Crawling | None = None
+        self.looked: Looked | None = None
+        self._former, self._source, self._loop = former, source, loop
+        self._copy = copy
+        self._fresh: dict[str, Attributes] = {}
+        self._answers = 0
+        self._before = Change()
+        self._told = Column(0, 0)  # answers that told the number of hits
+
+    def search_begins(self, crawl: "Crawling") -> None:
+        """Take in that missing records are looked for from now on."""
+        self._search = crawl
+
+    def hear(self, found: Found) -> None:
+        """Take in an answer; in the thread that asked."""
+        self._fresh.update(found.records)
+        answers, told = self._told.records, self._told.filled
+        self._told = Column(answers + 1, told + (found.total is not None))
+        self._answers += 1
+        if self._answers >= NOTED and self.run is not None:
+            note = asyncio.run_coroutine_threadsafe(self._note(self.run), self._loop)
+            note.result()
+
+    async def _note(self, run: Run) -> None:
+        store, source = self._former.store, self._source
+        self._answers = 0
+        if listing_schema_drift.holds(store, source, self._fresh):
+            return  # that is decided at the end
+        if self._fresh:
+            tracked = listing_runner.tracker(store, source)
+            listing = Listing(self._now(tracked), dict(self._fresh), complete=False)
+            self._before = _summed(self._before, tracked.take(listing))
+            store.save_register(run, source.name, tracked.news())
+        if self.crawl is not None:  # after its records, which it only names
+            self._save(CRAWL, self.crawl.so_far())
+        if self._search is not None:
+            self._save(SEARCH, self._search.so_far())
+        self._fresh = {}
+
+    def write(self, kept: Kept, run: Run) -> None:
+        """Write down the whole of it, or put it aside if it is not credible."""
+        store, source, spent = self._former.store, self._source, self._former.spent
+        _remember(store, source, kept, self._former.clock())
+        looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
+        if kept.records or kept.absent or self._ends(kept):
+            at = self._now(listing_runner.tracker(store, source))
+            note = "" if kept.left else kept.stop
+            listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
+            looked = listing_runner.write(
+                store, run, source, listing, spent, kept.trouble
+            )
+            if not looked.held:
+                shown = rhythms.Shown(at, listing.records, listing.absent)
+                wanted = wish(source)
+                rhythms.learn(store, source.name, self._copy, wanted, shown)
+        if self._told.records and source.total:
+            listing_schema_drift.heard(
+                store, source, {TOTAL: self._told}, self._former.clock()
+            )
+        if self.crawl is not None and not looked.held:
+            self._save(CRAWL, kept.left)
+        if not looked.held:
+            self._save(SEARCH, kept.search)
+            told = json.dumps(kept.reported.row()) if kept.reported else ""
+            store.save_memo(REPORTED + source.name, told)
+        self.looked = replace(looked, change=_summed(self._before, looked.change))
+
+    def _save(self, what: str, crawl: Crawl | None) -> None:
+        """Write down from where a crawl goes on, or that it does not."""
+        store, source = self._former.store, self._source
+        kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
+        begun = crawl.begun if crawl else None
+        if begun is not None and self.desk is not None:
+            kept["link"] = self.desk.engine.address_of(begun.query, begun.pages)
+        if crawl or store.memo(what + source.name):
+            store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
+
+    def _ends(self, kept: Kept) -> bool:
+        """Say whether a crawl of several turns has come to its end."""
+        return self.crawl is not None and self.crawl.resumed and kept.left is None
+
+    def _now(self, tracked: Tracker) -> float:
+        """Return the time, or just after the last look if the clock stood still."""
+        return max(self._former.clock(), nextafter(tracked.last, inf))
+
+
+def _link(store: Store, source: SourceConfig, copy: Held) -> str:
+    """Return where the page is that a crawl goes on with, if only a link led there.
+
+    So a crawl that the budget cuts short does not walk the same pages every turn.
+    """
+    what = CRAWL if copy.crawl is not None else SEARCH
+    memo = store.memo(what + source.name)
+    address: str = json.loads(memo).get("link", "") if memo else ""
+    return address
+
+
+def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:
+    """Keep what the latest queries brought, for people to look at."""
+    rows = [{"at": now, **one._asdict()} for one in reversed(kept.tried)]
+    latest = [*rows, *tried(store, source)][:REMEMBERED]
+    store.save_memo(MEMO + source.name, json.dumps(latest))
+
+
+def tried(store: Store, source: SourceConfig) -> list[dict[str, Any]]:
+    """Return what the latest queries brought, the last one first."""
+    memo = store.memo(MEMO + source.name)
+    found: list[dict[str, Any]] = json.loads(memo) if memo else []
+    return found
+
+
+def _summed(one: Change, two: Change) -> Change:
+    return Change(
+        one.arrived + two.arrived,
+        one.updated + two.updated,
+        two.missing,
+        two.gone,
+        one.flapped + two.flapped,
+        two.unobserved,
+    )
+
+
+def plan(
+    store: Store,
+    source: SourceConfig,
+    now: float,
+    most: int,
+    known: Held | None = None,
+) -> list[Asked]:
+    """Return what a turn would ask first, best first; nothing is sent.
+
+    ``known`` is the copy, if it was read already.
+    """
+    copy = held(store, source) if known is None else known
+    how = client.corrected(store, source)
+    if not copy.records:
+        first = "everything, query by query"
+        return [Asked(first, most, 0.0, "there is no copy yet")]
+    rng, rhythm = np.random.default_rng(0), rhythms.rhythm(store, source.name)
+    own, now = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
+    return ahead(own, how.interface, wish(source), now, rng, most)

@@ -1,0 +1,307 @@
+"""Keeping set sources: look, doubt, and write down or ask."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from halflife.config import Config, SourceConfig
+from halflife.core.errors import HeldForDecision, SourceError, UsageError
+from halflife.core.object_store import Listing, Register
+from halflife.core.tracker import Change, Tracker
+from halflife.core.wording import count
+from halflife.engine import bootstrap, costs, network, rhythms
+from halflife.engine.leased_session import Visitor
+from halflife.engine.loop import LEASE, Clock
+from halflife.engine.offline import is_lost
+from halflife.kinds.listing import schema_drift
+from halflife.kinds.listing.client import ListingSettings, look
+from halflife.models.guard import DeleteGuard, Verdict
+from halflife.net.addresses import shown
+from halflife.net.gate import Gate
+from halflife.readers.containment import contained
+from halflife.readers.records import UNREADABLE, Reader
+from halflife.stores import Run, Store
+from halflife.stores.lifetimes import Staged
+
+HOURS = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at a set source came to.
+
+    Attributes:
+        source: The set source.
+        run: The run that looked.
+        requests: Requests sent.
+        listed: Objects listed.
+        change: What that changed.
+        trouble: What went wrong; empty if nothing did.
+        held: Why the answer waits for a decision; empty if it does not.
+
+    """
+
+    source: str
+    run: int
+    requests: int = 0
+    listed: int = 0
+    change: Change = field(default_factory=Change)
+    trouble: str = ""
+    held: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        change = self.change
+        row: dict[str, object] = {
+            "source": self.source,
+            "run": self.run,
+            "requests": self.requests,
+            "listed": self.listed,
+            "arrived": change.arrived,
+            "updated": change.updated,
+            "missing": change.missing,
+            "gone": change.gone,
+        }
+        return {
+            **row,
+            "unobserved": list(change.unobserved),
+            "trouble": self.trouble,
+            "held": self.held,
+        }
+
+    def words(self, *, trouble: bool = True) -> str:
+        """Return the same in a line.
+
+        Without ``trouble`` what went wrong is left out, for whoever tells it elsewhere;
+        the line is empty if nothing else came of it.
+        """
+        if self.held:
+            return f"{self.source}: held: {self.held}"
+        if self.trouble and not self.listed:
+            return f"{self.source}: {self.trouble}" if trouble else ""
+        change = self.change
+        said = (
+            f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
+            f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
+        )
+        if change.unobserved:
+            said += f"; not seen: {', '.join(change.unobserved)}"
+        if not self.trouble:
+            return said
+        return (
+            f"{said}; incomplete: {self.trouble}" if trouble else f"{said}; incomplete"
+        )
+
+
+def are_sets(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that list objects."""
+    return [source for source in sources if source.kind == "listing"]
+
+
+def settings(source: SourceConfig) -> ListingSettings:
+    """Return how a listing is asked and read."""
+    reader = Reader(
+        source.key, source.format, source.records, source.fields, source.next
+    )
+    return ListingSettings(
+        reader=reader,
+        urls=(*((source.url,) if source.url else ()), *source.urls),
+        page_url=source.page_url or "",
+        access=network.access(source),
+        max_pages=source.max_pages,
+        complete=source.complete,
+    )
+
+
+def tracker(store: Store, source: SourceConfig) -> Tracker:
+    """Return what is known of a set source, ready to take the next look."""
+    known = store.collections()
+    register = store.register(source.name) if source.name in known else Register()
+    return Tracker(register, group=source.group, confirm=source.confirm_hours / HOURS)
+
+
+def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
+    """Return what the guard holds against a listing; None if it is credible."""
+    held, gone, gap = tracked.losses(listing)
+    if not (listing.complete or listing.absent) or not held:
+        return None
+    guard = DeleteGuard().fit(*tracked.register().cycles())
+    verdict = guard.judge(held, gone, gap)
+    return None if verdict.credible else verdict
+
+
+async def sync(
+    config: Config,
+    store: Store,
+    source: SourceConfig,
+    *,
+    most: int | None = None,
+    clock: Clock = bootstrap.clock,
+    gate: Gate | None = None,
+) -> Looked:
+    """Look at a set source once, as far as the budget goes.
+
+    An answer that lacks more than is credible is put aside: nothing is removed,
+    and ``held`` says why. What our own network kept from being asked leaves no trace.
+    Raise ``BudgetSpent`` if nothing can be spent.
+    """
+    how = settings(source)
+    visitor = Visitor(config, store, clock, gate)
+    async with visitor.visit(source.name, most) as (run, way, purse):
+        listing, trouble = await look(way, how, purse)
+        if listing is not None and _is_unreadable(store, source, listing):
+            listing, trouble = None, _unlike(source)
+        if listing is None:
+            if not is_lost(trouble):
+                _note_failure(store, run, source, trouble, clock())
+            return Looked(source.name, run.id, purse.spent, trouble=trouble)
+        costs.note(store, source.name, purse.spent)
+        try:
+            with contained(source.addresses[0]):
+                looked = write(store, run, source, listing, purse.spent, trouble)
+        except SourceError as error:
+            _note_failure(store, run, source, str(error), clock())
+            return Looked(source.name, run.id, purse.spent, trouble=str(error))
+        if not looked.held:
+            rhythms.heard(store, source.name)
+        return looked
+
+
+def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool:
+    """Say whether an empty answer may not be the list at all.
+
+    So it is as long as nothing was ever listed; afterwards the guard decides.
+    """
+    return listing.blank and not tracker(store, source).register().spells
+
+
+def _unlike(source: SourceConfig) -> str:
+    return (
+        f"{shown(source.addresses[0])}: {UNREADABLE}: nothing in its HTML matches "
+        f"records {source.records!r}, and it never listed anything before"
+    )
+
+
+def incomplete(store: Store, name: str) -> str:
+    """Return why the last answer of a listing was not all of it; empty if it was."""
+    snapshots = store.register(name).snapshots
+    last = snapshots[-1] if snapshots else None
+    return last.note if last and last.valid and not last.complete else ""
+
+
+def _note_failure(
+    store: Store, run: Run, source: SourceConfig, why: str, now: float
+) -> None:
+    tracked = tracker(store, source)
+    tracked.reject(now, why)
+    store.save_register(run, source.name, tracked.news())
+
+
+def write(
+    store: Store,
+    run: Run,
+    source: SourceConfig,
+    listing: Listing,
+    requests: int,
+    trouble: str,
+) -> Looked:
+    """Write down what was listed, or put it aside if it is not credible."""
+    tracked = tracker(store, source)
+    name, listed = source.name, len(listing.records)
+    why = _against(store, source, tracked, listing)
+    if why:
+        store.stage(run, name, listing, why)
+        return Looked(name, run.id, requests, listed, held=why)
+    change = tracked.take(listing)
+    store.save_register(run, name, tracked.news())
+    return Looked(name, run.id, requests, listed, change, trouble)
+
+
+def _against(
+    store: Store, source: SourceConfig, tracked: Tracker, listing: Listing
+) -> str:
+    """Return why somebody has to decide on a listing; empty if nobody has to.
+
+    What lacks too much to be believed teaches nothing of what records look like.
+    """
+    verdict = doubt(tracked, listing)
+    if verdict is not None and listing.records:
+        return verdict.why
+    drift = schema_drift.look(store, source, listing)
+    return "; ".join(filter(None, (verdict.why if verdict else "", drift)))
+
+
+class Holding(Protocol):
+    """What came of looking at a source, and whether somebody has to decide on it."""
+
+    @property
+    def source(self) -> str:
+        """The source."""
+        ...
+
+    @property
+    def run(self) -> int:
+        """The run that looked."""
+        ...
+
+    @property
+    def held(self) -> str:
+        """Why the answer waits for a decision; empty if it does not."""
+        ...
+
+
+def held_error(looked: Iterable[Holding]) -> HeldForDecision:
+    """Return the error that says what waits and how to decide."""
+    waiting = [one for one in looked if one.held]
+    names = ", ".join(one.source for one in waiting)
+    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    return HeldForDecision(
+        f"nothing was removed from {names}, somebody has to decide: if the answer is "
+        f"true run {runs}, else sync again later"
+    )
+
+
+def accept(
+    config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
+) -> Looked:
+    """Believe the answer that a run put aside; raise ``UsageError`` if it did not.
+
+    It then counts as a look like any other: what it lacks has gone when the next
+    complete look lacks it too.
+    """
+    waiting = _waiting(store, run)
+    source = config.named([waiting.source])[0]
+    mine = store.begin([source.name], clock(), lease=LEASE)
+    try:
+        waiting = _waiting(store, run)  # nobody else can settle it from here on
+        tracked = tracker(store, source)
+        change = tracked.take(waiting.listing)
+        store.save_register(mine, source.name, tracked.news())
+        schema_drift.accept(store, source, waiting.listing)
+    finally:
+        store.finish(mine, clock())
+    return Looked(source.name, run, 0, len(waiting.listing.records), change)
+
+
+def accept_group(
+    config: Config, store: Store, name: str, group: str, clock: Clock = bootstrap.clock
+) -> int:
+    """Believe that a group that is not seen has gone; return how many objects."""
+    source = config.named([name])[0]
+    mine = store.begin([name], clock(), lease=LEASE)
+    try:
+        tracked = tracker(store, source)
+        found = tracked.accept(group)
+        store.save_register(mine, name, tracked.news())
+    finally:
+        store.finish(mine, clock())
+    return found
+
+
+def _waiting(store: Store, run: int) -> Staged:
+    staged = store.staged()
+    for waiting in staged:
+        if waiting.run == run:
+            return waiting
+    known = ", ".join(f"{w.run} ({w.source})" for w in staged) or "none"
+    raise UsageError(f"run {run} left nothing to decide; waiting: {known}")

@@ -1,0 +1,1 @@
+"""Web pages, with or without following their links."""

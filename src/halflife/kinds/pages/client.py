@@ -1,0 +1,347 @@
+"""Web pages as a source."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from math import inf
+
+from yarl import URL
+
+from halflife.core.budget import Purse
+from halflife.core.errors import SourceError
+from halflife.core.item import Item
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.request import Fetch, Request
+from halflife.kinds.pages.links import spelled
+from halflife.kinds.pages.map_limits import MapLimits
+from halflife.net.access import Access, Answer
+from halflife.net.addresses import host_of, parse_url, shown
+from halflife.net.dates import to_http
+from halflife.net.gate import Gate
+from halflife.net.rounds import Round
+from halflife.readers.containment import contained, read_in_thread
+from halflife.readers.maps import MapEntry, may_be_map, read_map
+from halflife.readers.text import check_mode, digest, fingerprint, media_type
+
+AUDITED = 100  # one look in so many asks for the page whatever we hold
+_LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
+LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
+_FUTURE = 1.0  # days; a date further ahead than that is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """What a source of pages is, and how it is asked.
+
+    Attributes:
+        access: On what terms its hosts are asked.
+        text: What of a page matters: ``visible`` text, ``main`` content, ``raw``.
+        keep: Whether the content itself is handed on when it is new.
+        scope: URL prefixes; pages that a map names are taken only below them.
+        weight: How much the pages that a map names matter.
+        follow: Adds to a look where the page leads, if that is wanted.
+        limits: Which of the pages that maps name may become known; all if None.
+
+    """
+
+    access: Access = field(default_factory=Access)
+    text: str = "visible"
+    keep: bool = True
+    scope: tuple[str, ...] = ()
+    weight: float = 1.0
+    follow: Callable[[Observation, Answer], list[Observation]] | None = None
+    limits: MapLimits | None = None
+
+    def __post_init__(self) -> None:
+        check_mode(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """One page to look at."""
+
+    fetch: Fetch
+    url: URL
+    source: str
+    site: SiteSettings
+
+
+class Pages:
+    """Fetches pages through the gate and says what it saw.
+
+    A page that is a sitemap or a feed also gives hints of the pages it names.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        sites: Mapping[str, SiteSettings],
+        *,
+        source_of: Callable[[str], str],
+        url_of: Callable[[str], str] = str,
+        concurrency: int = 16,
+    ) -> None:
+        self._gate = gate
+        self._sites = sites
+        self._source_of = source_of
+        self._url_of = url_of
+        self._concurrency = concurrency
+        self._seen: dict[str, float] = {}  # of sites: when pages were last seen
+
+    async def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncGenerator[Looks]:
+        """Look at pages, many hosts at a time; yield what was seen as it comes in."""
+        visits, failed = self._visits(requests)
+        if failed:
+            yield Looks.of(failed)
+        self._seen = {k: at for k, at in self._seen.items() if now - at < LATELY}
+        errand = _Errand(self._gate, now, purse, self._seen)
+        turn = Round(visits, errand, self._concurrency)
+        async with aclosing(turn.batches()) as batches:
+            async for batch in batches:
+                if batch:
+                    yield Looks.of(batch)
+
+    def _visits(
+        self, requests: Iterable[Request]
+    ) -> tuple[list[_Visit], list[Observation]]:
+        visits, failed = [], []
+        for fetch in requests:
+            source = self._source_of(fetch.key)
+            try:
+                with contained(fetch.key):
+                    url = parse_url(self._url_of(fetch.key))
+            except SourceError as error:
+                failed.append(_failed(fetch.key, self._gate.clock(), str(error)))
+            else:
+                visits.append(_Visit(fetch, url, source, self._sites[source]))
+        return visits, failed
+
+
+class _Errand:
+    """Carries out the visits of one call of ``perform``.
+
+    Where it matters what leads where, no page is asked for twice: a redirect to a page
+    that was begun, or seen lately, is not followed, and a page that a redirect has
+    shown, or is about to show, is not asked for again.
+    """
+
+    def __init__(
+        self, gate: Gate, now: float, purse: Purse, seen: dict[str, float]
+    ) -> None:
+        self._gate = gate
+        self._now = now
+        self._purse = purse
+        self._seen = seen  # when pages were last seen
+        self._begun: set[str] = set()
+        self._led: set[str] = set()  # pages that redirects lead to
+
+    def host(self, visit: _Visit) -> str:
+        return visit.url.raw_host or ""
+
+    def pause(self, visit: _Visit) -> float:
+        return self._gate.pause(visit.url)
+
+    def alone(self, visit: _Visit) -> bool:
+        return self._gate.alone(visit.url, visit.site.access)
+
+    async def run(self, visit: _Visit) -> list[Observation]:
+        if visit.site.follow is None:
+            return await self._look(visit, visit.site.access)
+        if visit.fetch.key in self._led:
+            return []
+        self._begun.add(visit.fetch.key)
+        mine: set[str] = set()
+
+        def within(url: str) -> bool:
+            key, scope = spelled(url), visit.site.access.within
+            if scope is not None and not scope(url):
+                return False
+            if key == visit.fetch.key or key in mine:
+                return True
+            lately = self._gate.clock() - self._seen.get(key, -inf) < LATELY
+            if key in self._begun or key in self._led or lately:
+                return False
+            mine.add(key)
+            self._led.add(key)
+            return True
+
+        found = await self._look(visit, replace(visit.site.access, within=within))
+        self._led -= mine - {look.key for look in found}  # what was not reached
+        self._seen.update((k.key, k.at) for k in found if k.seen is Seen.PRESENT)
+        return found
+
+    async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
+        """Return what one page shows; whatever goes wrong is a failure of that page."""
+        asked = conditions(visit.fetch, self._now)
+        try:
+            with contained(visit.fetch.key):
+                answer = await self._gate.get(
+                    visit.url, self._purse, access=access, headers=asked
+                )
+                _check_unchanged(visit.url, answer, conditional=bool(asked))
+                return await _seen(visit, answer, self._gate.clock())
+        except SourceError as error:
+            return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+
+
+def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
+    """Raise ``SourceError`` for a 304 that nothing we sent asked for."""
+    if answer.status == 304 and not (conditional and is_direct(url, answer)):
+        why = "it answered 304, which nothing that was sent asked for"
+        raise SourceError(f"{URL(answer.url).raw_host}: {why}")
+
+
+def is_direct(url: URL, answer: Answer) -> bool:
+    """Say whether an answer came from the URL that was asked for.
+
+    Only then are its validators that URL's, and only then does "not modified" speak
+    of what we hold.
+    """
+    return answer.url == str(url)
+
+
+def conditions(fetch: Fetch, now: float) -> dict[str, str]:
+    """Return the headers that ask for a page only if it is not what we hold.
+
+    A server's word that nothing changed is a hint, so one look in a hundred,
+    chosen by the page's name and the time, does without.
+    """
+    held = fetch.held
+    if held is None or held.seen is not Seen.PRESENT:
+        return {}
+    lot = blake2b(f"{fetch.key} {now!r}".encode(), digest_size=8).digest()
+    if int.from_bytes(lot, "big") % AUDITED == 0:
+        return {}
+    headers = {}
+    if held.etag:
+        headers["If-None-Match"] = held.etag
+    if held.modified is not None:
+        headers["If-Modified-Since"] = to_http(held.modified)
+    return headers
+
+
+async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
+    """Return what an answer shows: of the page, and of the pages it names."""
+    key, held = visit.fetch.key, visit.fetch.held
+    if answer.status in {404, 410}:
+        return [Observation(key, at, Seen.ABSENT)]
+    if answer.status == 304 and held is not None and held.seen is Seen.PRESENT:
+        return [_same(visit, held, answer, at)]
+    if visit.site.follow and 300 <= answer.status < 400:
+        return _looks(visit, answer, at, fingerprint(answer.url.encode()))
+    if answer.status not in {200, 203}:
+        return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
+    raw = fingerprint(answer.body)
+    if held is not None and held.raw == raw:
+        return [_same(visit, held, answer, at)]
+    return await _new(visit, answer, at, raw)
+
+
+async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+    """Return what a body shows that we do not hold; slow work leaves the loop."""
+    key = visit.fetch.key
+    if may_be_map(answer.body):
+        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw)
+        limits = visit.site.limits
+        if not kind or limits is None:
+            return looks
+        return [looks[0], *limits.admit(key, kind, looks[1:])]
+    if visit.site.text == "main" or len(answer.body) > _LARGE:
+        return await read_in_thread(key, _looks, visit, answer, at, raw)
+    return _looks(visit, answer, at, raw)
+
+
+def _looks(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+    """Return a look at a page, with where it leads if that is wanted."""
+    page = _page(visit, answer, at, raw)
+    return visit.site.follow(page, answer) if visit.site.follow else [page]
+
+
+def _same(visit: _Visit, held: Observation, answer: Answer, at: float) -> Observation:
+    """Return a look that showed what we hold."""
+    etag, modified = "", None
+    if is_direct(visit.url, answer):
+        etag = answer.etag or held.etag
+        modified = held.modified if answer.modified is None else answer.modified
+    return Observation(
+        key=held.key,
+        at=at,
+        seen=Seen.PRESENT,
+        digest=held.digest,
+        raw=held.raw,
+        etag=etag,
+        modified=modified,
+        note=_moved(answer),
+    )
+
+
+def _page(
+    visit: _Visit, answer: Answer, at: float, raw: str, listed: str | None = None
+) -> Observation:
+    """Return a look at a page; ``listed`` is what matters of one that is a map."""
+    mode = visit.site.text
+    if listed is None or mode == "raw":
+        matters = digest(mode, answer.content_type, answer.body, raw)
+    else:
+        matters = fingerprint(listed.encode())
+    content = Content(media_type(answer.content_type), answer.body)
+    direct = is_direct(visit.url, answer)
+    return Observation(
+        key=visit.fetch.key,
+        at=at,
+        seen=Seen.PRESENT,
+        digest=matters,
+        raw=raw,
+        etag=answer.etag if direct else "",
+        modified=answer.modified if direct else None,
+        note=_moved(answer),
+        content=content if visit.site.keep else None,
+    )
+
+
+def _read(
+    visit: _Visit, answer: Answer, at: float, raw: str
+) -> tuple[str, list[Observation]]:
+    """Return the kind of a map and a look at it, with hints of the pages it names.
+
+    What is no map has no kind, and is looked at as a page.
+    """
+    found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
+    if found is None:
+        return "", _looks(visit, answer, at, raw)
+    page = _page(visit, answer, at, raw, found.text())
+    if found.trouble:
+        page = replace(page, note=f"not all of this map can be read: {found.trouble}")
+    scope = visit.site.scope
+    hints = [
+        _hint(entry, visit, at)
+        for entry in found.entries
+        if not scope or entry.key.startswith(scope)
+    ]
+    return found.kind, [page, *hints]
+
+
+def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:
+    modified = entry.modified
+    if modified is not None and modified > at + _FUTURE:
+        modified = None
+    item = Item(
+        entry.key,
+        visit.source,
+        weight=visit.site.weight,
+        group=host_of(entry.key),
+    )
+    return Observation(entry.key, at, Seen.HINT, modified=modified, item=item)
+
+
+def _failed(key: str, at: float, why: str) -> Observation:
+    return Observation(key, at, Seen.FAILED, note=why)
+
+
+def _moved(answer: Answer) -> str:
+    if answer.moved_to:
+        return f"moved for good to {shown(answer.moved_to)}"
+    return f"redirected to {shown(answer.url)}" if answer.hops > 1 else ""

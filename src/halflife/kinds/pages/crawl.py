@@ -1,0 +1,302 @@
+"""Sites in the running system: what was found, what may be, and what it costs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.belief import Belief
+from halflife.belief.newcomers import Newcomers
+from halflife.config import SourceConfig
+from halflife.core.arrays import Bools
+from halflife.core.budget import Budget
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.links import FAR, Links
+from halflife.core.observation import Looks, Seen
+from halflife.core.plan import Plan
+from halflife.core.view import View
+from halflife.core.wording import count
+from halflife.kinds.pages import map_discovery
+from halflife.policies import Policy
+from halflife.policies.discovery import Discovering
+from halflife.policies.rounds import InRounds
+from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.client import Pages, SiteSettings
+    from halflife.kinds.pages.runner import Keeper, Outcome
+    from halflife.kinds.pages.site import Crawl, Frontier
+
+HOPS = 8  # requests that redirects may take besides what was asked for
+DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
+
+
+def sites(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that are crawled."""
+    return [source for source in sources if source.kind == "site"]
+
+
+def find_pages(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+    """Return those of the sources that find pages by themselves: by links or maps."""
+    return [source for source in sources if source.kind == "site" or source.maps]
+
+
+def policy(
+    inner: Policy,
+    sources: Iterable[SourceConfig],
+    source_of: Callable[[str], str],
+    left: Callable[[], Mapping[str, int]] = dict,
+) -> Policy:
+    """Return a policy that gives pages found by links or maps their share.
+
+    ``left`` returns what is left of each source's part of the window.
+    """
+    kept = [source for source in sources if source.has_pages]
+    share = {source.name: source.discovery for source in kept}
+    found_by = map_discovery.found_by(kept, source_of)
+    if isinstance(inner, InRounds):  # each round is shared, not what is left of one
+        shared = Discovering(inner.policy, share, found_by, left)
+        return replace(inner, policy=shared)
+    return Discovering(inner, share, found_by, left)
+
+
+def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
+    """Return the pages named by sites that are known and whose links never were read.
+
+    Such a page was kept as a plain page before it became the start of a site. Nothing
+    can be found before it is fetched again, and it may be thought fresh for long.
+    """
+    from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
+
+    found: set[str] = set()
+    for source in sites(sources):
+        links, evidence = store.links([source.name]), store.evidence([source.name])
+        read = dict(zip(links.keys, links.under, strict=True))
+        for key in map(canonical, source.addresses):
+            row = evidence.row(key)
+            looked = row is not None and evidence.looks[row] > 0
+            if looked and not read.get(key):
+                found.add(key)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFirst:
+    """A policy that first asks, once each, for pages whose links were never read."""
+
+    policy: Policy
+    keys: set[str]
+
+    def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
+        """Return the next requests, best first, costing at most ``budget``."""
+        if self.keys:
+            mine = [i for i, key in enumerate(view.keys) if key in self.keys]
+            rows = np.array([i for i in mine if view.ready[i]], dtype=np.intp)
+            rows = rows[: budget.requests]
+            keys = tuple(view.keys[row] for row in rows.tolist())
+            self.keys.difference_update(keys)
+            if keys:
+                why = "the links of this page were never read"
+                return Plan(keys, rows, np.zeros(rows.size), lambda _: why)
+        return self.policy(view, budget, rng)
+
+
+def read_first(inner: Policy, keys: set[str]) -> Policy:
+    """Return a policy that begins with pages whose links were never read."""
+    if not keys:
+        return inner
+    if isinstance(inner, InRounds):
+        return replace(inner, policy=ReadFirst(inner.policy, keys))
+    return ReadFirst(inner, keys)
+
+
+def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
+    """Return a belief that takes pages found on sites for what is around them."""
+    return Newcomers(inner) if sites(sources) else inner
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the crawl of a site has come.
+
+    Attributes:
+        source: The site.
+        known: Pages known.
+        fetched: Pages that were looked at with success.
+        frontier: Pages known and never seen.
+        duplicates: Pages that are the same as one known before.
+        gone: Pages that were missing when they were last fetched.
+        note: What keeps it from going on; empty if nothing does.
+
+    """
+
+    source: str
+    known: int
+    fetched: int
+    frontier: int
+    duplicates: int
+    gone: int = 0
+    note: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what programs are told."""
+        return asdict(self)
+
+    def words(self) -> str:
+        """Return it in a line."""
+        said = (
+            f"{self.source}: {count(self.known, 'page')} known, {self.fetched} "
+            "fetched, "
+            f"{self.frontier} found and never seen, {self.duplicates} duplicates"
+        )
+        said += f", {self.gone} gone" if self.gone else ""
+        return f"{said}; {self.note}" if self.note else said
+
+
+def progress(store: Store, source: SourceConfig) -> Progress:
+    """Return how far the crawl of a site has come."""
+    evidence = store.evidence([source.name])
+    held = int(np.count_nonzero(evidence.looks))
+    present = evidence.seen == Seen.PRESENT
+    copies = int(present.sum()) - len(set(evidence.digest[present]))
+    note = ""
+    if len(evidence) >= source.most:
+        note = (
+            f"the limit of {count(source.most, 'page')} is reached: set most "
+            "higher for more"
+        )
+    frontier = len(evidence) - held
+    gone = int(np.count_nonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT)))
+    return Progress(source.name, len(evidence), held, frontier, copies, gone, note)
+
+
+def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
+    """Return, for each page of a site never seen, a page that links to it."""
+    found: dict[str, str] = {}
+    for source in sites(sources):
+        evidence, links = store.evidence([source.name]), store.links([source.name])
+        places = np.flatnonzero((evidence.looks == 0)[links.to])
+        to, first = np.unique(links.to[places], return_index=True)
+        page = links.page[places[first]]
+        found |= {links.keys[i]: links.keys[j] for i, j in zip(to, page, strict=True)}
+    return found
+
+
+def following(source: SourceConfig, site: "SiteSettings") -> "SiteSettings":
+    """Return how a site's pages are asked for, with where they lead."""
+    from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
+    from halflife.kinds.pages.site import Follow  # noqa: PLC0415
+
+    scope = Scope.of(str(source.start), source.scope)
+    access = replace(site.access, within=lambda url: spelled(url) in scope)
+    return replace(site, access=access, follow=Follow(scope))
+
+
+def crawl(
+    pages: "Pages",
+    store: Store,
+    sources: Iterable[SourceConfig],
+    source_of: Callable[[str], str],
+) -> "Pages | Crawl":
+    """Return the pages of sources, with what those of sites lead to."""
+    from halflife.kinds.pages.site import Crawl  # noqa: PLC0415  (slow to import)
+
+    found = {source.name: frontier(store, source) for source in sites(sources)}
+    return Crawl(pages, found, source_of=source_of) if found else pages
+
+
+def frontier(store: Store, source: SourceConfig) -> "Frontier":
+    """Return what is known of a site, as the store has it; copies lose weight."""
+    from halflife.kinds.pages.links import Scope  # noqa: PLC0415
+    from halflife.kinds.pages.site import Follow, Frontier, Limits  # noqa: PLC0415
+    from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
+
+    links, items = store.links([source.name]), store.items()
+    named = {canonical(url) for url in source.addresses}
+    limits = Limits(source.depth, source.most, source.variants)
+    _reweigh(store, source, links, named)
+    return Frontier(
+        source.name,
+        Follow(Scope.of(str(source.start), source.scope)),
+        limits,
+        depth=_depths(links, named, limits.depth),
+        read=dict(zip(links.keys, links.under, strict=True)),
+        foreign={item.key for item in items if item.source != source.name},
+        weight=source.weight,
+    )
+
+
+def _depths(links: Links, named: set[str], deepest: int) -> dict[str, int]:
+    """Return the depth of each page; what nothing links to any more leads nowhere."""
+    roots = [row for row, key in enumerate(links.keys) if key in named]
+    depth = links.depth(roots)
+    depth[depth == FAR] = deepest
+    return dict(zip(links.keys, depth.tolist(), strict=True))
+
+
+def _reweigh(store: Store, source: SourceConfig, links: Links, named: set[str]) -> None:
+    """Let a page that says it is a copy, and is one, weigh less than the other."""
+    evidence = store.evidence([source.name])
+    copies = duplicates(evidence, links)
+    share = np.where(copies, DUPLICATE, 1.0) * source.weight
+    wrong = np.flatnonzero(~np.isclose(share, evidence.weight))
+    keys = [(int(row), evidence.keys[row]) for row in wrong]
+    store.add(
+        Item(key, source.name, weight=float(share[row]))
+        for row, key in keys
+        if key not in named
+    )
+
+
+def duplicates(evidence: Evidence, links: Links) -> Bools:
+    """Return which pages name another as the same, and were seen to be the same."""
+    same = np.where(links.same >= 0, links.same, 0)
+    alike: Bools = (evidence.digest == evidence.digest[same]).astype(np.bool_)
+    seen = (evidence.seen == Seen.PRESENT) & (evidence.seen[same] == Seen.PRESENT)
+    copies: Bools = (links.same >= 0) & alike & seen
+    return copies
+
+
+async def turns(
+    keeper: "Keeper",
+    requests: int,
+    most: int | None = None,
+    told: Callable[[Looks], None] = lambda _: None,
+) -> "Outcome":
+    """Turn until no more pages are found, or the budget or ``most`` is spent.
+
+    Each turn brings pages that the next may look at; no page is looked at twice. A
+    turn that was all redirects, and saw nothing, gets some more to see where they end.
+    """
+    began = keeper.since
+    outcome = await keeper.turn(requests, told, since=began)
+    last = outcome
+    while (last.found or _led_astray(last)) and not keeper.eased:
+        room = keeper.allowance()
+        if _led_astray(last):
+            room = min(last.requests + HOPS, keeper.wallet.room(keeper.clock()))
+        left = room if most is None else min(room, most - outcome.requests)
+        if left <= 0:
+            break
+        last = await keeper.turn(left, told, since=began)
+        outcome.add(last)
+    return outcome
+
+
+def _led_astray(outcome: "Outcome") -> bool:
+    """Say whether requests were spent and not one page was seen, or failed."""
+    seen = outcome.total("looks") + outcome.total("failed")
+    return outcome.requests > 0 and seen == 0
+
+
+def owners(
+    store: Store, sources: Iterable[SourceConfig], evidence: Evidence
+) -> Mapping[str, str]:
+    """Return the source of each page; nothing if every page was seen."""
+    names = [source.name for source in sources if source.has_pages]
+    if not names or evidence.looks.all():
+        return {}
+    return {item.key: item.source for item in store.items(names)}

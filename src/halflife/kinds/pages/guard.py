@@ -1,0 +1,366 @@
+"""The page guard in the running system: answers that look like an outage are put aside.
+
+``Guarded`` stands between a source of pages and the log. An answer that is not believed
+is written down as a failed observation, which says nothing of the page: it is no change
+and no absence, the copy stays, and the page is asked for again after a pause. The
+answer itself waits in the state file (``stores.held_pages``) until other pages show
+that the site is well, the page is well again, or somebody decides.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halflife.core.budget import Purse
+from halflife.core.errors import HeldForDecision
+from halflife.core.evidence import Evidence
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.request import Request
+from halflife.engine.loop import LEASE, Clock
+from halflife.models.page_guard import (
+    Doubt,
+    Sketch,
+    Verdict,
+    Waiting,
+    doubt,
+    is_outage,
+    settle,
+)
+from halflife.stores import Run, Store, held_pages, leases
+from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
+from halflife.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.client import Pages
+    from halflife.kinds.pages.site import Crawl
+
+NOTE = "not believed yet: "  # the note of a failed observation begins so
+ACCEPTED = "accepted answers of "  # the memo of a source begins so
+MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
+RECENT = 1000  # changes of this process that later ones are compared with
+CHUNK = 100  # answers that are believed in one transaction
+EXAMPLES = 3  # pages named of many
+SAME_TEXT = "three or more pages that differed have the same text now"
+SAME_AS_HELD = "its text is that of other pages which are held"
+MOVED = "moved for good"  # a server that says so means it
+
+
+def guarded(
+    inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
+) -> "Pages | Crawl | Guarded":
+    """Return a source of pages whose doubtful answers are put aside."""
+    return (
+        Guarded(inner, store, run, clock) if isinstance(store, SqliteStore) else inner
+    )
+
+
+@dataclass(slots=True)
+class _Before:
+    """A text that became another: its digest, and pages that had it and have not."""
+
+    digest: str
+    keys: set[str] = field(default_factory=set)
+
+
+class Guarded:
+    """Passes on what a source of pages observed, as far as it is to be believed."""
+
+    def __init__(
+        self, inner: "Pages | Crawl", store: SqliteStore, run: Run, clock: Clock
+    ) -> None:
+        self._inner, self._store, self._run, self._clock = inner, store, run, clock
+        self._rows: dict[str, HeldPage] = {}
+        self._accepted: dict[str, frozenset[str]] = {}
+        # Of a source and a shape: the shapes that became it.
+        self._became: dict[tuple[str, str], dict[str, _Before]] = {}
+        self._shared: set[tuple[str, str]] = set()  # texts that many share anyway
+        self._state: dict[tuple[str, str], str] = {}  # of texts that are held or kept
+
+    async def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncGenerator[Looks]:
+        """Fetch pages; yield what is believed, and failures for what is not."""
+        self._load()
+        async with aclosing(self._inner.perform(requests, now, purse)) as batches:
+            async for looks in batches:
+                yield self._sifted(looks)
+        believed = self._settled()
+        if believed:
+            yield Looks.of(believed)
+
+    def _load(self) -> None:
+        with self._store.looking() as db:
+            rows = held_pages.rows(db, self._run.sources)
+        self._rows, self._state, self._shared = {}, {}, set()
+        if len(self._became) > RECENT:
+            self._became = {}
+        for row in rows:
+            self._note(row)
+        self._accepted = {
+            name: accepted(self._store, name) for name in self._run.sources
+        }
+
+    def _sifted(self, looks: Looks) -> Looks:
+        """Return observations with failures in place of those not believed."""
+        evidence = self._store.evidence(self._run.sources)
+        news = [i for i, look in enumerate(looks) if _is_news(evidence, look)]
+        if not news:
+            return looks
+        found = list(looks)
+        aside = [(i, answer) for i in news if (answer := self._doubted(found[i]))]
+        if not aside:
+            return looks
+        with self._store.together() as db:
+            leases.fence(db, self._run)
+            for _, answer in aside:
+                self._put_aside(db, answer)
+        for i, answer in aside:
+            look = answer.look
+            failed = Observation(look.key, look.at, Seen.FAILED, note=NOTE + answer.why)
+            found[i] = failed
+        return Looks.of(found)
+
+    def _note(self, row: HeldPage) -> None:
+        """Remember an answer that was put aside."""
+        self._rows[row.key] = row
+        place = row.source, row.shape
+        became = self._became.setdefault(place, {})
+        became.setdefault(row.was, _Before(self._digest(row.key))).keys.add(row.key)
+        if row.state != WAITS:
+            self._state[place] = row.state
+
+    def _doubted(self, look: Observation) -> Answer | None:
+        """Return an answer with what speaks against it; None if it is believed."""
+        from halflife.readers.page_sketch import (  # noqa: PLC0415  (slow)
+            sketch,
+            sketch_of,
+        )
+
+        source = self._store.source_of(look.key) or ""
+        (held,) = self._store.held([look.key])
+        if held is None and not self._state:
+            return None  # the first answer of a page, and nothing is wrong there
+        after = sketch_of(look)
+        if after.shape in self._accepted.get(source, ()):
+            return None
+        content = self._store.content(look.key)
+        before = Sketch(held.digest if held is not None else "")
+        if content is not None:
+            before = sketch(look.key, content)
+        place = source, after.shape
+        became = self._became.setdefault(place, {})
+        if before.shape and held is not None:
+            became.setdefault(before.shape, _Before(held.digest)).keys.add(look.key)
+        found = self._against(place, before, after)
+        if found is None or (found.verdict is Verdict.WAIT and MOVED in look.note):
+            return None
+        state = HELD if found.verdict is Verdict.HOLD else WAITS
+        # Somebody may have said already that such an answer is broken.
+        state = KEPT if self._state.get(place) == KEPT else state
+        return Answer(look, state, found.why, before.shape, after.shape)
+
+    def _against(
+        self, place: tuple[str, str], before: Sketch, after: Sketch
+    ) -> Doubt | None:
+        """Return what speaks against an answer: by itself, and among the others."""
+        if not before.shape:
+            return Doubt(Verdict.HOLD, SAME_AS_HELD) if place in self._state else None
+        if before.shape != after.shape and self._is_outage(place):
+            return Doubt(Verdict.HOLD, SAME_TEXT)
+        return doubt(before, after)
+
+    def _is_outage(self, place: tuple[str, str]) -> bool:
+        """Say whether pages with texts of their own became the same."""
+        shape, became = place[1], self._became[place]
+        if place in self._shared or not is_outage(shape, _pairs(became, shape)):
+            return False
+        if place in self._state:
+            return True
+        own = [was for was, one in became.items() if self._is_own(one)]
+        if is_outage(shape, _pairs(own, shape)):
+            return True
+        self._shared.add(place)
+        return False
+
+    def _digest(self, key: str) -> str:
+        """Return the digest of a page's text that we hold; empty if there is none."""
+        evidence = self._store.evidence(self._run.sources)
+        row = evidence.row(key)
+        return "" if row is None else str(evidence.digest[row])
+
+    def _is_own(self, before: "_Before") -> bool:
+        """Say whether a text was that of one page alone."""
+        evidence = self._store.evidence(self._run.sources)
+        texts = evidence.digest
+        rows = np.flatnonzero(texts.data == texts.pack([before.digest]))
+        if rows.size > 1:
+            return False
+        return len(before.keys | {evidence.keys[row] for row in rows.tolist()}) <= 1
+
+    def _put_aside(self, db: sqlite3.Connection, answer: Answer) -> None:
+        room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
+        held_pages.save(db, self._run.id, answer, room=room)
+        row = held_pages.row(db, answer.look.key)
+        if row is None:
+            return
+        first = answer.state == HELD and (row.source, row.shape) not in self._state
+        self._note(row)
+        if first:
+            self._hold_alike(db, row)
+
+    def _hold_alike(self, db: sqlite3.Connection, held: HeldPage) -> None:
+        """Hold what waits and has the same text: what is known of one holds for all."""
+        mine = held.source, held.shape
+        same = [r for r in self._rows.values() if (r.source, r.shape) == mine]
+        same = [row for row in same if row.state == WAITS]
+        held_pages.set_state(db, same, HELD, held.why)
+        for row in same:
+            self._rows[row.key] = replace(row, state=HELD, why=held.why)
+
+    def _settled(self) -> list[Observation]:
+        """Return what was put off and is believed now; hold what must be decided."""
+        if not any(row.state == WAITS for row in self._rows.values()):
+            return []
+        believed: list[Observation] = []
+        with self._store.together() as db:
+            leases.fence(db, self._run)
+            for rows in _by_site(held_pages.rows(db, self._run.sources)):
+                waiting = [row for row in rows if row.state == WAITS]
+                verdict = self._verdict(db, waiting)
+                if verdict is Verdict.BELIEVE:
+                    found = (held_pages.observation(db, row) for row in waiting)
+                    believed += [look for look in found if look is not None]
+                elif verdict is Verdict.HOLD:
+                    why = f"{len(waiting)} pages changed beyond recognition at once"
+                    held_pages.set_state(db, waiting, HELD, why)
+        return believed
+
+    def _verdict(self, db: sqlite3.Connection, rows: Sequence[HeldPage]) -> Verdict:
+        if not rows:
+            return Verdict.WAIT
+        first, now = min(row.since for row in rows), self._clock()
+        source, host = rows[0].source, rows[0].host
+        waiting = [Waiting(row.shape, now - row.since, row.seen) for row in rows]
+        well = held_pages.well_since(db, source, host, first)
+        return settle(waiting, well, held_pages.others(db, source, host))
+
+
+def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
+    return [(was, shape) for was in before]
+
+
+def _is_news(evidence: Evidence, look: Observation) -> bool:
+    """Say whether an observation shows a text that we do not hold."""
+    if look.seen is not Seen.PRESENT:
+        return False
+    row = evidence.row(look.key)
+    return row is None or str(evidence.digest[row]) != look.digest
+
+
+def _by_site(rows: Iterable[HeldPage]) -> Iterator[list[HeldPage]]:
+    sites: dict[tuple[str, str], list[HeldPage]] = {}
+    for row in rows:
+        sites.setdefault((row.source, row.host), []).append(row)
+    yield from sites.values()
+
+
+def accepted(store: Store, source: str) -> frozenset[str]:
+    """Return the texts of a source that somebody has said are to be believed."""
+    memo = store.memo(ACCEPTED + source)
+    return frozenset(json.loads(memo)) if memo else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSource:
+    """The pages of a source whose answers wait for a decision.
+
+    Attributes:
+        source: The source.
+        run: The run that brought the first of them; its name in ``sync --accept``.
+        why: What speaks against them, in words.
+        pages: How many there are.
+        since: Since when, in days.
+        examples: Some of the pages.
+
+    """
+
+    source: str
+    run: int
+    why: str
+    pages: int
+    since: float
+    examples: tuple[str, ...]
+
+
+def held(store: Store, sources: Iterable[str] = ()) -> list[HeldSource]:
+    """Return the sources with pages whose answers wait for a decision."""
+    if not isinstance(store, SqliteStore):
+        return []
+    with store.looking() as db:
+        rows = [row for row in held_pages.rows(db, sources) if row.state == HELD]
+    names = dict.fromkeys(row.source for row in rows)
+    return [_summed([row for row in rows if row.source == name]) for name in names]
+
+
+def _summed(rows: Sequence[HeldPage]) -> HeldSource:
+    first = rows[0]
+    reason = Counter(row.why for row in rows).most_common(1)[0][0]
+    pages = "1 page" if len(rows) == 1 else f"{len(rows)} pages"
+    why = f"the new answers of {pages} are not believed: {reason}"
+    examples = tuple(row.key for row in rows[:EXAMPLES])
+    run = min(row.run for row in rows)
+    return HeldSource(first.source, run, why, len(rows), first.since, examples)
+
+
+def held_error(waiting: Sequence[HeldSource]) -> HeldForDecision:
+    """Return the error that says what waits and how to decide."""
+    said = "; ".join(f"{one.source}: {one.why}" for one in waiting)
+    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    return HeldForDecision(
+        f"the copies stay as they were, somebody has to decide: {said}; if the answers "
+        f"are true run {runs}, else nothing: pages that are well again are taken"
+    )
+
+
+def accept(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+    """Believe the answers of a source that wait; return how many.
+
+    Such texts are believed from then on. What a crash leaves undone still waits.
+    """
+    run = store.begin([one.source], clock(), lease=LEASE)
+    try:
+        with store.looking() as db:
+            rows = held_pages.rows(db, [one.source])
+        shapes = {**dict.fromkeys(r.shape for r in rows)}
+        shapes |= dict.fromkeys(accepted(store, one.source))
+        store.save_memo(ACCEPTED + one.source, json.dumps(list(shapes)[:MOST_ACCEPTED]))
+        for first in range(0, len(rows), CHUNK):
+            with store.looking() as db:
+                some = rows[first : first + CHUNK]
+                found = [held_pages.observation(db, row) for row in some]
+            store.append(run, Looks.of(look for look in found if look is not None))
+    finally:
+        store.finish(run, clock())
+    return len(rows)
+
+
+def keep(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+    """Keep the copies: the answers are broken; return how many.
+
+    They are still not believed, but nobody is told of them any more.
+    """
+    run = store.begin([one.source], clock(), lease=LEASE)
+    try:
+        with store.together() as db:
+            leases.fence(db, run)
+            rows = held_pages.rows(db, [one.source])
+            held_pages.set_state(db, rows, KEPT)
+    finally:
+        store.finish(run, clock())
+    return len(rows)

@@ -1,0 +1,270 @@
+"""Keeping copies: one turn of the loop, or turn after turn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from halflife import plugins
+from halflife.belief import paused
+from halflife.belief.room import Roomy
+from halflife.config import Config, SourceConfig
+from halflife.core.errors import StoreError
+from halflife.core.observation import Looks, Seen
+from halflife.engine import bootstrap, network
+from halflife.engine.loop import LEASE, Clock, Loop
+from halflife.engine.signals import Stop, until_stopped
+from halflife.engine.wallet import Wallet, WindowPurse
+from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery
+from halflife.kinds.pages.host_capacity import Rooms
+from halflife.net.gate import Gate
+from halflife.net.troubles import with_address
+from halflife.policies.shortlist import MANY, Shortlist
+from halflife.readers.containment import is_mishandled
+from halflife.stores import Run, Store
+
+SHORTEST_NAP = 5.0  # seconds between two turns, at least
+LONGEST_NAP = 3600.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a sync saw of one source."""
+
+    looks: int = 0
+    changed: int = 0
+    failed: int = 0
+    trouble: str = ""
+    mishandled: str = ""  # the last answer that our own code failed at
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a sync did.
+
+    Attributes:
+        requests: Requests sent, redirects and robots.txt included.
+        found: Items that became known.
+        sources: What was seen of each source.
+
+    """
+
+    requests: int = 0
+    found: int = 0
+    sources: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> list[str]:
+        """The sources that failed at every look."""
+        tallies = self.sources.items()
+        return [name for name, t in tallies if t.failed and not t.looks]
+
+    def add(self, other: "Outcome") -> None:
+        """Add what another turn of the same sync did."""
+        self.requests += other.requests
+        self.found += other.found
+        for name, more in other.sources.items():
+            tally = self.sources.setdefault(name, Tally())
+            tally.looks += more.looks
+            tally.changed += more.changed
+            tally.failed += more.failed
+            tally.trouble = more.trouble or tally.trouble
+            tally.mishandled = more.mishandled or tally.mishandled
+
+    def total(self, column: str) -> int:
+        """Return the sum of a column over all sources."""
+        return sum(getattr(tally, column) for tally in self.sources.values())
+
+
+class Keeper:
+    """Keeps the sources of one run; opened once, turned many times."""
+
+    def __init__(
+        self, config: Config, store: Store, run: Run, loop: Loop, clock: Clock
+    ) -> None:
+        self.clock = clock
+        self.wallet = Wallet(store, config.budget)
+        self.run = run
+        self.loop = loop
+        self._config = config
+        self._kept = [one for one in config.source if one.name in run.sources]
+        self._delay = config.fetch.delay
+        self._owner = network.Ownership(store)
+        self._evidence = store.evidence(run.sources)
+        self._rng = np.random.default_rng(run.id)
+        self._since = run.began if run.resumed else None
+        self._purse: WindowPurse | None = None
+        self.eased = False
+        finders = {source.name for source in crawl.find_pages(config.source)}
+        self.crawls = not finders.isdisjoint(run.sources)
+        self.unread: set[str] = set()  # pages that are to be fetched for their links
+
+    @property
+    def since(self) -> float:
+        """When the turn that would begin now began, if it was interrupted before."""
+        return self.clock() if self._since is None else self._since
+
+    def pace(self, seconds: float) -> None:
+        """Let no turn ask a host for more than it takes in so many seconds."""
+        rooms = Rooms(self.wallet.store, self._delay, seconds)
+        belief, policy = Roomy(self.loop.belief, rooms), self.loop.policy
+        shortlist = None if self.loop.shortlist is None else Shortlist(belief, policy)
+        self.loop = replace(self.loop, belief=belief, shortlist=shortlist)
+
+    def allowance(self, *, everything: bool = False) -> int:
+        """Return the requests that a turn may spend now; the income is then used."""
+        now, known = self.clock(), self._evidence
+        if everything:
+            first = len(known) + np.unique(known.group).size
+        else:
+            first = map_discovery.first_requests(
+                self._config, self.wallet.store, self._kept, known, now
+            )
+        requests = self.wallet.offer(now, first)
+        if self.unread:  # one request more is for the robots.txt of each
+            wanted = min(2 * len(self.unread), self.wallet.room(now))
+            requests = max(requests, wanted)
+        self.wallet.take_income(now)
+        return requests
+
+    async def turn(
+        self,
+        requests: int,
+        told: Callable[[Looks], None] = lambda _: None,
+        *,
+        since: float | None = None,
+    ) -> Outcome:
+        """Spend up to so many requests; return what came of it.
+
+        What was looked at from ``since`` on, by default from now on, is done.
+        """
+        outcome, known = Outcome(), len(self._evidence)
+
+        def hear(looks: Looks) -> None:
+            self._count(looks, outcome)
+            told(looks)
+
+        purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
+        self._purse = purse
+        try:
+            await self.loop.turn(
+                self.run,
+                purse,
+                self._rng,
+                clock=self.clock,
+                since=self._since if since is None else since,
+                told=hear,
+            )
+        finally:
+            purse.close()
+        outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
+        self._since = None
+        return outcome
+
+    def _count(self, looks: Looks, outcome: Outcome) -> None:
+        for look in looks:
+            if look.seen is Seen.HINT:
+                continue
+            tally = outcome.sources.setdefault(self._owner(look.key), Tally())
+            if look.note.startswith(guard.NOTE):
+                continue  # what is put aside is told of apart
+            if look.seen is Seen.FAILED:
+                tally.failed += 1
+                tally.trouble = with_address(look.note, look.key)
+                if is_mishandled(look.note):
+                    tally.mishandled = look.note
+            else:
+                row = self._evidence.row(look.key)
+                tally.looks += 1
+                tally.changed += int(row is not None and self._evidence.changed[row])
+
+    def paused(self) -> tuple[int, float]:
+        """Return how many items wait after a failure, and the days until one may.
+
+        The days are 0 if none waits.
+        """
+        known = self._evidence
+        wait = paused(known.failures, known.tried_at, self.clock())
+        waiting = wait[wait > 0.0]
+        return int(waiting.size), float(
+            waiting.min(initial=1.0)
+        ) if waiting.size else 0.0
+
+    def ease(self) -> None:
+        """Begin nothing more in this turn."""
+        self.eased = True
+        if self._purse is not None:
+            self._purse.stop()
+
+    def nap(self) -> float:
+        """Return the seconds until a turn has something to spend."""
+        seconds = self.wallet.next_income(self.clock()) * 86400.0
+        return min(max(seconds, SHORTEST_NAP), LONGEST_NAP)
+
+    async def keep_lease(self) -> None:
+        """Hold on to the sources, also between turns; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(LEASE * 86400.0 / 3.0)
+            self.wallet.store.renew(self.run, self.clock(), lease=LEASE)
+
+
+@asynccontextmanager
+async def keeping(
+    config: Config,
+    store: Store,
+    chosen: Sequence[SourceConfig],
+    clock: Clock = bootstrap.clock,
+    shared: Gate | None = None,
+) -> AsyncIterator[Keeper]:
+    """Hold the lease on sources, and all it takes to keep them, during the block."""
+    strategy = plugins.strategy(config.policy.name, config.policy.objective)
+    run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
+    belief, done = bootstrap.belief(config, store), True
+    try:
+        async with network.way_out(config, store, clock, shared) as gate:
+            owner = network.Ownership(store)
+            pages = network.pages(gate, config, chosen, owner, store=store)
+            crawled = crawl.crawl(pages, store, chosen, owner)
+            source = guard.guarded(crawled, store, run, clock)
+            parts_left = map_discovery.Parts(config, store, chosen, clock)
+            policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
+            unread = crawl.unread(store, chosen)
+            policy = crawl.read_first(policy, unread)
+            believed = crawl.belief(belief, chosen)
+            many = len(store.evidence(run.sources)) >= MANY
+            few = Shortlist(believed, policy) if many else None
+            loop = Loop(source, store, believed, policy, few)
+            keeper = Keeper(config, store, run, loop, clock)
+            keeper.unread = unread
+            yield keeper
+        belief_notes.remember(store, belief)
+    except StoreError:
+        done = False  # what the disk cut off goes on when it works again
+        raise
+    finally:
+        store.finish(run, clock(), done=done)
+
+
+async def run_until_stopped(
+    keeper: Keeper, stop: Stop, told: Callable[[Outcome], None]
+) -> None:
+    """Turn the loop whenever there is something to spend, until asked to stop."""
+    keeper.pace(LONGEST_NAP)
+    lease = asyncio.create_task(keeper.keep_lease())
+    try:
+        while not stop.asked.is_set() and not lease.done():
+            requests = keeper.allowance()
+            if requests:
+                turn = crawl.turns if keeper.crawls else Keeper.turn
+                work = turn(keeper, requests)
+                outcome = await until_stopped(work, stop, keeper.ease)
+                if outcome is not None:
+                    told(outcome)
+            await stop.sleep(keeper.nap())
+    finally:
+        lease.cancel()
+        await asyncio.gather(lease, return_exceptions=True)
+    if lease.done() and not lease.cancelled():
+        lease.result()  # the lease was lost: say so

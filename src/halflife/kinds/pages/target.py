@@ -1,0 +1,219 @@
+"""How pages stand to their target: what the rule for targets says of them now.
+
+Pages are kept in rounds: what is believed of each when a round begins is kept in the
+store, so that the looks of the round can be held against it.
+"""
+
+from dataclasses import dataclass, field, replace
+from math import ceil, floor, inf
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Bools, Floats
+from halflife.core.wording import number
+from halflife.engine.appraisal import Appraiser
+from halflife.kinds.listing.schedule import FIRST
+from halflife.market import target_rule
+from halflife.market.target_rule import Goal, Past, Round
+
+TURN = 900.0 / 86400.0  # days between two turns while there is something left over
+ROUND = 1.0  # days of a round, at most
+QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
+STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
+LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
+WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
+NOTHING: Floats = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered of a source between turns.
+
+    Attributes:
+        past: What its rounds and looks have shown.
+        began: When the present round began, in days.
+        length: How many days it lasts.
+        unwatched: Days for which nobody had looked at pages then, in the mean.
+        chances: The chance of each page to be out of date, as it was believed then.
+        told: Until when outcomes of forecasts were learned from.
+        needed: Requests a day that it needs in the long run; ``inf`` if none do.
+        found: When that was found.
+        level: For which level.
+
+    """
+
+    past: Past = field(default_factory=Past)
+    began: float = -inf
+    length: float = ROUND
+    unwatched: float = ROUND
+    chances: Floats = field(default_factory=lambda: NOTHING, compare=False)
+    told: float = -inf
+    needed: float = 0.0
+    found: float = -inf
+    level: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How a source with a target stands.
+
+    Attributes:
+        source: Its name.
+        asked: Requests that it asks for now.
+        needed: Requests a day that keep the level in the long run; ``inf`` if none do.
+        said: Why it asks, in a few words.
+        again: Days after which it has to be thought of again, at most.
+
+    """
+
+    source: str
+    asked: float
+    needed: float
+    said: str
+    again: float = inf
+
+    def ask(self) -> float:
+        """Return the requests that it asks for now."""
+        return self.asked
+
+    def why(self) -> str:
+        """Say in a few words why it asks for that."""
+        return self.said
+
+
+class Pages:
+    """The pages of a source at one moment.
+
+    Args:
+        appraiser: What is believed of all pages.
+        source: The source.
+        goal: What is to be kept of it.
+
+    """
+
+    def __init__(self, appraiser: Appraiser, source: SourceConfig, goal: Goal) -> None:
+        self.view, of = appraiser.near(source).pages
+        self.rows = of[source.name]
+        self.now, self.source, self.goal = appraiser.now, source, goal
+        weight = np.where(self.view.held, self.view.weight, 0.0)[self.rows]
+        self.share = weight / max(float(weight.sum()), 1e-12)
+        cost = float(self.view.cost[self.rows].sum())
+        self.least = appraiser.shortest(source, cost)
+
+    @property
+    def known(self) -> bool:
+        """Whether any page was seen."""
+        return bool(self.share.any())
+
+    def chances(self, ahead: float = 0.0) -> Floats:
+        """Return the chance of each page to be out of date so many days from now."""
+        view = self.view
+        age = np.where(view.held, view.exposure + ahead, 0.0)
+        return 1.0 - np.clip(view.survival.alive(age)[self.rows], 0.0, 1.0)
+
+    def stand(self, memory: Memory) -> tuple[Stand, Memory]:
+        """Return how they stand, and what to remember."""
+        memory = self._turned(memory)
+        unseen = self._unseen(memory)
+        now = self._round(memory, unseen)
+        seen = int(np.count_nonzero(~unseen & (self.share > 0)))
+        lot = ceil(target_rule.LOT * self.rows.size)
+        risk = target_rule.risk(memory.past, now, self.goal.level)
+        count = self._enough(memory, unseen, lot)
+        if risk.miss - risk.least < LIKELY:  # there is time to feel one's way
+            count = min(count, max(STRIDE * lot, seen))
+        said = (
+            f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
+            f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
+        )
+        asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
+        again = memory.length / 2.0
+        return Stand(self.source.name, asked, memory.needed, said, again), memory
+
+    def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
+        """Return how many pages to look at, if all is as it is believed.
+
+        A lot is looked at each day, or twice a day if the level is to be sure, more
+        often at first, and more as long as the rule wants it. Its pages are looked at
+        one after the other, so that nothing that happens to all pages goes unnoticed
+        for a day.
+        """
+        rest = np.flatnonzero(unseen)
+        order = rest[np.argsort(-self.chances()[rest], kind="stable")]
+        often = ROUND if self.goal.confidence is None else WATCH
+        watched = memory.past.days + memory.past.watched
+        span = min(max(watched, FIRST), often)
+        quiet = min(float(self.view.age[self.rows].min()), span)
+        count = min(floor(quiet * lot / span + 1e-9), order.size)
+        while count < order.size:
+            left, done = unseen.copy(), order[:count]
+            left[done] = False
+            then = self._round(memory, left)
+            found = then.found + float(self.share[done] @ memory.chances[done])
+            if not target_rule.wants(
+                memory.past, replace(then, found=found), self.goal
+            ):
+                return count
+            count = min(max(2 * count, lot), order.size)
+        return count
+
+    def _turned(self, memory: Memory) -> Memory:
+        """Return the memory of the round that this moment belongs to.
+
+        A round in which much is found ends early: what was looked at in it is soon out
+        of date again.
+        """
+        same = memory.chances.size == self.rows.size
+        passed = self.now - memory.began
+        if same and 0 <= passed < min(memory.length, self._length(memory)):
+            return memory
+        past = memory.past
+        if same and passed >= 0:
+            ended = self._round(memory, self._unseen(memory))
+            past = target_rule.closed(past, ended, self.goal, min(passed, ROUND))
+        watched = max(past.days + past.watched, FIRST)
+        return replace(
+            memory,
+            past=past,
+            began=self.now,
+            length=min(self._length(), watched, ROUND),
+            unwatched=float(self.share @ np.minimum(self.view.age[self.rows], ROUND)),
+            chances=self.chances(),
+        )
+
+    def _length(self, memory: Memory | None = None) -> float:
+        """Return the days in which a part of the loss that is allowed will come.
+
+        As fast as is believed; within a round at least as fast as what it has found.
+        An hour at least, unless all that is allowed is lost sooner; and no less than
+        settings and politeness let all pages be fetched in.
+        """
+        pace = float(self.share @ self.view.rate[self.rows])
+        if memory is not None and self.now > memory.began:
+            passed = max(self.now - memory.began, memory.unwatched)
+            changed = self.view.changed[self.rows] & ~self._unseen(memory)
+            pace = max(pace, float(self.share @ changed) / passed)
+        lasts = self.goal.loss / max(pace, 1e-9)
+        return max(QUARTER * lasts, min(FIRST, lasts), self.least)
+
+    def _unseen(self, memory: Memory) -> Bools:
+        unseen: Bools = self.view.age[self.rows] >= self.now - memory.began
+        return unseen
+
+    def _round(self, memory: Memory, unseen: Bools) -> Round:
+        share, before = self.share, memory.chances
+        now, later = self.chances(), self.chances(memory.length)
+        stale = float(share[unseen] @ now[unseen])
+        changed = self.view.changed[self.rows] & ~self._unseen(memory)
+        return Round(
+            things=1.0 / max(float(share @ share), 1e-12),
+            began=float(share @ before),
+            left=float(share[unseen] @ before[unseen]),
+            found=float(share @ changed),
+            now=stale,
+            coming=max(float(share @ later) - stale, 0.0),
+            unseen=float(share[unseen].sum()),
+            days=memory.unwatched,
+            ahead=memory.length,
+        )

@@ -1,0 +1,8 @@
+"""Text databases behind a search box, kept as summaries."""
+
+from typing import TYPE_CHECKING
+
+from halflife.core.lazy_import import late
+
+if not TYPE_CHECKING:  # not everybody has such a source, and these are slow to import
+    __getattr__ = late(__name__, "audit", "check", "runner", "selection")

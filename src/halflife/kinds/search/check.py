@@ -1,0 +1,181 @@
+"""Checks of summaries, and what looks at a database tell of the one in use.
+
+A check is a small sample of documents (``probing.rechecking``). It is passed, and that
+is a look at the database at which the summary held; or it is not, and the summary is to
+be made anew, and the new one tells whether the old one still held: a check that was
+wrong costs requests, and nothing that is learned goes by it.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from math import isfinite, nan
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.core.errors import SourceError
+from halflife.core.wording import count, span
+from halflife.engine.leased_session import Visitor, in_thread
+from halflife.engine.loop import LEASE, Clock
+from halflife.kinds.listing import schema_drift as listing_schema_drift
+from halflife.kinds.search import selection
+from halflife.kinds.search.client import Engine, Line
+from halflife.kinds.search.dictionary import dictionary
+from halflife.kinds.search.runner import Heard, given, settings
+from halflife.net.gate import Gate
+from halflife.probing.query_sampling import PER_QUERY
+from halflife.probing.recheck import Rechecked, recheck
+from halflife.readers.containment import contained
+from halflife.stores import Run, Store, summary_lifetimes
+from halflife.stores.summaries import Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a check of a summary.
+
+    Attributes:
+        source: The database.
+        requests: Requests sent.
+        version: The summary that was checked.
+        age: Its age, in days.
+        documents: Documents that were read.
+        holds: Whether it was passed; None if that could not be told.
+        excess: How far they differ from those of the summary beyond chance.
+        trouble: What went wrong; empty if nothing did.
+
+    """
+
+    source: str
+    requests: int
+    version: int
+    age: float
+    documents: int
+    holds: bool | None
+    excess: float
+    trouble: str = ""
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        return {
+            "source": self.source,
+            "check": True,
+            "requests": self.requests,
+            "version": self.version,
+            "age_days": self.age,
+            "documents": self.documents,
+            "holds": self.holds,
+            "excess": self.excess if isfinite(self.excess) else None,
+            "ending": self.trouble or self._verdict(),
+        }
+
+    def words(self) -> str:
+        """Return the same in a line."""
+        told = self.trouble or self._verdict()
+        return (
+            f"{self.source}: check of its summary, {span(self.age)} old: {told}; "
+            f"{count(self.documents, 'document')} read, "
+            f"{count(self.requests, 'request')}"
+        )
+
+    def _verdict(self) -> str:
+        if self.holds is None:
+            return "cut off before that was clear"
+        if self.holds:
+            return "it holds"
+        return "the database is not what it was; the summary is to be made anew"
+
+
+class Checker:
+    """Checks summaries of databases, one after the other.
+
+    Args:
+        config: The settings.
+        store: Where summaries are kept, and what is spent.
+        clock: The time in days.
+        gate: The way out, if it is shared with others.
+
+    """
+
+    def __init__(
+        self, config: Config, store: Store, clock: Clock, gate: Gate | None = None
+    ) -> None:
+        self.store, self.clock = store, clock
+        self._visitor = Visitor(config, store, clock, gate)
+        self._words = dictionary(store, None)
+        self._line: Line | None = None
+
+    def ease(self) -> None:
+        """Ask nothing more and wait for no answer."""
+        if self._line is not None:
+            self._line.cancel()
+
+    async def check(
+        self, source: SourceConfig, kept: Kept, *, most: int | None = None
+    ) -> Checked:
+        """Check a summary as far as the budget goes, and keep what that tells.
+
+        Raise ``BudgetSpent`` if nothing can be spent.
+        """
+        snippets = selection.is_glimpsed(kept)
+        how = settings(source, fetch=not snippets)
+        async with self._visitor.visit(source.name, most) as visit:
+            engine = Engine(visit.gate, how, visit.purse)
+            heard = Heard()
+            loop = asyncio.get_running_loop()
+            line = Line(engine, loop, snippets=snippets, told=heard)
+            self._line = line
+            shown = how.per_page if given(how, snippets=snippets) else PER_QUERY
+            rng = np.random.default_rng(visit.run.id)
+
+            def work() -> Rechecked:
+                return recheck(
+                    line,
+                    kept.documents,
+                    self._words,
+                    rng,
+                    shown=shown,
+                    snippets=snippets,
+                    requests=selection.check_requests(source, kept),
+                    over=lambda: line.over,
+                )
+
+            try:
+                with contained(how.url):
+                    found = await in_thread(work, line.cancel)
+                    listing_schema_drift.heard(
+                        self.store, source, heard.columns, self.clock()
+                    )
+                    return self._told(visit.run, kept, found, line)
+            except SourceError as error:
+                line.trouble = str(error)
+                return self._told(visit.run, kept, Rechecked(None, nan, ()), line)
+
+    def _told(self, run: Run, kept: Kept, found: Rechecked, line: Line) -> Checked:
+        """Write down what a check has told."""
+        now = self.clock()
+        trouble = _trouble(line) if found.holds is None else ""
+        if found.holds is not None:
+            self.store.renew(run, now, lease=LEASE)  # it must still be ours
+            life = selection.life(self.store, kept)
+            seen = life.seen(now, holds=True) if found.holds else life.suspected(now)
+            summary_lifetimes.note(self.store, kept.source, seen)
+        return Checked(
+            kept.source,
+            line.engine.requests,
+            kept.version,
+            max(now - kept.at, 0.0),
+            len(found.documents),
+            found.holds,
+            found.excess,
+            trouble,
+        )
+
+
+def _trouble(line: Line) -> str:
+    """Say what the database did to end a check; nothing if we ended it."""
+    if line.blind:
+        return "it shows only snippets of its documents now"
+    if line.spent or line.stopped or not line.trouble:
+        return ""
+    return f"it stopped answering: {line.trouble}"

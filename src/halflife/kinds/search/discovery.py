@@ -1,0 +1,170 @@
+"""Adding databases: how a site can be searched, found out and tried once."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from halflife.config import Config, SourceConfig, problem
+from halflife.config.edit import add_sources, with_sources
+from halflife.core.budget import Purse
+from halflife.core.errors import SourceError, Unreachable, UsageError
+from halflife.core.search import Answer
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor
+from halflife.kinds.search.client import Engine
+from halflife.kinds.search.description import is_description, linked, read_description
+from halflife.kinds.search.runner import settings
+from halflife.net.access import Access
+from halflife.net.access import Answer as Reply
+from halflife.net.addresses import parse_url, shown
+from halflife.net.gate import Gate
+from halflife.readers.text import is_html, to_text
+from halflife.stores import Store
+
+TRIED = ("time", "new", "people", "water", "data")  # words to try it with
+_FEEDS = frozenset({"application/atom+xml", "application/rss+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A database that somebody wants to ask.
+
+    Attributes:
+        url: An address with ``{query}`` in it, an OpenSearch description, a page that
+            names one, or a page with a form.
+        name: What to call it; its host if None.
+        allow: Networks that it may lie in although they are not public.
+        kind: What kind of source it will be.
+
+    """
+
+    url: str
+    name: str | None = None
+    allow: tuple[str, ...] = ()
+    kind: str = "search"
+
+    @property
+    def home(self) -> str:
+        """The name of the source; raise ``UsageError`` if its address is none."""
+        try:
+            return self.name or urlsplit(self.url).netloc or self.url
+        except ValueError:
+            raise UsageError(f"{shown(self.url)}: not a URL") from None
+
+    def source(self, found: dict[str, object]) -> SourceConfig:
+        """Return the settings to add; ``found`` says how it is asked."""
+        given = {"name": self.home, "kind": self.kind, "allow": self.allow, **found}
+        try:
+            kept = {key: value for key, value in given.items() if value != ()}
+            return SourceConfig.model_validate(kept)
+        except ValidationError as error:
+            raise UsageError(problem(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A database that can be searched, and what a first query found.
+
+    Attributes:
+        source: Its settings.
+        tried: The query; empty if none was sent.
+        shown: Documents that it showed.
+        total: Matches that it told; None if it told none.
+
+    """
+
+    source: SourceConfig
+    tried: str = ""
+    shown: int = 0
+    total: int | None = None
+
+    def row(self) -> dict[str, str | int | None]:
+        """Return what people and programs are told."""
+        return {
+            "url": self.source.search_url,
+            "source": self.source.name,
+            "kind": "search",
+            "tried": self.tried,
+            "hits": self.shown,
+            "total": self.total,
+        }
+
+
+def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found:
+    """Add a database to the settings, after a first query if ``check``.
+
+    An address that holds ``{query}`` is taken as it is; any other is fetched, to find
+    a description. Nothing is sent for a preview (``write`` false), which only an
+    address with ``{query}`` can have.
+    """
+    config = Config.load(path)
+    templated = "{query}" in wanted.url
+    if templated and not (check and write):
+        found = Found(wanted.source({"search_url": wanted.url}))
+    elif not write:
+        raise UsageError("what a description says cannot be told without fetching it")
+    else:
+        with bootstrap.writing(config) as store:
+            found = asyncio.run(_find(config, store, wanted, check=check))
+    text = with_sources(path, [found.source])
+    Config.parse(text, path)
+    if write:
+        add_sources(path, [found.source])
+    return found
+
+
+async def _find(config: Config, store: Store, wanted: Wanted, *, check: bool) -> Found:
+    visitor = Visitor(config, store, bootstrap.clock)
+    async with visitor.visit(wanted.home) as (_, gate, purse):
+        source = wanted.source(await _described(gate, purse, wanted))
+        return await _tried(gate, purse, source) if check else Found(source)
+
+
+async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, object]:
+    """Return how a database is searched, as settings."""
+    if "{query}" in wanted.url:
+        return {"search_url": wanted.url}
+    trial = wanted.source({"search_url": f"{wanted.url}#{{query}}"})
+    access = network.access(trial, page=True)
+    reply = await _get(gate, purse, access, wanted.url)
+    if not is_description(reply.body) and is_html(reply.content_type, reply.body):
+        there = linked(to_text(reply.content_type, reply.body), reply.url)
+        if there:
+            reply = await _get(gate, purse, access, there)
+    if not is_description(reply.body):
+        raise SourceError(
+            f"{shown(wanted.url)}: it is no OpenSearch description and names none; "
+            "give the address of a search, with {query} in the place of the words"
+        )
+    found = read_description(reply.body, reply.url)
+    if "html" in found.type:
+        raise SourceError(
+            f"{shown(wanted.url)}: its answers are HTML, and somebody has to say where "
+            f'the hits are: write kind = "search", engine = "html", search_url = '
+            f'"{found.url}", hits and hit_link (CSS) into the settings'
+        )
+    engine = {"engine": "feed"} if found.type in _FEEDS else {}
+    paged = {"{page}": "first_page", "{offset}": "first_offset"}
+    first = {k: getattr(found, k) for place, k in paged.items() if place in found.url}
+    return {"search_url": found.url, **engine, **first}
+
+
+async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
+    reply = await gate.get(parse_url(url), purse, access=access)
+    if reply.status not in {200, 203}:
+        raise Unreachable(f"{shown(url)}: it answered {reply.status}")
+    return reply
+
+
+async def _tried(gate: Gate, purse: Purse, source: SourceConfig) -> Found:
+    """Send common words until one finds something."""
+    engine = Engine(gate, settings(source, fetch=False), purse)
+    answer, word = Answer(None, ()), ""
+    for word in TRIED:
+        answer = await engine.search(word, source.per_page)
+        if answer.documents:
+            break
+    return Found(source, word, len(answer.documents), answer.total)

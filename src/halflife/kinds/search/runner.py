@@ -1,0 +1,397 @@
+"""Summaries of databases that only answer queries: sample, size, keep."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.alerts.schemas import Column
+from halflife.config import Config, SourceConfig
+from halflife.core.errors import ConfigError, SourceError, UsageError
+from halflife.core.search import Answer
+from halflife.core.wording import count
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor, in_thread, of_kind
+from halflife.engine.loop import LEASE, Clock
+from halflife.kinds.listing import schema_drift as listing_schema_drift
+from halflife.kinds.search import selection
+from halflife.kinds.search.answers import AnswerReader
+from halflife.kinds.search.client import Engine, Line, SearchSettings
+from halflife.kinds.search.dictionary import dictionary, probes
+from halflife.net.gate import Gate
+from halflife.probing.focused_probe import focused_sample
+from halflife.probing.frequency import frequency_summary
+from halflife.probing.query_sampling import DOCUMENTS, PER_QUERY, query_based_sample
+from halflife.probing.rules import Probes
+from halflife.probing.sample import Ending, Sample
+from halflife.probing.sample_resample import WORDS
+from halflife.probing.size import Method, Size, estimate_size
+from halflife.probing.totals import Told
+from halflife.readers.containment import contained
+from halflife.stores import Run, Store, summaries, summary_lifetimes
+from halflife.stores.summaries import Kept
+from halflife.stores.summary_lifetimes import Life
+from halflife.summary import Summary
+
+METHODS = ("qbs", "fps")
+UNSIZED = "not estimated: nothing more could be asked"
+DEAR = 20  # words asked for the size if each document costs a request
+RESERVE = 4  # one request in so many is left for the size
+_TRUE = frozenset({Told.CONSISTENT, Told.ROUNDED})  # totals that frequencies follow
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How databases are to be summarised.
+
+    Attributes:
+        method: ``qbs``, query-based sampling, or ``fps``, focused probing.
+        documents: Documents that are enough for query-based sampling.
+        snippets: Whether snippets will do; else documents are read in full.
+        dictionary: A file of words to begin with.
+        probes: A file of topics and queries for focused probing.
+
+    """
+
+    method: str = "qbs"
+    documents: int = DOCUMENTS
+    snippets: bool = False
+    dictionary: Path | None = None
+    probes: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(
+                f"--method must be one of {', '.join(METHODS)}, got {self.method!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """What came of summarising a database.
+
+    Attributes:
+        source: The database.
+        requests: Requests sent.
+        ending: Why sampling ended, in words.
+        kept: The summary; None if there is nothing to summarise.
+        in_use: Whether it is the one in use from now on.
+
+    """
+
+    source: str
+    requests: int
+    ending: str
+    kept: Kept | None = None
+    in_use: bool = False
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        row: dict[str, object] = {"source": self.source, "requests": self.requests}
+        if self.kept is None:
+            return {**row, "version": None, "ending": self.ending}
+        kept = self.kept
+        return {
+            **row,
+            "version": kept.version,
+            "in_use": self.in_use,
+            "documents": kept.summary.sampled,
+            "words": len(kept.summary.words),
+            "size": {"mean": kept.summary.size, "low": kept.low, "high": kept.high},
+            "sized": kept.sized,
+            "totals": kept.told,
+            "topics": list(kept.topics),
+            "ending": self.ending,
+        }
+
+    def words(self) -> str:
+        """Return the same in a line."""
+        if self.kept is None:
+            asked = (
+                f"after {count(self.requests, 'request')}"
+                if self.requests
+                else "unasked"
+            )
+            return f"{self.source}: no summary, {asked}: {self.ending}"
+        kept, high = self.kept, self.kept.high
+        top = f"{high:.0f}" if high < inf else "?"
+        about = f", about {', '.join(kept.topics)}" if kept.topics else ""
+        cut = kept.sized == str(Method.CUT_OFF)
+        said = (
+            f"{self.source}: {count(kept.summary.sampled, 'document')} read, "
+            f"{count(len(kept.summary.words), 'word')}, "
+            f"{'at least' if cut else 'about'} {kept.summary.size:.0f} documents "
+            f"in all [{kept.low:.0f}, {top}], "
+            f"{count(self.requests, 'request')}{about}; "
+            f"{self.ending}; {kept.told}"
+        )
+        if cut:
+            said += "; its results are cut off, so that nobody can tell how many more"
+        if not self.in_use:
+            said += "; it knows less than the summary before, which stays in use"
+        return said
+
+
+def databases(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
+    """Return the sources that can be searched; raise ``UsageError`` if there is none.
+
+    A source that is named and cannot be searched is a mistake too.
+    """
+    none = "no source can be searched; run `halflife add NAME --search URL` first"
+    return of_kind(config, "search", names, "cannot be searched", none)
+
+
+def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
+    """Return how a database is asked and its answers read; or ``ConfigError``."""
+    try:
+        reader = AnswerReader(
+            source.engine,
+            source.hits,
+            source.hit_key,
+            source.hit_link,
+            source.hit_text,
+            source.hit_snippet,
+            source.total,
+        )
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+    return SearchSettings(
+        url=source.search_url or "",
+        reader=reader,
+        access=network.access(source),
+        per_page=source.per_page,
+        first_page=source.first_page,
+        first_offset=source.first_offset,
+        cap=source.cap,
+        fetch=fetch,
+    )
+
+
+class Means(NamedTuple):
+    """What sampling needs besides the database."""
+
+    wish: Wish
+    words: tuple[str, ...]
+    probes: Probes
+    room: int  # requests that may be spent
+    rng: Generator
+
+
+class Learned(NamedTuple):
+    """What sampling found; ``size`` is None if nothing was left to find it with."""
+
+    sample: Sample
+    size: Size | None
+    topics: tuple[str, ...] = ()
+
+
+class Heard:
+    """Hears answers, counts what they hold, and passes them on."""
+
+    def __init__(self, told: Callable[[Answer], None] = lambda _: None) -> None:
+        self._told = told
+        names = (
+            listing_schema_drift.HITS,
+            listing_schema_drift.TOTAL,
+            listing_schema_drift.WORDS,
+        )
+        self.columns = dict.fromkeys(names, Column(0, 0))
+
+    def __call__(self, answer: Answer) -> None:
+        """Count what an answer holds."""
+        found = answer.documents
+        words = sum(bool(document.words) for document in found)
+        self._count(listing_schema_drift.HITS, 1, bool(found))
+        self._count(listing_schema_drift.TOTAL, 1, answer.total is not None)
+        self._count(listing_schema_drift.WORDS, len(found), words)
+        self._told(answer)
+
+    def _count(self, name: str, records: int, filled: int) -> None:
+        old = self.columns[name]
+        self.columns[name] = Column(old.records + records, old.filled + filled)
+
+
+class Summarizer:
+    """Summarises databases, one after the other.
+
+    Args:
+        config: The settings.
+        store: Where summaries are kept, and what is spent.
+        wish: How it is to be done.
+        clock: The time in days.
+        gate: The way out, if it is shared with others.
+
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        wish: Wish,
+        clock: Clock = bootstrap.clock,
+        gate: Gate | None = None,
+    ) -> None:
+        self.store, self.wish, self.clock = store, wish, clock
+        self._visitor = Visitor(config, store, clock, gate)
+        self._words = dictionary(store, wish.dictionary)
+        self._probes = probes(wish.probes)
+        self._line: Line | None = None
+
+    def ease(self) -> None:
+        """Ask nothing more and wait for no answer; what was learned so far is kept."""
+        if self._line is not None:
+            self._line.cancel()
+
+    async def summarize(
+        self,
+        source: SourceConfig,
+        *,
+        most: int | None = None,
+        told: Callable[[Answer], None] = lambda _: None,
+    ) -> Summarized:
+        """Sample a database as far as the budget goes, and keep what was learned.
+
+        Raise ``BudgetSpent`` if nothing can be spent.
+        """
+        how = settings(source, fetch=not self.wish.snippets)
+        async with self._visitor.visit(source.name, most) as visit:
+            engine = Engine(visit.gate, how, visit.purse)
+            loop = asyncio.get_running_loop()
+            heard = Heard(told)
+            line = Line(engine, loop, snippets=self.wish.snippets, told=heard)
+            self._line = line
+            rng, room = np.random.default_rng(visit.run.id), visit.purse.left
+            means = Means(self.wish, self._words, self._probes, room, rng)
+            try:
+                with contained(how.url):
+                    learned = await in_thread(lambda: learn(line, means), line.cancel)
+                    listing_schema_drift.heard(
+                        self.store, source, heard.columns, self.clock()
+                    )
+                    return self._keep(visit.run, source, learned, line)
+            except SourceError as error:
+                return Summarized(source.name, engine.requests, str(error))
+
+    def _keep(
+        self, run: Run, source: SourceConfig, learned: Learned, line: Line
+    ) -> Summarized:
+        """Write a summary down, if there is anything to summarise."""
+        ending = in_words(learned.sample, line)
+        requests = line.engine.requests
+        if not learned.sample.frequency:
+            return Summarized(source.name, requests, ending)
+        self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
+        kept = _made(source.name, self.clock(), self.wish.method, learned)
+        kept = replace(kept, ending=ending, requests=requests)
+        before = summaries.current(self.store, source.name)
+        kept = summaries.save(self.store, kept)
+        judge(self.store, before, kept)
+        used = summaries.current(self.store, source.name)
+        in_use = used is not None and used.version == kept.version
+        return Summarized(source.name, requests, ending, kept, in_use)
+
+
+def again(kept: Kept) -> Wish:
+    """Return how a database is summarised once more."""
+    return Wish(kept.method, snippets=selection.is_glimpsed(kept))
+
+
+def judge(store: Store, old: Kept | None, new: Kept) -> None:
+    """Write down what a new summary tells of the one that was in use before."""
+    if old is not None:
+        holds, life = selection.held(old, new), selection.life(store, old)
+        if holds is not None:
+            summary_lifetimes.note(store, old.source, life.seen(new.at, holds=holds))
+    summary_lifetimes.note(store, new.source, Life(new.version, new.at, new.at))
+
+
+def given(how: SearchSettings, *, snippets: bool) -> bool:
+    """Say whether a page of results has all that is wanted of its documents."""
+    engine = how.reader.engine in selection.TEXTS
+    return bool(snippets or how.reader.text or engine)
+
+
+def learn(db: Line, means: Means) -> Learned:
+    """Sample a database and find its size; blocks, and never raises for the remote."""
+    wish, how = means.wish, db.engine.settings
+    told = given(how, snippets=wish.snippets)
+    shown = how.per_page if told else None  # what a page shows costs nothing more
+    room = max(means.room - means.room // RESERVE, 1)
+    topics: tuple[str, ...] = ()
+    if wish.method == "qbs":
+        sample = query_based_sample(
+            db,
+            means.words,
+            means.rng,
+            documents=wish.documents,
+            snippets=wish.snippets,
+            shown=shown,
+            requests=room,
+        )
+    else:
+        focused = focused_sample(
+            db, means.probes, snippets=wish.snippets, shown=shown, requests=room
+        )
+        sample, topics = focused.sample, focused.topics
+    sample = replace(sample, requests=db.engine.requests)
+    size = None
+    if sample.frequency and not db.over:
+        words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
+        rng, cap = means.rng, how.cap
+        size = estimate_size(db, sample, rng, words=words, most=most, cap=cap)
+    return Learned(sample, size, topics)
+
+
+def in_words(sample: Sample, line: Line) -> str:
+    """Say why sampling ended."""
+    if line.stopped:
+        return "stopped before it was done"
+    if line.over and not (line.spent or line.blind):
+        never = "never answered" if not line.answered else "stopped answering"
+        return f"it {never}: {line.trouble}"
+    if sample.documents:
+        return str(sample.ending) if sample.frequency else "its documents hold no words"
+    if line.engine.unread:
+        return (
+            f"none of its documents could be read where their links lead "
+            f"({line.engine.unread} tried); allow snippets with --snippets"
+        )
+    failed = f", {line.failures} failed: {line.trouble}" if line.failures else ""
+    return f"{sample.ending} ({count(line.answered, 'query', 'queries')}{failed})"
+
+
+def _made(source: str, now: float, method: str, learned: Learned) -> Kept:
+    sample, size = learned.sample, learned.size
+    seen = float(len(sample.documents))
+    return Kept(
+        source=source,
+        at=now,
+        method=method,
+        ending=str(sample.ending),
+        whole=sample.ending is not Ending.SPENT,
+        summary=_summary(sample, size),
+        low=size.low if size else seen,
+        high=size.high if size else inf,
+        sized=str(size.method) if size else UNSIZED,
+        told=str(size.told) if size else "totals were not judged",
+        requests=sample.requests,
+        documents=sample.documents,
+        topics=learned.topics,
+    )
+
+
+def _summary(sample: Sample, size: Size | None) -> Summary:
+    """Return the summary; frequencies follow the totals if these can be believed."""
+    if size is None:
+        return sample.summary()
+    if size.told in _TRUE:
+        try:
+            return frequency_summary(sample, size.size)
+        except UsageError:  # too few totals of words of different ranks
+            return sample.summary(size.size)
+    return sample.summary(size.size)

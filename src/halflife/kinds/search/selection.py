@@ -1,0 +1,232 @@
+"""Which databases to ask, by the summaries that are kept of them, and if these hold."""
+
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
+from halflife.models.drift import WeibullSurvival, features, paper
+from halflife.models.drift_tables import SIZE
+from halflife.net.addresses import parse_url
+from halflife.probing import recheck
+from halflife.selection.choice import Belief, Ranking, select
+from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
+from halflife.selection.sample_scores import Crcs, Redde
+from halflife.selection.samples import SampleIndex
+from halflife.selection.table import Table
+from halflife.stores import Store, summaries, summary_lifetimes
+from halflife.stores.summaries import Kept
+from halflife.stores.summary_lifetimes import Life
+from halflife.summary.lifetime import Outcome, learned
+from halflife.summary.split_test import excess
+
+METHODS = ("cori", "bgloss", "lm", "redde", "crcs")
+CHANGED = 0.5  # the divergence from which a summary counts as out of date
+ALARMS, FOUND = 0.05, 0.95  # checks not passed: of summaries that hold, and do not
+TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
+
+
+def check_method(method: str) -> None:
+    """Raise ``UsageError`` unless this is a method of selection."""
+    if method not in METHODS:
+        raise UsageError(
+            f"--method must be one of {', '.join(METHODS)}, got {method!r}"
+        )
+
+
+def rank(  # noqa: PLR0913  (what a choice goes by)
+    kept: Sequence[Kept],
+    sources: Sequence[SourceConfig],
+    query: str,
+    now: float,
+    *,
+    method: str = "cori",
+    most: int | None = None,
+    store: Store | None = None,
+) -> Ranking:
+    """Return the databases that promise most for a query, best first.
+
+    ``kept`` are their summaries, ``sources`` where they are; ``store`` has what looks
+    have shown of them.
+    """
+    check_method(method)
+    scorer = _scorer(method, kept)
+    names = [one.source for one in kept]
+    table = Table.of(names, [one.summary for one in kept])
+    fresh = belief(kept, sources, now, store)
+    return select(table, query, scorer, most=most, belief=fresh)
+
+
+def known(
+    store: Store, sources: Sequence[SourceConfig]
+) -> tuple[list[Kept], list[SourceConfig]]:
+    """Return the summaries in use, and the databases that have none."""
+    found = [(source, summaries.current(store, source.name)) for source in sources]
+    kept = [one for _, one in found if one is not None]
+    return kept, [source for source, one in found if one is None]
+
+
+def _scorer(method: str, kept: Sequence[Kept]) -> Scorer:
+    if method == "bgloss":
+        return bgloss
+    if method in {"redde", "crcs"}:
+        size = {one.source: one.summary.size for one in kept}
+        index = SampleIndex.of(size, {one.source: one.documents for one in kept})
+        return Redde(index) if method == "redde" else Crcs(index)
+    return Cori() if method == "cori" else LanguageModel()
+
+
+def belief(
+    kept: Sequence[Kept],
+    sources: Sequence[SourceConfig],
+    now: float,
+    store: Store | None = None,
+) -> Belief:
+    """Return how fresh summaries are believed to be.
+
+    By the published model that goes by the domain and the number of documents
+    (Ipeirotis et al., TODS 2007, Tables IV and V), and by what looks at each database
+    have shown so far. A summary is out of date when the divergence of the true one
+    from it exceeds ``CHANGED``.
+    """
+    age = np.array([max(now - one.at, 0.0) for one in kept])
+    where = {source.name: source for source in sources}
+    alive = [
+        holding(one, where.get(one.source), store).alive(np.array([days]))[0]
+        for one, days in zip(kept, age.tolist(), strict=True)
+    ]
+    return Belief(age, np.array(alive))
+
+
+class Holding(NamedTuple):
+    """How long a summary holds, from the last look that found it to hold.
+
+    Attributes:
+        survival: How long one of this database holds.
+        held: The age at which it was last found to hold, in days.
+        doubted: Whether it did not pass a check since.
+
+    """
+
+    survival: WeibullSurvival
+    held: float = 0.0
+    doubted: bool = False
+
+    def alive(self, age: Floats) -> Floats:
+        """Return the chance that it holds at an age: S(age) / S(held).
+
+        If it did not pass a check, that is p ALARMS / (p ALARMS + (1 - p) FOUND).
+        """
+        ages = np.asarray(age, np.float64)
+        before = float(self.survival.alive(np.array([self.held]))[0])
+        later = np.array([self.survival.alive(np.array([t]))[0] for t in ages])
+        chance = np.minimum(later / max(before, 1e-300), 1.0)
+        if not self.doubted:
+            return chance
+        wrong = chance * ALARMS
+        return np.asarray(wrong / (wrong + (1.0 - chance) * FOUND + 1e-300))
+
+
+def holding(
+    kept: Kept, source: SourceConfig | None, store: Store | None = None
+) -> Holding:
+    """Return how long the summary in use holds, by the model and by all looks."""
+    where = "misc" if source is None else domain(source)
+    if store is None:
+        return Holding(_survival(kept, where))
+    mine = life(store, kept)
+    found = _learned(kept, where, store)
+    return Holding(found, mine.held, mine.is_doubted)
+
+
+def survival(
+    kept: Kept, source: SourceConfig, store: Store | None = None
+) -> WeibullSurvival:
+    """Return how long a summary holds from when it is made.
+
+    That is the published model, and with a store what its own summaries have taught
+    beside it (``summary.lasting``).
+    """
+    where = domain(source)
+    return _survival(kept, where) if store is None else _learned(kept, where, store)
+
+
+def _learned(kept: Kept, where: str, store: Store) -> WeibullSurvival:
+    known = summary_lifetimes.lives(store, kept.source)
+    return learned(
+        _survival(kept, where), [Outcome(one.held, one.failed) for one in known]
+    )
+
+
+def life(store: Store, kept: Kept) -> Life:
+    """Return what looks have shown of the summary in use."""
+    return summary_lifetimes.life(store, kept.source, kept.version, kept.at)
+
+
+def looked(store: Store, kept: Kept) -> float:
+    """Return when the database was last looked at: summarised or checked."""
+    known = summary_lifetimes.lives(store, kept.source)
+    return max([kept.at, *(one.looked for one in known)])
+
+
+def held(old: Kept, new: Kept) -> bool | None:
+    """Say whether a summary still held when another was made; None if unknown.
+
+    It did if the new one is no farther from it than ``CHANGED``, less what two samples
+    of one database differ by.
+    """
+    number = zlib.crc32(new.source.encode())
+    rng = np.random.default_rng([new.version, number])
+    differs = excess(old.documents, new.documents, rng)
+    return None if differs is None else differs.excess <= CHANGED
+
+
+def is_glimpsed(kept: Kept) -> bool:
+    """Say whether a summary was made of snippets."""
+    return bool(kept.documents) and not any(one.whole for one in kept.documents)
+
+
+def check_requests(source: SourceConfig, kept: Kept) -> int:
+    """Return the requests of a check; more if each document takes one of its own."""
+    given = is_glimpsed(kept) or source.hit_text or source.engine in TEXTS
+    return recheck.MOST if given else recheck.DEAR
+
+
+def look_requests(store: Store, source: SourceConfig, kept: Kept) -> int:
+    """Return the requests of the next look: of a check, or of a new summary.
+
+    It is made anew if it did not pass a check, if a check would not be cheaper, and if
+    it was found by topics, which a check by words does not find.
+    """
+    check = check_requests(source, kept)
+    if kept.method != "qbs" or check >= kept.requests or life(store, kept).is_doubted:
+        return kept.requests
+    return check
+
+
+def deal(alive: Floats, source: SourceConfig, kept: Kept) -> Floats:
+    """Return what a look takes, in renewals, where a summary holds with this chance.
+
+    That is a check, and a renewal as often as the check is not passed.
+    """
+    check = check_requests(source, kept)
+    if kept.method != "qbs" or check >= kept.requests:
+        return np.ones_like(alive)
+    return np.asarray(check / kept.requests + (1.0 - alive) * FOUND + alive * ALARMS)
+
+
+def _survival(kept: Kept, where: str) -> WeibullSurvival:
+    model = paper("QBS" if kept.method == "qbs" else "FPS", SIZE)
+    x = features(max(kept.summary.size, 1.0), 0.0, CHANGED, SIZE)
+    return model.survival([where], x)
+
+
+def domain(source: SourceConfig) -> str:
+    """Return the kind of site that a database belongs to, by the end of its name."""
+    host = parse_url(source.addresses[-1]).host or ""
+    ending = host.rpartition(".")[2]
+    return ending if ending in {"com", "edu", "gov", "org"} else "misc"

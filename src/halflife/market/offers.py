@@ -1,0 +1,182 @@
+"""What to do next with the requests at hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.value_curve import Offers
+from halflife.market.limits import FREE, Limits
+
+_TIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is done next.
+
+    Attributes:
+        rows: The offers taken, best first.
+        requests: What they cost.
+        gain: What they buy, in weighted quality-days.
+        price: Gain per request of the last one taken for its gain; 0 if none was.
+        waits: The offer that the rest is saved for; None if there is no such.
+
+    """
+
+    rows: Ints
+    requests: float
+    gain: float
+    price: float
+    waits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Which offers may be taken now, whatever they gain.
+
+    Attributes:
+        ready: Whether an offer may be taken: its least interval has passed and its
+            window is open.
+        urgent: Whether it must not wait: its longest interval has passed. Urgent
+            offers come first.
+
+    """
+
+    ready: Bools
+    urgent: Bools
+
+
+def intervals(age: Floats, soonest: Floats, latest: Floats) -> Turn:
+    """Return the turn by the days since things were last done.
+
+    Nothing is done again before ``soonest`` days, and nothing put off for longer
+    than ``latest``, even if it gains nothing. What may wait for ever (``inf``) is not
+    urgent, also where nobody knows when it was last done.
+    """
+    ready = age >= soonest - _TIGHT
+    return Turn(ready, ready & np.isfinite(latest) & (age >= latest - _TIGHT))
+
+
+def take(
+    offers: Offers,
+    budget: float,
+    limits: Limits = FREE,
+    *,
+    turn: Turn | None = None,
+    price: float = 0.0,
+    patient: bool = False,
+) -> Taken:
+    """Return the offers that gain most per request, as far as the budget goes.
+
+    A listing is read whole or not at all, so at the end of the budget something may
+    not fit. If there will be no more, what fits of the rest is taken, or the dearest
+    offer with what fits beside it, if that gains more: never less than half of the
+    best, and all of it where each costs one request. If there will be (``patient``),
+    the rest is saved for what does not fit: else a listing that costs more than a
+    turn's budget would never be read. Offers below ``price``, the gain per request
+    that is usual in the long run, are left for later, unless they are urgent.
+    """
+    dense = offers.gain / np.maximum(offers.cost, _TIGHT)
+    urgent = np.zeros(len(offers), np.bool_) if turn is None else turn.urgent
+    wanted = urgent | ((offers.gain > 0) & (dense >= price * (1 - _TIGHT)))
+    if turn is not None:
+        wanted &= turn.ready
+    rows = np.flatnonzero(wanted)
+    name = np.array(offers.sources, dtype=object)[offers.source[rows]].astype(str)
+    order = rows[np.lexsort((rows, name, -dense[rows], ~urgent[rows]))]
+    book = _Book(offers, limits, budget)
+    chosen, waits = book.walk(order, patient=patient)
+    if not patient and chosen.size < order.size:
+        chosen = _better(offers, limits, budget, order, chosen, urgent)
+    paid = ~urgent[chosen]
+    return Taken(
+        chosen,
+        float(offers.cost[chosen].sum()),
+        float(offers.gain[chosen].sum()),
+        float(dense[chosen][paid].min(initial=np.inf)) if paid.any() else 0.0,
+        waits,
+    )
+
+
+def _better(
+    offers: Offers,
+    limits: Limits,
+    budget: float,
+    order: Ints,
+    chosen: Ints,
+    urgent: Bools,
+) -> Ints:
+    """Return the choice, or one that begins with the best offer that was left out."""
+    left = order[~np.isin(order, chosen) & ~urgent[order]]
+    if left.size == 0:
+        return chosen
+    best = int(left[np.argmax(offers.gain[left])])
+    forced = order[urgent[order]]
+    first = np.concatenate([forced, [best], order[(order != best) & ~urgent[order]]])
+    other, _ = _Book(offers, limits, budget).walk(first.astype(np.intp), patient=False)
+    return other if offers.gain[other].sum() > offers.gain[chosen].sum() else chosen
+
+
+class _Book:
+    """Keeps count of what sources, hosts and the budget still allow."""
+
+    def __init__(self, offers: Offers, limits: Limits, budget: float) -> None:
+        group, room = limits.hosts(offers.sources)
+        self.cost = offers.cost
+        one = np.zeros(len(offers), dtype=np.intp)
+        self.of = (one, offers.source, group[offers.source])
+        self.left = [np.array([budget]), limits.caps(offers.sources), room]
+
+    def walk(self, order: Ints, *, patient: bool) -> tuple[Ints, int | None]:
+        """Return what fits, in this order, and the offer that is waited for.
+
+        The longest run of offers that fits is taken at once; then the first that
+        does not fit is left out, with all that can no longer fit either.
+        """
+        chosen: list[Ints] = []
+        while order.size:
+            some = self._run(order)
+            self._pay(order[:some])
+            chosen.append(order[:some])
+            order = order[some:]
+            if order.size and patient and self._only_budget(int(order[0])):
+                return np.concatenate(chosen), int(order[0])
+            order = order[self._fits(order)]
+        return np.concatenate([*chosen, np.zeros(0, dtype=np.intp)]), None
+
+    def _run(self, order: Ints) -> int:
+        """Return how many offers fit one after the other."""
+        over = np.zeros(order.size, dtype=np.bool_)
+        for of, left in zip(self.of, self.left, strict=True):
+            if np.isfinite(left).any():
+                spent = _running(self.cost[order], of[order])
+                over |= spent > left[of[order]] + _TIGHT
+        return int(np.argmax(over)) if over.any() else order.size
+
+    def _pay(self, rows: Ints) -> None:
+        for i, of in enumerate(self.of):
+            left = self.left[i]
+            self.left[i] = left - np.bincount(of[rows], self.cost[rows], left.size)
+
+    def _fits(self, rows: Ints) -> Bools:
+        fits = np.ones(rows.size, dtype=np.bool_)
+        for of, left in zip(self.of, self.left, strict=True):
+            fits &= self.cost[rows] <= left[of[rows]] + _TIGHT
+        return fits
+
+    def _only_budget(self, row: int) -> bool:
+        """Return whether nothing but the budget keeps an offer from being taken."""
+        pairs = zip(self.of[1:], self.left[1:], strict=True)
+        return all(self.cost[row] <= left[of[row]] + _TIGHT for of, left in pairs)
+
+
+def _running(cost: Floats, group: Ints) -> Floats:
+    """Return the running sum of costs within each group."""
+    order = np.argsort(group, kind="stable")
+    total = np.cumsum(cost[order])
+    first = np.r_[True, np.diff(group[order]) != 0][: order.size]
+    before = np.where(first, total - cost[order], -np.inf)
+    out = np.empty(cost.size)
+    out[order] = total - np.maximum.accumulate(before)
+    return out

@@ -1,0 +1,78 @@
+"""What a request is worth in the long run, and when to keep one for later."""
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.view import Survival
+
+QUICKEST = 5.0 / 86400.0  # days between two turns of the service, at least
+AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # days at which gains are told
+_HALVINGS = 40
+_LEAST = 1e-12
+
+
+def gains(survival: Survival, n: int) -> Floats:
+    """Return what it buys to renew copies at ``AGES`` (n x ages), in quality-days.
+
+    U(t) = integral of S over 0..t - t S(t), per unit of weight.
+
+    >>> from halflife.models.poisson import Exponential
+    >>> gains(Exponential(np.array([0.1])), 1)[0, -1].round(3)
+    np.float64(10.0)
+    """
+    age = np.broadcast_to(AGES[:, None], (AGES.size, n))
+    told: Floats = survival.lasting(age) - age * survival.alive(age)
+    return np.maximum(told, 0.0).T
+
+
+def long_run(gain: Floats, cost: Floats, budget: float, many: Floats) -> float:
+    """Return the gain per request at which what is believed takes the budget.
+
+    A unit is renewed when its gain reaches the price times its cost, so every T days
+    with U(T) = price cost, and all together take sum(many cost / T) requests a day.
+    That falls with the price; the price at which it is the budget is found by halving.
+    0 if the budget is enough for everything at the least age.
+
+    Args:
+        gain: What renewing each unit buys at ``AGES`` (units x ages), weighted.
+        cost: Requests that each takes.
+        budget: Requests a day.
+        many: How many units like it there are.
+
+    """
+    dense = np.maximum.accumulate(gain, axis=1) / cost[:, None]
+    low, high = _LEAST, float(dense.max(initial=_LEAST))
+    if _spent(dense, cost * many, low) <= budget:
+        return 0.0
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(low * high))
+        if _spent(dense, cost * many, middle) > budget:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _spent(dense: Floats, cost: Floats, price: float) -> float:
+    """Return the requests a day that are taken at a price."""
+    reached = (dense < price).sum(axis=1)
+    some = np.flatnonzero(reached < AGES.size)
+    at = np.maximum(reached[some], 1)
+    below, above = dense[some, at - 1], dense[some, at]
+    part = np.clip((price - below) / np.maximum(above - below, _LEAST), 0.0, 1.0)
+    every = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
+    return float(np.sum(cost[some] / every))
+
+
+def asked(price: float, saved: float, most: float) -> float:
+    """Return the gain per request below which requests are kept for later.
+
+    What is worth less than a request is worth in the long run can wait: just after
+    everything was looked at nothing gains much, and requests spent then are missing
+    when a summary fails. The more was saved the less is asked for, and nothing once
+    no more can be saved: price (1 - saved / most).
+
+    >>> asked(0.02, 10.0, 40.0)
+    0.015
+    """
+    return price * min(max(1.0 - saved / most, 0.0), 1.0) if most > 0 else 0.0

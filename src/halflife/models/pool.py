@@ -1,0 +1,162 @@
+"""Models of a set source pooled: how each did so far decides how much it counts.
+
+A forecast is a weighted mean of several models and of the same models corrected by
+what they missed so far, at one horizon; weights, corrections and bounds come from past
+forecasts at that horizon, told by looks already made.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.models.census import METRICS, RECALL, Census, Outcome
+from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
+from halflife.models.experts import MOST, POOL, Experts
+
+DEFAULT = "pooled"  # what such a forecast is called
+AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
+FIRST = 14  # looks before the first forecast that is scored
+CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
+GROWTH = 5.0  # log of how much larger a source may become within one horizon
+SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
+
+
+@dataclass(frozen=True)
+class Study:
+    """The forecasts of one source, made at every look, horizon by horizon."""
+
+    census: Census
+
+    @cached_property
+    def experts(self) -> Experts:
+        """The models that forecast."""
+        return Experts(self.census)
+
+    @cached_property
+    def _horizons(self) -> dict[float, "Horizon"]:
+        return {}
+
+    def at(self, days: float) -> "Horizon":
+        """Return the forecasts ``days`` ahead."""
+        return self._horizons.setdefault(days, Horizon(self, days))
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """All forecasts of a source at one horizon, from every look."""
+
+    study: Study
+    days: float
+
+    @property
+    def experts(self) -> Experts:
+        """The models that forecast."""
+        return self.study.experts
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What became of the copy of every look."""
+        return self.study.census.outcome(self.days)
+
+    @property
+    def cycle(self) -> float:
+        """The looks that go into one horizon, at least 1."""
+        return max(1.0, self.days / self.study.census.step)
+
+    @property
+    def first(self) -> int:
+        """The first look whose forecast is scored: there must be a past to learn."""
+        return min(FIRST, self.study.census.looks.size // 2)
+
+    def scored(self, metric: int, guess: Floats) -> Scored:
+        """Return a forecast beside what came true."""
+        size = np.maximum(self.study.census.size, 1).astype(np.float64)
+        outcome = self.outcome
+        return Scored(
+            guess, outcome.loss[metric], size, outcome.later, self.cycle, self.first
+        )
+
+    @cached_property
+    def pooled(self) -> Floats:
+        """The default forecast of the loss of precision and recall, two rows."""
+        ahead = self.outcome.ahead
+        raw = np.stack([self.experts.expected(n, self.days, ahead) for n in POOL])
+        return np.stack([self._mixed(m, raw[:, m]) for m in range(len(METRICS))])
+
+    def _mixed(self, metric: int, raw: Floats) -> Floats:
+        ready = self.scored(metric, raw[0])
+        guesses = np.concatenate([raw, corrected(raw, ready)])
+        mixed: Floats = (weights(guesses, ready) * guesses).sum(axis=0)
+        return mixed
+
+    @cached_property
+    def spread(self) -> Floats:
+        """The over-dispersion c of the default forecast at each look, two rows.
+
+        Before there are outcomes at this horizon, that of a quarter of it stands in.
+        The error of a sum of four quarters has c^2 / 4 if they err independently and
+        c^2 if they err alike; half way, c^2 / 2.
+        """
+        if self.days <= 2.0 * self.study.census.step:
+            prior = np.full_like(self.pooled, DISPERSION**2)
+        else:
+            prior = AVERAGED * self.study.at(self.days / 4.0).spread ** 2
+        return np.stack(
+            [
+                dispersion(self.scored(m, guess), prior[m])
+                for m, guess in enumerate(self.pooled)
+            ]
+        )
+
+    def calibrated(self, metric: int, confidence: float) -> Calibrated:
+        """Return the default forecast with what makes bounds of it."""
+        scored = self.scored(metric, self.pooled[metric])
+        return Calibrated(scored, self.spread[metric], confidence)
+
+    def newcomers(self, confidence: float) -> Calibrated:
+        """Return the same for what the copy lacks, as a share of its size.
+
+        With p and r the expected precision and recall, p / r - p.
+        """
+        lost, missed = self.pooled
+        guess = np.exp(np.minimum(missed - lost, GROWTH)) - np.exp(-lost)
+        scored = self.scored(RECALL, np.maximum(guess, 1e-9))
+        scored = replace(scored, found=self.outcome.new / scored.size)
+        prior = np.full(guess.size, DISPERSION**2)
+        return Calibrated(scored, dispersion(scored, prior), confidence)
+
+
+def corrected(raw: Floats, ready: Scored) -> Floats:
+    """Return forecasts times what came true / what was forecast, of the past.
+
+    Several cycles of being exactly right are added to both.
+    """
+    lent = CORRECTED * (ready.cycle + 1.0) * raw
+    found = _running(ready.found[ready.order])[ready.told]
+    guess = _running(raw[:, ready.order])[:, ready.told]
+    ratio = np.clip((found + lent) / (guess + lent), 0.2, 5.0)
+    return np.minimum(raw * ratio, MOST)
+
+
+def weights(guesses: Floats, ready: Scored) -> Floats:
+    """Return how much each forecast counts at each look: (past mean error)^-p.
+
+    Errors are of the quality itself, e^-loss. p = 8 n / (n + 10) with n past
+    cycles: equal weights at first, nearly the best one alone in the end.
+    """
+    order = ready.order
+    wrong = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
+    mean = _running(wrong)[:, ready.told] / np.maximum(ready.told, 1)
+    mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
+    power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
+    share = (mean / mean.min(axis=0)) ** -power
+    out: Floats = share / share.sum(axis=0)
+    return out
+
+
+def _running(values: Floats) -> Floats:
+    """Return sums of the first 0, 1, .. values along the last axis."""
+    zero = np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)

@@ -1,0 +1,1 @@
+"""The network: one gate, robots.txt, pacing, decoding."""

@@ -1,0 +1,363 @@
+"""The only way to the network: every request goes through the gate."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from halflife.core.budget import Purse
+from halflife.core.errors import (
+    BudgetSpent,
+    Refused,
+    SourceError,
+    Unreachable,
+    UsageError,
+)
+from halflife.core.host import HostBook, HostState
+from halflife.net.access import PUBLIC, Access, Answer, GateSettings
+from halflife.net.addresses import check_url, origin, parse_url, resolve
+from halflife.net.dates import SECONDS
+from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
+from halflife.net.robots import LARGEST, RETRY, Rules, after_robots, rules
+from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Wire
+
+_NEGOTIATION = frozenset({"accept", "accept-language"})
+_VALIDATORS = frozenset({
+    "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+})  # fmt: skip
+_PERMANENT = frozenset({301, 308})
+_BUSY = 429
+_ADDRESSES = 64  # of a source of which it is remembered whether they have moved
+_RAW = re.compile(r"[\udc80-\udcff]")  # bytes of a header that are no UTF-8
+_RECEIPT = 1024  # bytes of the answer to what was sent that are read
+
+
+class _Host:
+    """What the gate knows of a host."""
+
+    __slots__ = ("asking", "lane", "rules", "state")
+
+    def __init__(self, state: HostState, lane: Lane) -> None:
+        self.state = state
+        self.lane = lane
+        self.rules: Rules | None = None
+        self.asking = asyncio.Lock()  # held while robots.txt is fetched
+
+
+@dataclass(slots=True)
+class _Trip:
+    """What one call of ``get`` carries along from hop to hop.
+
+    A header goes no further than it must: validators to the URL that was asked for,
+    which is the one they came from; what may be a secret to the source's own origins,
+    and no more once a redirect has left them.
+    """
+
+    purse: Purse
+    access: Access
+    headers: Mapping[str, str]
+    left: float  # seconds, not counting those spent waiting for our turn
+    asked: URL
+    enough: int | None = None
+    body: bytes | None = None
+    strayed: bool = False  # from the origin of the credentials
+    astray: bool = False  # from the origins of the source
+    failures: int = 0  # of the host, when it was last asked
+    moved_to: str = ""
+
+    def call(self, url: URL, begun: Callable[[], None]) -> Call:
+        """Return how a hop is asked."""
+        headers, secret = self.headers, self.access.credentials
+        if headers or secret:
+            here, home = origin(url), self.access.home
+            self.astray = self.astray or here not in (home or {origin(self.asked)})
+            self.strayed = self.strayed or secret is None or secret.origin != here
+            headers = {n: v for n, v in headers.items() if self._goes(n.lower(), url)}
+        if secret and not self.strayed:
+            headers = {**headers, **secret.headers}
+        allow, enough = self.access.allow, self.enough
+        return Call(headers, allow, self.left, begun, enough, self.body)
+
+    def _goes(self, name: str, url: URL) -> bool:
+        """Say whether a header is sent to a URL."""
+        if name in _VALIDATORS:
+            return url == self.asked
+        return name in _NEGOTIATION or not self.astray
+
+
+class Gate:
+    """The way out: who may be asked, how often, for how long, how much.
+
+    ``clock`` gives the time in days; it decides how long a host stays closed.
+    What must outlive the program is kept in ``hosts``. ``moves`` has the addresses
+    that each source was asked for lately, and where each has moved for good; whoever
+    keeps count of that takes it from there.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        *,
+        hosts: HostBook,
+        clock: Callable[[], float],
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.moves: dict[str, dict[str, str]] = {}
+        self._book = hosts
+        self._wire = Wire(settings, clock, resolver)
+        self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
+        self._lanes: dict[str, Lane] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._wire.close()
+
+    async def get(
+        self,
+        url: str | URL,
+        purse: Purse,
+        *,
+        access: Access = PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Fetch a URL, following redirects; every request is paid for first.
+
+        Of the headers, those that may be secret stay on the source's own origins, and
+        validators are sent to this very URL alone.
+
+        Raise ``Refused`` when we must not ask, ``Unreachable`` when no full
+        answer came, ``BudgetSpent`` when the purse is empty, ``UsageError`` when
+        this is no URL to fetch.
+        """
+        hop = check_url(url) if isinstance(url, URL) else parse_url(url)
+        sent = {**access.headers, **headers} if headers else access.headers
+        trip = _Trip(purse, access, sent, self.settings.deadline, hop)
+        try:
+            answer = await self._follow(trip, hop)
+        except (SourceError, BudgetSpent):
+            self._note(trip, hop, 0)
+            raise
+        self._note(trip, hop, answer.status)
+        return answer
+
+    def _note(self, trip: _Trip, asked: URL, status: int) -> None:
+        """Remember whether an address has moved; who is in trouble says nothing."""
+        silent = not trip.moved_to and (not 0 < status < 500 or status == _BUSY)
+        if silent or not trip.access.name:
+            return
+        known = self.moves.setdefault(trip.access.name, {})
+        known.pop(str(asked), None)
+        known[str(asked)] = trip.moved_to
+        if len(known) > _ADDRESSES:
+            del known[next(iter(known))]
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        purse: Purse,
+        *,
+        access: Access = PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a body to a URL; no redirect is followed, no robots.txt is read.
+
+        It is meant for addresses that somebody gave us to be told of something.
+        Raise as ``get`` does.
+        """
+        sent = {**access.headers, **(headers or {})}
+        left, where = self.settings.deadline, parse_url(url)
+        trip = _Trip(purse, access, sent, left, where, enough=_RECEIPT, body=body)
+        return (await self._ask(trip, where)).answer
+
+    def pause(self, url: URL) -> float:
+        """Return the seconds until the host may be asked, as far as we know now.
+
+        A host that is closed for longer than our patience refuses at once, so
+        there is nothing to wait for.
+        """
+        host = self._host(url)
+        closed = closed_for(host.state, self.clock()) * SECONDS
+        if closed > self.settings.patience:
+            return 0.0
+        return max(closed, host.lane.wait(self._delay(host)))
+
+    def alone(self, url: URL, access: Access) -> bool:
+        """Say whether the host takes one request at a time.
+
+        So it is when there is a delay to keep, when we do not know yet, and
+        when the host has just failed.
+        """
+        host = self._host(url)
+        unknown = access.robots and host.rules is None
+        return unknown or host.state.failures > 0 or self._delay(host) > 0
+
+    def _delay(self, host: _Host) -> float:
+        return max(self.settings.delay, host.rules.delay if host.rules else 0.0)
+
+    def _host(self, url: URL) -> _Host:
+        key = (url.scheme, url.raw_host, url.port)
+        host = self._hosts.get(key)
+        if host is None:
+            name = origin(url)
+            state = self._book.host(name) or HostState(name)
+            lane = self._lanes.setdefault(str(url.raw_host), Lane())
+            host = self._hosts[key] = _Host(state, lane)
+        return host
+
+    def _keep(self, host: _Host, state: HostState) -> None:
+        if state is not host.state:
+            host.state = state
+            self._book.save_host(state)
+
+    async def _follow(self, trip: _Trip, hop: URL) -> Answer:
+        moving = True
+        for hops in range(1, self.settings.redirects + 2):
+            if trip.access.robots:
+                await self._permit(trip, hop)
+            reply = await self._ask(trip, hop)
+            if not reply.location:
+                answer = reply.answer
+                if hops > 1:
+                    answer = replace(answer, hops=hops, moved_to=trip.moved_to)
+                return answer
+            hop = _target(hop, reply.location)
+            moving = moving and reply.answer.status in _PERMANENT
+            trip.moved_to = str(hop) if moving else trip.moved_to
+            if trip.access.within and not trip.access.within(str(hop)):
+                return replace(reply.answer, url=str(hop), hops=hops)
+        raise Unreachable(f"{hop.raw_host}: more than {hops - 1} redirects")
+
+    async def _ask(self, trip: _Trip, url: URL) -> Reply:
+        """Send one request in its turn and draw the conclusions for the host."""
+        host = self._host(url)
+        try:
+            reply = await self._in_turn(trip, host, url)
+        except Blameless:
+            raise
+        except Unreachable:
+            self._conclude(trip, host, after_silence(host.state, self.clock()))
+            raise
+        told = reply.answer.retry_after
+        after = after_answer(host.state, reply.answer.status, told, self.clock())
+        self._conclude(trip, host, after)
+        return reply
+
+    def _conclude(self, trip: _Trip, host: _Host, after: HostState) -> None:
+        """Keep what is now known; requests that fail together count as one failure."""
+        if not after.failures > host.state.failures > trip.failures:
+            self._keep(host, after)
+
+    async def _in_turn(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        try:
+            return await self._send(trip, host, url)
+        except HungUp:
+            # A kept connection may be closed just as it is used: once more.
+            return await self._send(trip, host, url)
+
+    async def _send(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        lane = host.lane
+        entered = await lane.enter(self._delay(host))
+        try:
+            await self._wait_until_open(host, url)
+            trip.purse.pay()
+            trip.failures = host.state.failures
+            lane.mark()
+            reply = await self._wire.send(url, trip.call(url, lane.mark))
+        except (Unreachable, asyncio.CancelledError):
+            lane.mark()  # it may have arrived only now
+            raise
+        finally:
+            if entered:
+                lane.leave()
+        trip.left -= reply.took
+        return reply
+
+    async def _wait_until_open(self, host: _Host, url: URL) -> None:
+        closed = closed_for(host.state, self.clock()) * SECONDS
+        if closed > self.settings.patience:
+            raise Blameless(
+                f"{url.raw_host}: left alone for another {_in_words(closed)}, "
+                "after it was busy or failed"
+            )
+        if closed > 0:
+            await asyncio.sleep(closed)
+
+    async def _permit(self, trip: _Trip, url: URL) -> None:
+        """Raise unless the host's robots.txt allows the URL."""
+        host = self._host(url)
+        now = self.clock()
+        if host.rules is None or not host.rules.hold(now):
+            async with host.asking:
+                if host.rules is None or not host.rules.hold(now):
+                    host.rules = await self._learn(trip, host, url)
+        host.rules.check(url)
+
+    async def _learn(self, trip: _Trip, host: _Host, url: URL) -> Rules:
+        """Return the host's rules, from memory if they are fresh enough."""
+        known = rules(host.state)
+        if known.hold(self.clock()):
+            return known
+        await self._wait_until_open(host, url)
+        why = ""
+        try:
+            status, body = await self._robots_txt(trip, url)
+        except Refused as error:  # our own doing, so it is not written down
+            return Rules(self.clock(), RETRY, closed=error)
+        except Offline:
+            raise
+        except Unreachable as error:
+            status, body, why = 0, b"", str(error)
+        now = self.clock()
+        after = after_robots(host.state, status, body, now)
+        self._keep(host, after)
+        learnt = rules(after)
+        if learnt.closed and why:
+            silent = Unreachable(f"{why}, so its robots.txt could not be read")
+            return replace(learnt, closed=silent)
+        if not learnt.hold(now):  # an older copy serves for now; ask again soon
+            return replace(learnt, since=now, lasts=RETRY)
+        return learnt
+
+    async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
+        plain = Access(allow=trip.access.allow, robots=False, name=trip.access.name)
+        where = url.origin() / "robots.txt"
+        errand = _Trip(trip.purse, plain, {}, self.settings.deadline, where, LARGEST)
+        answer = await self._follow(errand, where)
+        self._note(errand, where, answer.status)
+        return answer.status, answer.body
+
+
+def _target(url: URL, location: str) -> URL:
+    """Return where a redirect leads, if we may go there.
+
+    A header is bytes; those that are no UTF-8 are sent back as they came.
+    """
+    raw = _RAW.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", location)
+    try:
+        return parse_url(resolve(str(url), raw))
+    except UsageError:
+        raise Refused(
+            f"{url.raw_host}: it redirects to what must not be fetched"
+        ) from None
+
+
+def _in_words(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,323 @@
+"""One request, one answer, within bounds."""
+
+import asyncio
+import errno
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from weakref import WeakSet
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from halflife.core.errors import Refused, SourceError, Unreachable
+from halflife.net.access import Answer, GateSettings
+from halflife.net.addresses import AddressInfo, Blocked, Network, guarded
+from halflife.net.dates import from_http
+from halflife.net.decoding import ACCEPTED, Undecodable, coding, pieces
+from halflife.net.negotiation import PAGE
+
+_WITH_BODY = frozenset({200, 203})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_DRAIN = 1 << 16  # a body we do not want is read to its end only if this short
+_IDLE = 4.0  # seconds; below the 5 after which many servers hang up
+_LINE = 1 << 14  # bytes of a header line
+_ETAG = re.compile(r"[\x21-\x7e]{1,256}")
+_OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
+NO_NETWORK = "there seems to be no network"  # how every such complaint ends
+_LAST = {"Connection": "close"}  # the connection is of no use after the answer
+
+
+class HungUp(Unreachable):
+    """The host closed the connection before it said anything."""
+
+
+class Blameless(Unreachable):
+    """No use could be made of an answer, and that says nothing bad of the host."""
+
+
+class Offline(Blameless):
+    """There is no network."""
+
+
+class Call(NamedTuple):
+    """How one request is sent.
+
+    Attributes:
+        headers: Its headers, beside those that all requests have.
+        allow: Address blocks it may go to although they are not public.
+        left: Seconds in which the whole answer must have come.
+        begun: Called as soon as the answer has begun.
+        enough: Bytes after which the rest of the body is not wanted.
+        body: What is sent along; then the request is a POST.
+
+    """
+
+    headers: Mapping[str, str]
+    allow: tuple[Network, ...]
+    left: float
+    begun: Callable[[], None]
+    enough: int | None = None
+    body: bytes | None = None
+
+
+class Reply(NamedTuple):
+    """One answer, before redirects are followed."""
+
+    answer: Answer
+    location: str
+    took: float  # seconds
+
+
+class Wire:
+    """Connections to hosts; each session holds those of one set of allowed networks.
+
+    Connections are kept for reuse, and one that a source may have must not be
+    handed to another that may not. They are kept for seconds, and while enough are
+    kept, no more: the rest end with their answers.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        clock: Callable[[], float],
+        resolver: AbstractResolver | None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._resolver = resolver
+        self._sessions: dict[
+            tuple[tuple[Network, ...], bool], aiohttp.ClientSession
+        ] = {}
+        self._made: WeakSet[socket.socket] = WeakSet()
+        self._sending = 0
+
+    @property
+    def idle(self) -> int:
+        """Connections that are kept for later."""
+        return sum(made.fileno() >= 0 for made in self._made) - self._sending
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    async def send(self, url: URL, call: Call) -> Reply:
+        """Send one request and read its answer."""
+        crowded = self.idle >= self._settings.idle
+        self._sending += 1
+        try:
+            return await self._exchange(url, call, last=crowded)
+        finally:
+            self._sending -= 1
+
+    async def _exchange(self, url: URL, call: Call, *, last: bool) -> Reply:
+        time = asyncio.get_running_loop().time
+        began = time()
+        try:
+            async with (
+                asyncio.timeout(call.left) as limit,
+                self._session(call.allow, last=last).request(
+                    "GET" if call.body is None else "POST",
+                    url,
+                    data=call.body,
+                    headers={**call.headers, **_LAST} if last else call.headers,
+                    allow_redirects=False,
+                    middlewares=(_once(),),
+                ) as response,
+            ):
+                call.begun()
+                answer = await self._read(url, response, limit, call.enough)
+                location = response.headers.get("Location", "")
+        except TimeoutError:
+            raise Unreachable(f"{url.raw_host}: no full answer in time") from None
+        except Undecodable as error:
+            raise Blameless(f"{url.raw_host}: the answer {error}") from None
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            raise _trouble(url, error) from None
+        if answer.status not in _REDIRECTS:
+            location = ""
+        return Reply(answer, location, time() - began)
+
+    def _session(
+        self, allow: tuple[Network, ...], *, last: bool
+    ) -> aiohttp.ClientSession:
+        session = self._sessions.get((allow, last))
+        if session is None:
+            session = self._new_session(allow, last=last)
+            self._sessions[allow, last] = session
+        return session
+
+    def _new_session(
+        self, allow: tuple[Network, ...], *, last: bool
+    ) -> aiohttp.ClientSession:
+        remember, make = self._settings.names_for, guarded(allow)
+
+        def made(info: AddressInfo) -> socket.socket:
+            self._made.add(one := make(info))
+            return one
+
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            force_close=last,
+            keepalive_timeout=None if last else _IDLE,
+            resolver=self._resolver,
+            socket_factory=made,
+            use_dns_cache=remember > 0,
+            ttl_dns_cache=remember,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "User-Agent": self._settings.agent,
+                "Accept": PAGE,
+                "Accept-Encoding": ACCEPTED,
+            },
+            max_field_size=_LINE,
+            max_line_size=_LINE,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            trust_env=False,
+        )
+
+    async def _read(
+        self,
+        url: URL,
+        response: aiohttp.ClientResponse,
+        limit: asyncio.Timeout,
+        enough: int | None,
+    ) -> Answer:
+        body = b""
+        if response.status in _WITH_BODY:
+            body = await self._body(response, limit, enough)
+        elif response.content_length is not None and response.content_length <= _DRAIN:
+            # Read to its end, so that the connection can be used again.
+            await response.content.read()
+        got = response.headers
+        etag = got.get("ETag", "")
+        modified = from_http(got["Last-Modified"]) if "Last-Modified" in got else None
+        return Answer(
+            status=response.status,
+            url=str(url),
+            body=body,
+            content_type=got.get("Content-Type", ""),
+            etag=etag if _ETAG.fullmatch(etag) else "",
+            modified=modified if modified and modified <= self._clock() else None,
+            retry_after=got.get("Retry-After", ""),
+        )
+
+    async def _body(
+        self,
+        response: aiohttp.ClientResponse,
+        limit: asyncio.Timeout,
+        enough: int | None,
+    ) -> bytes:
+        name = coding(response.headers.get("Content-Encoding", ""))
+        body = _Bounded(self._settings.largest, enough)
+        if enough is None:
+            body.expect(response.content_length or 0)
+        await self._wire(response.content, limit, body)
+        if not name:
+            return body.joined()
+        decoded = _Bounded(self._settings.largest, enough)
+        for piece in pieces(name, body.joined()):
+            if decoded.take(piece):
+                break
+            if len(piece) > _DRAIN:
+                await asyncio.sleep(0)  # others get their turn, and the deadline too
+        return decoded.joined()
+
+    async def _wire(
+        self, content: aiohttp.StreamReader, limit: asyncio.Timeout, body: "_Bounded"
+    ) -> None:
+        """Read the body as sent; after a while it must come fast enough."""
+        began = asyncio.get_running_loop().time()
+        deadline = limit.when() or began
+        grace, slowest = self._settings.grace, self._settings.slowest
+        while not content.at_eof():
+            chunk = content.read_nowait()
+            if not chunk:
+                limit.reschedule(min(deadline, began + grace + body.size / slowest))
+                chunk = await content.readany()
+            if body.take(chunk):
+                break
+        if limit.when() != deadline:
+            limit.reschedule(deadline)
+
+
+class _Bounded:
+    """Bytes that come in pieces, up to a limit.
+
+    Past ``enough`` bytes the rest is not wanted; past ``largest`` it is an error.
+    """
+
+    __slots__ = ("_enough", "_largest", "_parts", "size")
+
+    def __init__(self, largest: int, enough: int | None) -> None:
+        self._largest = largest
+        self._enough = enough
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def expect(self, size: int) -> None:
+        """Raise if so many bytes would be too many."""
+        if size > self._largest:
+            raise Undecodable(f"is larger than {self._largest} bytes")
+
+    def take(self, piece: bytes) -> bool:
+        """Keep a piece; return whether that is enough."""
+        self.size += len(piece)
+        self._parts.append(piece)
+        if self._enough is not None and self.size >= self._enough:
+            return True
+        self.expect(self.size)
+        return False
+
+    def joined(self) -> bytes:
+        """Return all of it."""
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
+def _once() -> aiohttp.ClientMiddlewareType:
+    """Keep aiohttp from sending a request again by itself: each one is paid for."""
+    sent = False
+
+    async def send(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        nonlocal sent
+        if sent:
+            raise aiohttp.ClientConnectionError
+        sent = True
+        return await handler(request)
+
+    return send
+
+
+# In our words: the library's may hold the URL and its secrets. First match rules.
+_TROUBLES: tuple[tuple[type[Exception], type[SourceError], str], ...] = (
+    (aiohttp.ClientConnectorCertificateError, Refused, "its certificate is not valid"),
+    (aiohttp.ClientSSLError, Unreachable, "no secure connection could be made"),
+    (aiohttp.ClientConnectorDNSError, Unreachable, "no such host"),
+    (UnicodeError, Unreachable, "no such host"),
+    (aiohttp.ClientConnectorError, Unreachable, "no connection could be made"),
+    (aiohttp.ClientPayloadError, Unreachable, "the answer was truncated"),
+    (aiohttp.ClientResponseError, Unreachable, "the answer is not proper HTTP"),
+    (aiohttp.ClientConnectionError, HungUp, "it hung up without an answer"),
+    (Exception, Unreachable, "the connection failed"),
+)
+
+
+def _trouble(url: URL, error: Exception) -> SourceError:
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, Blocked):
+        text = "its address is not public; name its network in the source's allow"
+        return Refused(f"{url.raw_host}: {text}")
+    if getattr(cause, "errno", None) in _OURS:
+        return Offline(f"{url.raw_host}: {NO_NETWORK}")
+    kind, text = next((k, t) for base, k, t in _TROUBLES if isinstance(error, base))
+    return kind(f"{url.raw_host}: {text}")

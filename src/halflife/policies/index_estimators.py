@@ -1,0 +1,75 @@
+"""The optimal rule on rates learned in different ways, to see what learning costs.
+
+All keep most copies current (the freshness index); only the estimator differs. See
+docs/estimators.md for the formulas.
+"""
+
+from functools import partial
+
+from halflife.belief.pool import PooledBelief
+from halflife.belief.rates import EstimatedRates
+from halflife.models.rates.counts import (
+    Counted,
+    bias_reduced,
+    law_of_large_numbers,
+    naive,
+    smoothed,
+)
+from halflife.models.rates.drift import Forgetting
+from halflife.models.rates.gamma import GammaPoisson
+from halflife.models.rates.likelihood import MaximumLikelihood, Moment
+from halflife.policies import Strategy
+from halflife.policies.index import Index
+
+_INDEX = Index("freshness")
+
+index_naive = Strategy(
+    _INDEX,
+    partial(EstimatedRates, partial(Counted, naive)),
+    "Index on changes seen over days watched.",
+)
+index_smoothed = Strategy(
+    _INDEX,
+    partial(EstimatedRates, partial(Counted, smoothed)),
+    "Index on changes over days, half a change in half a day added.",
+)
+index_cgm = Strategy(
+    _INDEX,
+    partial(EstimatedRates, partial(Counted, bias_reduced)),
+    "Index on Cho and Garcia-Molina's bias-reduced rates.",
+)
+index_mle = Strategy(
+    _INDEX,
+    partial(EstimatedRates, MaximumLikelihood),
+    "Index on the most likely rates, each page by itself.",
+)
+index_pseudo_mle = Strategy(
+    _INDEX,
+    partial(EstimatedRates, partial(MaximumLikelihood, pretend=0.5)),
+    "Index on the most likely rates with one pretended look of each kind.",
+)
+index_moment = Strategy(
+    _INDEX,
+    partial(EstimatedRates, Moment),
+    "Index on rates at which as many looks would have found a change.",
+)
+index_lln = Strategy(
+    _INDEX,
+    partial(EstimatedRates, partial(Counted, law_of_large_numbers)),
+    "Index on the share of looks that found a change, as if made at random.",
+)
+index_gamma = Strategy(
+    _INDEX,
+    partial(EstimatedRates, GammaPoisson),
+    "Index on rates shrunk towards a Gamma spread learned from all pages.",
+)
+index_pooled = Strategy(
+    _INDEX,
+    PooledBelief,
+    "Index on rates learned from a page, its folder, its host and all pages.",
+)
+index_forgetting = Strategy(
+    _INDEX,
+    partial(EstimatedRates, Forgetting),
+    "Index on rates that forget old looks as fast as foretells best.",
+)

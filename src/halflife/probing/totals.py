@@ -1,0 +1,65 @@
+"""What the totals that databases tell are worth."""
+
+from enum import StrEnum
+
+import numpy as np
+
+from halflife.core.arrays import Bools, Floats
+
+FEWEST = 5  # words by which totals can be judged
+SPREAD = 0.4  # in the log, by which honest words differ beyond chance
+TOLERATED = 2.0  # mean squared deviation, in units of what is expected
+
+
+class Told(StrEnum):
+    """What the totals that a database tells are worth."""
+
+    CONSISTENT = "totals agree with the sample"
+    ROUNDED = "totals are rounded to two digits"
+    CAPPED = "totals stop at a limit; words at it were left out"
+    INCONSISTENT = "totals contradict the sample or each other; not used"
+    ABSENT = "the database tells no totals"
+    FEW = "too few words with totals to judge them"
+
+
+USABLE = frozenset({Told.CONSISTENT, Told.ROUNDED, Told.CAPPED})
+
+
+def judge(held: Floats, told: Floats) -> Told:
+    """Return what totals are worth.
+
+    Totals are inconsistent if one is smaller than the documents of the sample with its
+    word (by more than rounding), or if log(df_db/df_S) varies more than twice as much
+    as 1/df_S + 0.4^2, which the chances of sampling and the sample's bias explain.
+    They are capped if words in three different numbers of documents of the sample, or
+    more, all have the largest total.
+    """
+    if not np.isfinite(told).any():
+        return Told.ABSENT
+    limit = at_limit(told, held)
+    free = np.isfinite(told) & ~limit
+    if (told[free] < 0.94 * held[free]).any():
+        return Told.INCONSISTENT
+    if free.sum() < FEWEST:
+        return Told.FEW
+    ratio = np.log(told[free] / held[free])
+    expected = 1.0 / held[free] + SPREAD**2
+    if np.mean((ratio - np.median(ratio)) ** 2 / expected) > TOLERATED:
+        return Told.INCONSISTENT
+    if limit.any():
+        return Told.CAPPED
+    return Told.ROUNDED if _rounded(told[free]) else Told.CONSISTENT
+
+
+def _rounded(told: Floats) -> bool:
+    """Return whether no total has more than two significant digits, though it could."""
+    large = told[told >= 100.0]
+    return large.size >= 3 and all(float(f"{t:.1e}") == t for t in large.tolist())
+
+
+def at_limit(told: Floats, held: Floats) -> Bools:
+    """Return which words have the largest total, if many different words have it."""
+    if not np.isfinite(told).any():
+        return np.zeros(told.size, np.bool_)
+    top = (told == np.nanmax(told)) & (told > 0.0)
+    return np.asarray(top & (np.unique(held[top]).size >= 3))

@@ -1,0 +1,109 @@
+"""The first turns at a form: all there is is read, as far as the budget goes."""
+
+from math import ceil
+
+from halflife.core.forms import Interface, Query
+from halflife.core.wording import count
+from halflife.queries.form_copy import Held
+from halflife.queries.frontier import Crawl
+from halflife.queries.ledger import Ledger
+from halflife.queries.reported_total import Reported, at_least, reported
+from halflife.queries.split_crawl import Crawling
+from halflife.queries.turn_result import Asked, Kept, Tried
+
+UNREAD = 365.0  # days that a record which was never read is missed for, at most
+
+
+def crawling(ledger: Ledger, held: Held) -> Crawling:
+    """Return the first crawl: from its beginning, or from where it was cut short."""
+    return Crawling(ledger, held.records.values(), resume=held.crawl)
+
+
+def first_crawl(walk: Crawling, now: float = 0.0) -> Kept:
+    """Read all there is, as far as the budget goes.
+
+    What takes several turns was not all there at one moment, so it is no complete
+    look. A crawl that asks for words goes on only if a number can tell when it is done;
+    what it lacks is better looked for as new records are.
+    """
+    done, ledger = walk.done(), walk.ledger
+    goes_on = bool(done.left) and (not done.words or done.total is not None)
+    report = _report(walk, done, now, over=not goes_on)
+    asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
+    return Kept(
+        dict(ledger.seen),
+        complete=done.complete and not walk.resumed,
+        asked=asked,
+        stop=_stop(done, report, ledger),
+        trouble=ledger.trouble if done.why else "",
+        tried=[_tried(ledger, query) for query in ledger.asked],
+        left=done if goes_on else None,
+        reported=report,
+    )
+
+
+def _report(walk: Crawling, done: Crawl, now: float, *, over: bool) -> Reported | None:
+    """Return how many records the form reports, and why some were not found."""
+    ledger = walk.ledger
+    counts = ledger.interface.counts
+    total = reported(ledger, done.records) or at_least(counts, done.total)
+    if total is None:
+        return None
+    report = Reported(now, total)
+    if not over:
+        return report
+    why, cut = said(done, ledger.interface), ledger.interface.cap is not None
+    return report.settled(len(done.records), why, cut=cut)
+
+
+def _stop(crawl: Crawl, report: Reported | None, ledger: Ledger) -> str:
+    short = report.words(len(crawl.records)) if report and not crawl.left else ""
+    return short or said(crawl, ledger.interface)
+
+
+def said(crawl: Crawl, interface: Interface) -> str:
+    """Return how far a crawl has come."""
+    if crawl.complete:
+        return "everything was read"
+    if crawl.left:
+        return f"{count(len(crawl.left), 'query', 'queries')} left open"
+    less = len(set(crawl.unresolved + crawl.unproven))
+    if not less:
+        return "all that it shows was read"
+    most = f" (it shows {interface.cap} of a query at most)" if interface.cap else ""
+    left = count(less, "query", "queries")
+    return f"all was asked; {left} may have more than shown{most}"
+
+
+def _tried(ledger: Ledger, query: Query) -> Tried:
+    """Return what a query of the first crawl brought; all of it is new."""
+    shown = len(ledger.shown[query])
+    pages = max(1, ceil(shown / ledger.interface.page_size))
+    return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
+
+
+def crawl_ahead(held: Held, interface: Interface) -> list[Asked]:
+    """Return what the first crawl asks next; each page may be all new."""
+    crawl = held.crawl or Crawl.of_nothing()
+    # What was divided already is only looked at again, unless nothing else is left.
+    fresh = [part for part in reversed(crawl.left) if not part.tried]
+    waiting = [part.query for part in fresh or crawl.left[-1:]]
+    why = f"the first crawl goes on; {count(len(held.records), 'record')} found so far"
+    gain = interface.page_size * UNREAD
+    return [
+        Asked(str(query), _pages_left(crawl, query, interface), gain, why)
+        for query in waiting
+    ]
+
+
+def _pages_left(crawl: Crawl, query: Query, interface: Interface) -> int:
+    """Return the pages of a query still to be read, if it is being read; else one.
+
+    Where nobody says how many there are, as many as were read already.
+    """
+    begun = crawl.begun
+    if begun is None or begun.query != query:
+        return 1
+    if begun.total is None:
+        return max(begun.pages, 1)
+    return max(interface.pages(begun.total) - begun.pages, 1)

@@ -1,0 +1,155 @@
+"""The copy of a database behind a form, as it is kept, and what it is kept for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from halflife.core.forms import Interface
+from halflife.core.object_store import NEVER, Attributes, Register
+from halflife.queries.frontier import Crawl
+from halflife.queries.known.content import Measure, Weigh, measure, weigher
+from halflife.queries.known.copies import Copy
+from halflife.queries.known.refresh import DEFAULT
+from halflife.queries.local import Local
+from halflife.queries.random_check import CHECKED
+from halflife.queries.reported_total import Reported
+
+LEAST = 1.0  # days watched that rates go by, at least
+Purpose: TypeAlias = Literal["new", "known", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a copy is kept for.
+
+    Attributes:
+        purpose: ``new``, to have the records that come; ``known``, to have those held
+            as they are now; ``both``.
+        measure: How versions of a record differ.
+        weight: How much a record matters.
+        rule: By what known records are refreshed; see ``queries.known.rules``.
+        date: The attribute that the newest-first order goes by; empty if unknown.
+
+    """
+
+    purpose: Purpose = "both"
+    measure: Measure = field(default_factory=lambda: measure("changed"))
+    weight: Weigh = field(default_factory=lambda: weigher(None))
+    rule: str = DEFAULT
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy as a register keeps it.
+
+    Attributes:
+        records: What is held, by key, as last seen.
+        came: When each was first seen, in days.
+        seen: When each was last seen.
+        gaps: Record, days and versions at both ends of the times between versions.
+        last: When the source was last looked at; ``-inf`` if never.
+        since: When the first crawl came to its end; ``inf`` if it has not.
+        crawl: The first crawl where it was cut short, if that is known.
+        gone: When each record that went was first and last seen, and found gone.
+        reported: How many records the form reports, if it does.
+        search: A search for records that are reported and missing, if one was cut
+            short.
+
+    """
+
+    records: Mapping[str, Attributes]
+    came: Mapping[str, float]
+    seen: Mapping[str, float]
+    gaps: Sequence[tuple[str, float, Attributes, Attributes]]
+    last: float
+    since: float = NEVER
+    crawl: Crawl | None = None
+    gone: Sequence[tuple[float, float, float]] = ()
+    reported: Reported | None = None
+    search: Crawl | None = None
+
+    @classmethod
+    def of(cls, register: Register) -> "Held":
+        """Return what a register holds; records missing from a look are left out."""
+        running = {
+            (spell.key, spell.spell): spell
+            for spell in register.spells
+            if spell.gone_by == NEVER and spell.missing_since == NEVER
+        }
+        latest = {place: (s.first_seen, s.attributes) for place, s in running.items()}
+        gaps = []
+        for version in register.versions:
+            place = version.key, version.spell
+            if place not in running or version.attributes is None:
+                continue
+            since, before = latest[place]
+            between = version.seen_from - since
+            gaps.append((version.key, between, before, version.attributes))
+            latest[place] = version.seen_from, version.attributes
+        for (key, number), (since, record) in latest.items():
+            gaps.append((key, running[key, number].last_seen - since, record, record))
+        # Records drawn to check the copy do not show what is new.
+        looks = [s for s in register.snapshots if s.valid and s.note != CHECKED]
+        return cls(
+            {key: record for (key, _), (_, record) in latest.items()},
+            {spell.key: spell.first_seen for spell in running.values()},
+            {spell.key: spell.last_seen for spell in running.values()},
+            gaps,
+            looks[-1].at if looks else -NEVER,
+            # Looks that are neither whole nor commented on are parts of a crawl.
+            next((look.at for look in looks if look.complete or look.note), NEVER),
+            gone=[
+                (spell.first_seen, spell.last_seen, ended)
+                for spell in register.spells
+                if (ended := min(spell.gone_by, spell.missing_since)) < NEVER
+            ],
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first crawl has come to its end, and upkeep begun."""
+        return self.since < NEVER
+
+    @property
+    def missing(self) -> int:
+        """Records that the form reports and that are not held."""
+        return self.reported.missing(len(self.records)) if self.reported else 0
+
+    @property
+    def unfound(self) -> int:
+        """Those of them that the form did not show when everything was read."""
+        return min(self.reported.unfound, self.missing) if self.reported else 0
+
+    @property
+    def doubtful(self) -> int:
+        """Those of these that may not be there at all."""
+        return self.unfound if self.reported and self.reported.doubted else 0
+
+    @property
+    def arrival(self) -> tuple[float, float]:
+        """Records that come a day, and the days by which that is told.
+
+        What came after the first crawl, over the time since; with nothing to go by,
+        half a record in that time (Jeffreys' prior of a Poisson rate).
+        """
+        watched = max(self.last - self.since, LEAST)
+        came = sum(moment > self.since for moment in self.came.values())
+        return (came + 0.5) / watched, watched
+
+    def local(self, interface: Interface) -> Local:
+        """Return the copy as those who look for new records see it."""
+        return Local(interface, self.records, self.came)
+
+    def copy(self, wish: Wish, now: float) -> Copy:
+        """Return the copy as those who refresh known records see it."""
+        copy = Copy(self.records, measure=wish.measure, weight=wish.weight, now=now)
+        copy.seen[:] = [self.seen[key] for key in copy.keys]
+        if self.gaps:
+            item = np.array([copy.row[key] for key, *_ in self.gaps])
+            days = np.array([days for _, days, *_ in self.gaps])
+            moved = [wish.measure.differ(a, b) for *_, a, b in self.gaps]
+            copy.pace.add(item, days, np.array(moved))
+        return copy

@@ -1,0 +1,108 @@
+"""What was found out about a form."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from halflife.core.forms import Counts, Interface
+
+Worth: TypeAlias = Literal["exact", "rounded", "capped", "none", "lying", "unknown"]
+
+
+class Finding(NamedTuple):
+    """One thing that was looked into, what came out, and why."""
+
+    what: str
+    verdict: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.verdict}; {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a form does, as far as some requests could show; None where they could not.
+
+    Attributes:
+        requests: Requests that it took.
+        counts: What the reported number of hits is worth.
+        page_size: Records on a page of results.
+        cap: Results of a query that can be reached at all, if an end was found.
+        reached: The most results of one query that were seen to be within reach.
+        stable: Whether pages of one query show each record once, in one order.
+        paged: Whether pages after the first show other records.
+        newest: Whether the newest come first when asked for.
+        lookup: Whether records are found by their keys, and only those.
+        everything: Whether the empty query is answered.
+        conjunctive: Whether all terms of a query hold for what it finds.
+        ignored: Attributes that make no difference.
+        failures: Requests without an answer that could be read.
+        findings: All of it in words.
+
+    """
+
+    requests: int = 0
+    counts: Worth = "unknown"
+    page_size: int | None = None
+    cap: int | None = None
+    reached: int = 0
+    stable: bool | None = None
+    paged: bool | None = None
+    newest: bool | None = None
+    lookup: bool | None = None
+    everything: bool | None = None
+    conjunctive: bool | None = None
+    ignored: tuple[str, ...] = ()
+    failures: int = 0
+    findings: tuple[Finding, ...] = field(default=())
+
+    def interface(self, claimed: Interface) -> Interface:
+        """Return the claims, less what was found to be wrong.
+
+        Nothing is added that was not claimed: counts that lie or are missing are
+        none, a cap can only come down, and what was not looked into stays.
+        """
+        size = self.page_size or claimed.page_size
+        caps = [cap for cap in (claimed.cap, self.cap) if cap is not None]
+        if self.paged is False:
+            caps.append(size)
+        return replace(
+            claimed,
+            attributes=tuple(
+                a for a in claimed.attributes if a.name not in self.ignored
+            ),
+            page_size=size,
+            cap=min(caps, default=None),
+            counts=self._counts(claimed.counts),
+            together=1 if self.conjunctive is False else claimed.together,
+            everything=claimed.everything and self.everything is not False,
+            newest=claimed.newest and self.newest is not False,
+            lookup=claimed.lookup and self.lookup is not False,
+        )
+
+    def _counts(self, claimed: Counts) -> Counts:
+        """Return the weaker of what is claimed and what was found."""
+        if self.counts in {"lying", "none"} or claimed == "none":
+            return "none"
+        if self.counts in {"rounded", "capped"}:
+            return "rounded" if self.counts == "rounded" else "capped"
+        return claimed
+
+    def row(self) -> dict[str, object]:
+        """Return what people and programs are told."""
+        return {
+            "requests": self.requests,
+            "counts": self.counts,
+            "page_size": self.page_size,
+            "cap": self.cap,
+            "reached": self.reached,
+            "stable": self.stable,
+            "paged": self.paged,
+            "newest": self.newest,
+            "lookup": self.lookup,
+            "everything": self.everything,
+            "conjunctive": self.conjunctive,
+            "ignored": list(self.ignored),
+            "failures": self.failures,
+            "findings": [finding._asdict() for finding in self.findings],
+        }

@@ -1,0 +1,115 @@
+"""What a round has taught about the form: what stays, what counts are worth."""
+
+from collections.abc import Sequence
+from math import inf, log, sqrt
+
+import numpy as np
+
+from halflife.core.forms import Query
+from halflife.queries.fresh.outlook import Progress, Setting
+from halflife.queries.local import Local, Reading
+
+STAYS = (17.0, 20.0)  # old records that stayed, of so many, before anything is known
+DOUBT = {"exact": 0.01, "rounded": 0.03, "capped": 0.01, "none": 1.0}
+TRIED = 2.0  # queries after which counts are taken for what they were found to be
+
+
+class Learned:
+    """What the readings of a round say about the form and the old records."""
+
+    def __init__(self) -> None:
+        self._held = np.zeros((0, 4))
+        self._heard = 0
+        self._stayed: set[str] = set()
+        self._elsewhere: dict[str, set[str]] = {}
+        self._off = 0.0
+        self._tried = 0
+
+    def catch_up(self, local: Local) -> None:
+        """Take in the pages that were read since."""
+        more = len(local.terms) - len(self._held)
+        if more:
+            blank = np.tile([np.nan, 0.0, 0.0, 0.0], (more, 1))
+            self._held = np.vstack([self._held, blank])
+        for query in dict.fromkeys(local.log[self._heard :]):
+            reading = local.reads[query]
+            self._show(local, query, reading)
+            if len(query) == 1:
+                number = local.number(query.terms[0])
+                if number is not None:
+                    self._held[number] = _row(local, reading)
+            if reading.done and not _cut(local, reading):
+                self._finish(local, reading)
+        self._heard = len(local.log)
+
+    def _show(self, local: Local, query: Query, reading: Reading) -> None:
+        """Note which old records were shown without asking for their attribute."""
+        asked = {term.attribute for term in query}
+        old = {key for key in reading.keys if not local.origin(key)}
+        for attribute in local.interface.attributes:
+            if attribute.name not in asked:
+                self._elsewhere.setdefault(attribute.name, set()).update(old)
+
+    def _finish(self, local: Local, reading: Reading) -> None:
+        """Learn from a query that was read whole."""
+        self._stayed |= {key for key in reading.keys if not local.origin(key)}
+        if reading.told and reading.keys:
+            self._off += log(reading.told / len(reading.keys)) ** 2
+            self._tried += 1
+
+    def setting(self, local: Local) -> Setting:
+        """Return what holds for all queries."""
+        interface = local.interface
+        stayed, all_ = len(self._stayed), len(self._stayed) + len(local.gone)
+        stays = (STAYS[0] + stayed) / (STAYS[1] + all_)
+        usual = DOUBT[interface.counts] ** 2 * TRIED
+        return Setting(
+            page=float(interface.page_size),
+            cap=inf if interface.cap is None else float(interface.cap),
+            stays=stays,
+            doubt=sqrt((usual + self._off) / (TRIED + self._tried)),
+        )
+
+    def shown(self, local: Local, stays: float) -> dict[str, float]:
+        """Return the share of the old records, by attribute, shown without it.
+
+        A term that nobody knew can have come to light only by asking for others.
+        """
+        there = max(stays * local.old, 1.0)
+        return {
+            attribute.name: min(
+                len(self._elsewhere.get(attribute.name, ())) / there, 1.0
+            )
+            for attribute in local.interface.attributes
+        }
+
+    def progress(self) -> Progress:
+        """Return how far the one-term queries were read, as the copy's terms."""
+        told, pages, floor, done = self._held.T
+        return Progress(told, pages, floor, done > 0)
+
+
+def progress_of(local: Local, queries: Sequence[Query]) -> Progress:
+    """Return how far queries were read."""
+    rows = [_row(local, local.reads.get(query, Reading())) for query in queries]
+    told, pages, floor, done = np.array(rows).T
+    return Progress(told, pages, floor, done > 0)
+
+
+def _row(local: Local, reading: Reading) -> tuple[float, float, float, bool]:
+    interface = local.interface
+    told = np.nan if reading.told is None else float(reading.told)
+    if interface.counts == "capped" and interface.cap and told >= interface.cap:
+        told = np.nan
+    floor = reading.pages * interface.page_size + 1.0
+    if not reading.pages:
+        floor = 0.0
+    elif reading.done:
+        floor = len(reading.keys) + float(_cut(local, reading))
+    return told, float(reading.pages), floor, reading.done
+
+
+def _cut(local: Local, reading: Reading) -> bool:
+    """Say whether there may be results that cannot be reached."""
+    cap = local.interface.cap
+    return cap is not None and len(reading.keys) >= cap

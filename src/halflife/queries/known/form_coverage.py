@@ -1,0 +1,209 @@
+"""Server coverage as the form tells it, on account."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.core.arrays import Bools, Floats
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Found
+from halflife.queries.incidence import Incidence
+from halflife.queries.known.coverage import (
+    Coverage,
+    Hits,
+    Reported,
+    Scaled,
+    counted,
+    ratio,
+)
+from halflife.queries.known.greedy import Limits, Offers, Probes, choose, offers
+from halflife.queries.known.keywords import Pool
+from halflife.queries.ledger import Ledger
+
+ROUNDED = 0.05 / 3.0**0.5  # relative error of a count kept to two digits, at most
+ROUNDS = 20  # of choosing anew after asking
+
+
+def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
+    """Return the hits of a candidate, for a request; None if the form keeps them back.
+
+    A count that is cut off, or not given while there is more than a page, is None.
+    """
+    query = pool.query(number)
+    if query is None:
+        return 1
+    found = ledger.first(query)
+    if not found.more:
+        return len(found.records)
+    cut = ledger.interface.counts == "capped" and found.total == ledger.interface.cap
+    return None if cut else found.total
+
+
+def learned(
+    pool: Pool, reference: Incidence, ledger: Ledger, queries: int, rng: Generator
+) -> Scaled:
+    """Return a scaled reference; its factor is learned from a few counted queries.
+
+    The queries are drawn in proportion to their count in the reference, without
+    return, since the ratio is of sums; each costs a request.
+    """
+    shown = counted(pool, reference).astype(np.float64)
+    fit = np.flatnonzero(shown > 0)
+    weight = shown[fit] / shown[fit].sum()
+    drawn = rng.choice(fit, min(queries, fit.size), replace=False, p=weight)
+    hits = {int(j): told(ledger, pool, int(j)) for j in drawn}
+    known = np.array([j for j, count in hits.items() if count is not None], np.intp)
+    counts = np.array([hits[int(j)] for j in known], dtype=np.float64)
+    return Scaled(reference, ratio(counts, shown[known]))
+
+
+class Told:
+    """The hits that the form reports, asked for only where it matters.
+
+    What was not asked for is guessed by another coverage. A count that the form keeps
+    back says only that there is more than was shown.
+
+    Args:
+        ledger: The form, on account.
+        guess: What to believe of the rest.
+
+    """
+
+    def __init__(self, ledger: Ledger, guess: Coverage) -> None:
+        self.ledger = ledger
+        self.guess = guess
+        self._reported: tuple[Pool, Reported] | None = None
+
+    def hits(self, pool: Pool) -> Hits:
+        """Return what was told where it was, and the guess elsewhere."""
+        if self._reported is None or self._reported[0] is not pool:
+            self._reported = pool, Reported(pool, self.guess.hits(pool))
+        reported = self._reported[1]
+        rounded = self.ledger.interface.counts == "rounded"
+        for query in self.ledger.totals:
+            j = pool.find(query)
+            hits = None if j is None else told(self.ledger, pool, j)
+            if j is not None and hits is not None:
+                reported.hear(j, hits, ROUNDED if rounded and hits >= 100 else 0.0)
+            elif j is not None:
+                reported.hear_least(j, self._least())
+        return reported.hits()
+
+    def ask(self, pool: Pool, which: Iterable[int]) -> int:
+        """Ask for candidates that were not asked for yet; return how many these are."""
+        asked = self.ledger.totals
+        new = [j for j in which if (q := pool.query(j)) is not None and q not in asked]
+        for j in new:
+            told(self.ledger, pool, j)
+        return len(new)
+
+    def _least(self) -> int:
+        """Return what a query with more than a page, or more than can be had, has."""
+        interface = self.ledger.interface
+        if interface.counts == "capped" and interface.cap is not None:
+            return interface.cap + 1
+        return interface.page_size + 1
+
+
+def settle(
+    pool: Pool, coverage: Told, decide: Callable[[Hits], Probes], rounds: int = ROUNDS
+) -> Probes:
+    """Return a choice whose queries were all counted, if the budget lasts.
+
+    Choose by what is believed, ask for what was chosen, and choose again. So only
+    queries that looked good are paid for, and what is paid for is the first page of
+    a query that is likely to be sent. Without this the choice falls on queries whose
+    hits are guessed too low.
+    """
+    probes = decide(coverage.hits(pool))
+    for _ in range(rounds):
+        try:
+            new = coverage.ask(pool, probes.queries.tolist())
+        except BudgetSpent:
+            new = 0
+        probes = decide(coverage.hits(pool))
+        if not new:
+            break
+    return probes
+
+
+def send(pool: Pool, probes: Probes, ledger: Ledger) -> Bools:
+    """Send the queries, page by page; return which local records were shown.
+
+    If the budget ends before the queries do, what came until then counts.
+    """
+    shown: set[str] = set()
+    with suppress(BudgetSpent):
+        for j, pages in zip(
+            probes.queries.tolist(), probes.pages.tolist(), strict=True
+        ):
+            for found in _answers(pool, j, pages, ledger):
+                shown.update(found.records)
+    return np.array([key in shown for key in pool.local.keys], dtype=bool)
+
+
+def _answers(pool: Pool, number: int, pages: int, ledger: Ledger) -> Iterator[Found]:
+    query = pool.query(number)
+    if query is None:
+        yield ledger.fetch(pool.key(number))
+    else:
+        yield from ledger.pages(query, pages)
+
+
+def refresh(
+    pool: Pool, coverage: Told, value: Floats, *, batch: int = 10, rounds: int = 1000
+) -> Bools:
+    """Choose and send by turns, learning from what comes; return what was shown.
+
+    Nothing is asked only to be counted: the best few queries by what is believed are
+    sent, and their first pages tell their hits. One that turns out to take more
+    pages than it was chosen for goes back among the candidates, its first page paid.
+    Records that were shown, by whichever query, are worth nothing any more.
+    """
+    ledger = coverage.ledger
+    sent = np.zeros(len(pool), dtype=bool)
+    with suppress(BudgetSpent):
+        for _ in range(rounds):
+            offered = _open_offers(pool, coverage, sent)
+            worth = np.where(_shown(pool, ledger), 0.0, value)
+            chosen = choose(pool, worth, offered, Limits(queries=batch)).queries
+            if not chosen.size:
+                break
+            for j in chosen.tolist():
+                sent[j] = _sent(pool, j, int(offered.pages[j]), ledger)
+    return _shown(pool, ledger)
+
+
+def _shown(pool: Pool, ledger: Ledger) -> Bools:
+    return np.array([key in ledger.seen for key in pool.local.keys], dtype=bool)
+
+
+def _open_offers(pool: Pool, coverage: Told, sent: Bools) -> Offers:
+    """Return what is left to buy: first pages that are known cost nothing again."""
+    interface = coverage.ledger.interface
+    hits = coverage.hits(pool).count
+    offered = offers(hits, page_size=interface.page_size, cap=interface.cap)
+    begun = [pool.find(query) for query in coverage.ledger.totals]
+    pages = offered.pages.copy()
+    pages[[j for j in begun if j is not None]] -= 1
+    pages = np.maximum(pages, 1)
+    blocks = np.where(sent, 0, offered.blocks)
+    return replace(offered, pages=pages, cost=pages.astype(np.float64), blocks=blocks)
+
+
+def _sent(pool: Pool, number: int, believed: int, ledger: Ledger) -> bool:
+    """Send a candidate, unless its first page says that it is dearer than believed."""
+    query = pool.query(number)
+    if query is None:
+        ledger.fetch(pool.key(number))
+        return True
+    begun = query in ledger.totals
+    count = told(ledger, pool, number)
+    if not begun and count is not None and ledger.interface.pages(count) > believed:
+        return False
+    for _ in ledger.pages(query):
+        continue
+    return True

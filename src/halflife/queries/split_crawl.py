@@ -1,0 +1,356 @@
+"""All records of a database behind a form that shows only so many of each query.
+
+A query that overflows is divided until none does. Ranges are divided at the median of
+what was shown (rank-shrink), selections into their values (lazy slice-cover), both in
+turn (hybrid): Sheng, Zhang, Tao, Jin, "Optimal Algorithms for Crawling a Hidden
+Database in the Web", VLDB 2012. Words come last and guarantee nothing.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+from math import inf, nextafter
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.forms import Attribute, Query, Term, within
+from halflife.core.object_store import Attributes
+from halflife.queries.completeness import Read, Reader
+from halflife.queries.frontier import Crawl, Part
+from halflife.queries.ledger import Ledger
+
+MANY = 0.02  # of the records may lack an attribute that queries are divided by first
+CROWD = 0.25  # of what was shown: as many equal numbers get a query of their own
+
+
+def crawl(
+    ledger: Ledger,
+    known: Iterable[Attributes] = (),
+    *,
+    sound: Collection[str] = (),
+    resume: Crawl | None = None,
+) -> Crawl:
+    """Return all records of a database, and whether that is proven.
+
+    It is proven if every query was read whole or divided without loss. Nothing is
+    lost if as many records were found as the form counts, exactly, or if the attribute
+    is sound. Where something was lost, the query is divided once more by the next
+    attribute. Rank-shrink takes O(d n/k) queries for n records, k of which are shown,
+    and d attributes.
+
+    Args:
+        ledger: Where the requests are counted. When they are spent, or the form gives
+            no answer, the crawl can be resumed.
+        known: Records seen before; their values are asked for, too.
+        sound: Attributes that every record has, with all of their values known.
+        resume: A crawl that was cut short.
+
+    """
+    return Crawling(ledger, known, sound=sound, resume=resume).done()
+
+
+class Crawling:
+    """A crawl under way: the parts still to be asked for are on a stack.
+
+    It changes only when an answer has come, so that it may be written down
+    (``so_far``) at any time while one is waited for, and resumed from there. See
+    ``crawl`` for the arguments.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        known: Iterable[Attributes] = (),
+        *,
+        sound: Collection[str] = (),
+        resume: Crawl | None = None,
+    ) -> None:
+        before = resume or Crawl.of_nothing()
+        self.ledger, self._since = ledger, ledger.requests
+        self.reader = Reader(ledger, known=before.reads, begun=before.begun)
+        self.interface = ledger.interface
+        self.sound = sound
+        self.resumed = bool(before.records)
+        self._kind = {a.name: a.kind for a in ledger.interface.attributes}
+        self.records = dict(before.records)
+        self.stack, self.unresolved = list(before.left), list(before.stuck)
+        self.words, self.unproven = before.words, list(before.unproven)
+        self._whole = before.whole
+        self._total = before.total
+        self._learned = 0
+        self._without: Counter[str] = Counter()
+        self._values = {
+            a.name: dict.fromkeys(_offered(a)) for a in self.interface.attributes
+        }
+        for record in (*known, *self.records.values()):
+            self._learn(record)
+
+    def done(self) -> Crawl:
+        """Go on until all is read, or the budget or the form's patience is spent."""
+        why = ""
+        try:
+            self._finish()
+        except (BudgetSpent, SourceError) as stop:
+            why = str(stop) or type(stop).__name__
+        return self.so_far(why)
+
+    def so_far(self, why: str = "") -> Crawl:
+        """Return what was found and what is left, as of the last answer taken in."""
+        reads, begun = self.reader.reads.items(), self.reader.begun
+        return Crawl(
+            {**self.records, **(begun.records if begun else {})},
+            not (self.stack or self.unresolved or self.unproven),
+            tuple(part.query for part in self.unresolved),
+            tuple(self.unproven),
+            self.ledger.requests - self._since,
+            tuple(self.stack),
+            tuple(self.unresolved),
+            self.words,
+            why,
+            self.total,
+            {query: read for query, read in reads if self._is_slice(query)},
+            begun,
+            self._whole,
+        )
+
+    @property
+    def total(self) -> int | None:
+        """How many records there are, if the form counts exactly."""
+        everything = self.reader.known(Query())
+        return self._total if everything is None else everything.total
+
+    def _is_slice(self, query: Query) -> bool:
+        kinds = [self._kind[term.attribute] for term in query]
+        return kinds == ["select"]
+
+    def _attributes(self) -> list[Attribute]:
+        """Return the attributes in the order in which queries are divided by them.
+
+        Those that many records lack come late, for they lose these; words come last.
+        """
+        rank = {"range": 0, "select": 1, "keyword": 2}
+        gaps = {name: n > MANY * self._learned for name, n in self._without.items()}
+        return sorted(
+            self.interface.attributes,
+            key=lambda a: (
+                a.kind == "keyword",
+                gaps.get(a.name, False),
+                rank[a.kind],
+                len(self._values[a.name]),
+            ),
+        )
+
+    def _learn(self, record: Attributes) -> None:
+        self._learned += 1
+        for attribute in self.interface.attributes:
+            terms = attribute.terms(record.get(attribute.name))
+            self._without[attribute.name] += not terms
+            if attribute.kind != "range":
+                self._values[attribute.name].update(dict.fromkeys(terms))
+
+    def _finish(self) -> None:
+        """Take part after part until none is left; words come when nothing else is."""
+        self._empty()
+        if self.unresolved and not self.words:
+            self.words = True
+            self.stack = [Part(part.query) for part in reversed(self.unresolved)]
+            self.unresolved = []
+            self._empty()
+        if self.total is not None and len(self.records) >= self.total:
+            self.unresolved, self.unproven = [], []
+
+    def _empty(self) -> None:
+        while self.stack:
+            self.ledger.heed()
+            part = self.stack[-1]  # it stays there if asking is cut short
+            if part.tried:
+                self._check(part)
+            elif part.above is not None and part.above.full:
+                self.stack.pop()
+            else:
+                self._ask(part)
+
+    def _ask(self, part: Part) -> None:
+        read = self._read(part.query)
+        self._keep(read)
+        part.keys.update(read.records)
+        part.total = read.total
+        if read.whole:
+            self._close(part)
+        else:
+            part.failed = len(self.unresolved)
+            self._divide(part, read)
+
+    def _read(self, query: Query) -> Read:
+        """Return the answer to a query, from that to a single term if it was whole.
+
+        Lazy slice-cover: before the terms of two selections are joined, each is asked
+        for alone, once; what is in a slice that was whole need not be asked again.
+        """
+        for term in query:
+            if len(query) == 1 or self._kind[term.attribute] != "select":
+                continue
+            alone = self.reader.read(Query.of(term))
+            self._keep(alone)
+            if alone.whole:
+                return self._among(alone, query)
+        return self.reader.read(query)
+
+    def _among(self, read: Read, query: Query) -> Read:
+        """Return those of the records read that answer a query."""
+        rows = read.records.items()
+        mine = {key: row for key, row in rows if self.interface.meets(row, query)}
+        return Read(mine, whole=True, total=len(mine))
+
+    def _keep(self, read: Read) -> None:
+        for key, record in read.records.items():
+            if key not in self.records:
+                self._learn(record)
+            self.records[key] = record
+
+    def _close(self, part: Part) -> None:
+        self.stack.pop()
+        if part.above is not None:
+            part.above.keys |= part.keys
+
+    def _check(self, part: Part) -> None:
+        """Close a part that was divided, or divide it once more."""
+        if part.full:
+            del self.unresolved[part.failed :]
+            self._close(part)
+        elif self._proven(part):
+            self._close(part)
+        elif 0 < part.lacks <= sum(p.lacks for p in self.unresolved[part.failed :]):
+            # What it lacks is in its parts; several sets of these overlap.
+            self.unproven += [part.query] * (len(part.tried) > 1)
+            self._close(part)
+        elif self._grown(part):
+            self._push(part, self._grown(part))
+        elif part.total is None and not self._lacking(part):
+            self.unproven.append(part.query)
+            self._close(part)
+        else:
+            self._divide(part, self.reader.read(part.query))
+
+    def _proven(self, part: Part) -> bool:
+        """Say whether a part was divided without loss.
+
+        It was if it is in a range of the attribute already, which all its records
+        then have, or if every record has the attribute.
+        """
+        ranged = {
+            term.attribute
+            for term in part.query
+            if self._kind[term.attribute] == "range"
+        }
+        return any(name in ranged or name in self.sound for name in part.tried)
+
+    def _grown(self, part: Part) -> list[Term]:
+        """Return values that became known after a part was divided by an attribute."""
+        attribute = self.interface.attribute(part.tried[-1])
+        if attribute.kind == "range":
+            return []
+        words = attribute.kind == "keyword"
+        known = self._words(attribute, part) if words else self._values[attribute.name]
+        return [term for term in known if term not in part.terms]
+
+    def _lacking(self, part: Part) -> bool:
+        """Say whether some record found was lost when the part was divided."""
+        attribute = self.interface.attribute(part.tried[-1])
+        return attribute.kind == "keyword" or any(
+            not attribute.terms(self.records[key].get(attribute.name))
+            for key in part.keys
+        )
+
+    def _divide(self, part: Part, read: Read) -> None:
+        """Divide a part by the first attribute that can, or give it up."""
+        for attribute in self._attributes():
+            late = attribute.kind == "keyword" and not self.words
+            if late or attribute.name in part.tried:
+                continue
+            terms = self._terms(attribute, part, read)
+            if terms:
+                part.tried = (*part.tried, attribute.name)
+                self._push(part, terms)
+                return
+        if self.words:  # nothing divides it, so what it shows is all there is to have
+            rest = self.reader.reach(part.query)
+            self._keep(rest)
+            part.keys.update(rest.records)
+        self.unresolved.append(part)
+        self._close(part)
+
+    def _push(self, part: Part, terms: list[Term]) -> None:
+        """Put the parts of a part on the stack, above it."""
+        part.terms.update(terms)
+        ranged = self._kind[terms[0].attribute] == "range"
+        wider = {terms[0].attribute} if ranged else set()
+        kept = [term for term in part.query if term.attribute not in wider]
+        self.stack += [Part(Query.of(*kept, term), part) for term in reversed(terms)]
+
+    def _terms(self, attribute: Attribute, part: Part, read: Read) -> list[Term]:
+        """Return the conditions that divide a part by an attribute, if any do."""
+        fixed = [term for term in part.query if term.attribute == attribute.name]
+        if attribute.kind == "range" and (fixed or self._joins(part.query)):
+            return _ranges(attribute, fixed, read)
+        if not self._joins(part.query):
+            return []
+        if attribute.kind == "keyword":
+            return self._words(attribute, part)
+        return [] if fixed else list(self._values[attribute.name])
+
+    def _joins(self, query: Query) -> bool:
+        return len(query) < self.interface.together
+
+    def _words(self, attribute: Attribute, part: Part) -> list[Term]:
+        """Return words, those of most records that were found for a part first."""
+        rows = (self.records[key].get(attribute.name) for key in part.keys)
+        count = Counter(term for value in rows for term in attribute.terms(value))
+        known = sorted(count, key=lambda term: (-count[term], term))
+        words = known or self._values[attribute.name]
+        return [term for term in words if term not in part.query.terms]
+
+
+def _offered(attribute: Attribute) -> Iterable[Term]:
+    if attribute.kind == "range":
+        return ()
+    return (term for value in attribute.values for term in attribute.terms(value))
+
+
+def _ranges(attribute: Attribute, fixed: list[Term], read: Read) -> list[Term]:
+    """Return the two or three ranges that rank-shrink divides a range into.
+
+    At the median v of the numbers shown: below v, and from v on; if more than a quarter
+    of what was shown equals v, then v has a range of its own. A range that shows only
+    one number is divided no further once nothing else is in it.
+    """
+    low, high = fixed[0].bounds if fixed else (-inf, inf)
+    shown = _numbers(attribute, read)
+    if not shown.size:
+        return _between(attribute, -inf, *attribute.cuts, inf) if not fixed else []
+    middle = float(shown[shown.size // 2])
+    crowd = np.count_nonzero(shown == middle) > CROWD * shown.size
+    after = _after(middle, shown)
+    points = [low, middle, *([after] if crowd else []), high]
+    edges = sorted({point for point in points if low <= point <= high})
+    if len(edges) < 3 or (low == middle and high <= after):
+        return []
+    return _between(attribute, *edges)
+
+
+def _between(attribute: Attribute, *edges: float) -> list[Term]:
+    return [within(attribute.name, *ends) for ends in pairwise(edges)]
+
+
+def _numbers(attribute: Attribute, read: Read) -> Floats:
+    values = [record.get(attribute.name) for record in read.records.values()]
+    held = [float(v) for v in values if v is not None and attribute.terms(v)]
+    return np.sort(np.array(held, dtype=np.float64))
+
+
+def _after(number: float, shown: Floats) -> float:
+    """Return where the next number may begin: the next whole one if all are whole."""
+    whole = bool((shown == np.floor(shown)).all())
+    return number + 1.0 if whole else nextafter(number, inf)

@@ -1,0 +1,1 @@
+"""Readers of what sources answer: text, maps, markup, records."""

@@ -1,0 +1,137 @@
+"""Containment: what one answer makes our code raise is the failure of that answer.
+
+Readers are written to refuse bad answers with ``SourceError``. Whatever else they, or
+the libraries under them, raise is a bug of ours that a remote answer has found. It must
+not stop the work on other items, and it must not be hidden either: the item gets a
+failed observation whose note names the address and the exception, and where it was
+raised is logged (with ``--debug`` the whole traceback).
+
+Only our own state is never contained: an error that passed through the store or the
+ledger ends the run, because going on could lose records or overspend the budget.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from traceback import walk_tb
+from typing import ParamSpec, TypeVar
+
+from halflife.core.errors import (
+    AlreadyRunning,
+    BudgetSpent,
+    HalflifeError,
+    LeaseLost,
+    Mishandled,
+    SourceError,
+    StoreError,
+)
+from halflife.net.addresses import shown
+from halflife.readers.reader_thread import in_thread
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+MARK = "halflife could not handle the answer"  # every such note has it
+_OURS = ("halflife.stores.", "halflife.engine.wallet")  # modules of our own state
+_PASS = (
+    SourceError,
+    StoreError,
+    LeaseLost,
+    BudgetSpent,
+    AlreadyRunning,
+    CancelledError,
+)
+_LOGGER, _FIELDS = "halflife", "halflife_fields"  # as in ``live.logs``
+_FRAMES = 8  # of the traceback that go into the log line, the innermost ones
+
+
+@contextmanager
+def contained(where: str) -> Iterator[None]:
+    """Turn whatever the work on one answer raises into ``SourceError``.
+
+    ``where`` is the address that was asked. A spent budget, a lost lease and errors of
+    our own state pass through.
+    """
+    try:
+        yield
+    except _PASS:
+        raise
+    except Exception as error:
+        if is_own_state(error):
+            raise
+        raise failure(error, where) from error
+
+
+async def read_in_thread(
+    where: str,
+    read: Callable[Given, Result],
+    *args: Given.args,
+    **named: Given.kwargs,
+) -> Result:
+    """Return what a reader makes of an answer; it reads in a thread of its own.
+
+    Cancelling stops the reader. Its error is contained in that thread:
+    ``StopIteration``, which a future cannot carry, would leave us waiting for ever.
+    """
+
+    def work() -> Result:
+        with contained(where):
+            return read(*args, **named)
+
+    return await in_thread(work)
+
+
+def failure(error: Exception, where: str) -> SourceError:
+    """Return the error that stands for an unexpected one; log where it came from."""
+    if isinstance(error, SourceError):
+        return error
+    address = shown(where)
+    if isinstance(error, HalflifeError):  # raised on purpose, and it says what is wrong
+        return SourceError(f"{address}: {error}")
+    said = describe(error)
+    _log(address, said, error)
+    return Mishandled(f"{address}: {MARK}: {said}")
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception in one plain line: its name, and where it was raised.
+
+    Its message is left out: that may quote the answer, or a secret that was sent.
+    """
+    frames = list(walk_tb(error.__traceback__))
+    ours = [one for one in frames if _module(one[0].f_globals).startswith("halflife.")]
+    for frame, line in (ours or frames)[-1:]:
+        return f"{type(error).__name__} in {_module(frame.f_globals)}, line {line}"
+    return type(error).__name__
+
+
+def is_mishandled(note: str) -> bool:
+    """Say whether the note of a failed observation stands for a bug of ours."""
+    return MARK in note
+
+
+def is_own_state(error: BaseException) -> bool:
+    """Say whether an error passed through the store or the ledger."""
+    frames = walk_tb(error.__traceback__)
+    return any(_module(frame.f_globals).startswith(_OURS) for frame, _ in frames)
+
+
+def trace(error: BaseException) -> str:
+    """Return the innermost frames of a traceback in one line, the last one first."""
+    frames = list(walk_tb(error.__traceback__))[-_FRAMES:]
+    return " < ".join(
+        f"{_module(frame.f_globals)}:{line} {frame.f_code.co_name}"
+        for frame, line in reversed(frames)
+    )
+
+
+def _module(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "?"))
+
+
+def _log(address: str, said: str, error: BaseException) -> None:
+    logger = logging.getLogger(_LOGGER)
+    if logger.hasHandlers():  # else Python prints the bare message on stderr
+        fields = {"address": address, "error": said, "trace": trace(error)}
+        logger.warning("answer mishandled", extra={_FIELDS: fields}, exc_info=error)

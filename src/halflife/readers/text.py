@@ -1,0 +1,110 @@
+"""What of a page matters, and its fingerprint."""
+
+import re
+from hashlib import blake2b
+from importlib.util import find_spec
+
+from halflife.core.errors import ConfigError
+from halflife.readers import trees
+from halflife.readers.characters import decode, encoding_of, unescape
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,127}/[a-z0-9!#$&^_.+-]{1,127}")
+_SPACE = b" \t\n\r\f\v"
+# A parser that builds a tree takes a time that grows with the square of the depth
+# of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
+# Text needs no tree, and this pattern never looks at a character twice.
+_REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""  # of a tag
+_MARKUP = re.compile(
+    rf"""<(?:
+      [/?a-hj-mo-ru-zA-HJ-MO-RU-Z]{_REST}  # most tags: none of those below
+    | !--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)  # a comment
+    | ((?i:script|style|template|noscript|iframe|noembed|noframes))\b{_REST}
+      (?:[^<]++|<(?!/(?i:\1)\b))*+  # what nobody sees, up to its end tag
+    | [!a-zA-Z]{_REST}
+    )""",
+    re.VERBOSE,
+)
+
+
+def fingerprint(data: bytes) -> str:
+    """Return a short digest under which content is compared: 16 bytes of BLAKE2b.
+
+    >>> fingerprint(b"halflife")
+    'fa20dc343b8e4440c731b36e2eb84c57'
+    """
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def media_type(content_type: str) -> str:
+    """Return the media type that a Content-Type header names, if it names one.
+
+    >>> media_type("Text/HTML; charset=utf-8"), media_type("<b>")
+    ('text/html', '')
+    """
+    named = content_type.partition(";")[0].strip().lower()
+    return named if _TYPE.fullmatch(named) else ""
+
+
+def is_html(content_type: str, body: bytes) -> bool:
+    """Say whether a body is a web page, by its type or, without one, its looks."""
+    named = media_type(content_type)
+    if named:
+        return named in _HTML
+    start = body[:256].lstrip().lower()
+    return start.startswith((b"<!doctype html", b"<html"))
+
+
+def to_text(content_type: str, body: bytes) -> str:
+    """Decode a page as browsers do: BOM, header, declaration, else UTF-8.
+
+    What cannot be decoded becomes U+FFFD; nothing is raised.
+    """
+    return decode(body, encoding_of(content_type, body))
+
+
+def visible(page: str) -> str:
+    """Return what a reader of the page sees: its title and text, no markup.
+
+    Only what nobody sees is left out (scripts, styles, comments, templates,
+    fallbacks). Menus and footers stay: a page may consist of nothing else, and a
+    change that is overlooked is worse than one that does not matter.
+
+    >>> visible("<title>A</title><script>x</script><p>one <b>two</b></p><!-- c -->")
+    'A one two'
+    """
+    return " ".join(unescape(_MARKUP.sub(" ", page)).split())
+
+
+_MODES = frozenset({"visible", "main", "raw"})
+_EXTRAS = ("trafilatura", "lxml_html_clean")  # what finds the main content
+
+
+def check_mode(mode: str) -> None:
+    """Raise ``ConfigError`` unless this way to find what matters can be used."""
+    if mode not in _MODES:
+        raise ConfigError(f"text must be visible, main or raw, got {mode!r}")
+    lacking = [name for name in _EXTRAS if mode == "main" and not find_spec(name)]
+    if lacking:
+        raise ConfigError(
+            "text = 'main' needs an extra: install halflife[extract] "
+            f"({lacking[0]} is missing)"
+        )
+
+
+def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
+    """Return the fingerprint of what matters in an answer.
+
+    ``mode`` says what matters: the ``visible`` text, the ``main`` content, or the
+    ``raw`` bytes, whose fingerprint is given. White space never matters, and what
+    is not a web page is all bytes. Raise ``SourceError`` if the main content takes
+    more time or memory than any page should.
+    """
+    if mode == "raw" or not is_html(content_type, body):
+        return raw
+    page = to_text(content_type, body)
+    if mode == "main":
+        text = str(trees.ask("main_text", page, small=0) if page else "")
+    else:
+        text = unescape(_MARKUP.sub("", page))
+    return fingerprint(text.encode("utf-8", "replace").translate(None, _SPACE))

@@ -1,0 +1,42 @@
+"""What a page says it is about: the words of its title and headings."""
+
+import re
+from collections.abc import Iterator
+
+from halflife.readers.characters import unescape
+
+MOST = 40  # terms of one page
+_START = 1 << 17  # characters of a page in which they are looked for
+_HEADING = re.compile(
+    r"<(title|h[1-3])\b[^<>]{0,500}+>(.{0,400}?)</\1", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"<[^>]*+>?")
+_WORD = re.compile(r"[^\W\d_][\w'-]{2,39}")
+# Words that are in most titles and tell nothing of a page.
+_COMMON = frozenset(
+    {
+        "all", "and", "are", "but", "can", "for", "from", "has", "have", "home", "how",
+        "its", "new", "not", "off", "one", "our", "out", "page", "that", "the", "their",
+        "this", "was", "welcome", "what", "when", "with", "you", "your",
+    }
+)  # fmt: skip
+
+
+def terms(page: str) -> tuple[str, ...]:
+    """Return the words of a page's title and first headings, each once.
+
+    >>> terms("<title>The tea of Assam</title><h1>Black <b>tea</b></h1>")
+    ('tea', 'assam', 'black')
+    """
+    found: dict[str, None] = {}
+    for word in _words(page[:_START]):
+        found.setdefault(word)
+        if len(found) == MOST:
+            break
+    return tuple(found)
+
+
+def _words(page: str) -> Iterator[str]:
+    for heading in _HEADING.finditer(page):
+        text = unescape(_TAG.sub(" ", heading[2])).lower()
+        yield from (word for word in _WORD.findall(text) if word not in _COMMON)

@@ -1,0 +1,80 @@
+"""Histories that somebody else recorded: Parquet, dated files, a git repository."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Collection
+from halflife.readers.records import Reader
+from halflife.recordings import gitlog
+from halflife.recordings.objects import load_parquet
+from halflife.recordings.snapshots import Dated, fold
+
+SECONDS_A_DAY = 86400.0
+_DATE = re.compile(
+    r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)"
+    r"(?:[T _.-]?(\d\d)[-_:.h]?(\d\d)(?:[-_:.m]?(\d\d))?)?(?!\d)"
+)
+
+
+def import_parquet(folder: Path, name: str) -> Collection:
+    """Return the history in a folder of lifetimes, versions and snapshots."""
+    return load_parquet(folder, name)
+
+
+def import_git(
+    repo: Path, path: str, name: str, reader: Reader, *, group: str = ""
+) -> Collection:
+    """Return the history that the versions of a file in a git repository tell.
+
+    Each commit that touched the file is a look; versions that cannot be read, or
+    that lack more than is credible while the next ones do not, are no looks.
+    """
+    found = gitlog.versions(repo, path)
+    return fold(found, reader, group=group).collection(name)
+
+
+def import_snapshots(
+    folder: Path, name: str, reader: Reader, *, group: str = ""
+) -> Collection:
+    """Return the history that a folder of files tells; their names say when.
+
+    ``2026-01-31.json``, ``jobs-20260131T1200.csv`` and the like, in UTC; below
+    folders too. Files without a date in their names are left out.
+    """
+    return fold(_dated(folder), reader, group=group).collection(name)
+
+
+def _dated(folder: Path) -> Iterator[Dated]:
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; give one with dated snapshots")
+    found: dict[float, Path] = {}
+    for path in sorted(folder.rglob("*")):
+        at = moment(path.relative_to(folder).as_posix())
+        if at is None or not path.is_file():
+            continue
+        if at in found:
+            raise UsageError(f"{path} and {found[at].name} are of the same time")
+        found[at] = path
+    if not found:
+        raise UsageError(f"{folder}: no file has a date in its name (2026-01-31.json)")
+    for at in sorted(found):
+        yield Dated(at, found[at].name, found[at].read_bytes())
+
+
+def moment(name: str) -> float | None:
+    """Return the time that a file's name tells, in days; None if it tells none.
+
+    >>> moment("jobs-2026-01-02.json"), moment("2026/01/02T1200.csv"), moment("x.csv")
+    (20455.0, 20455.5, None)
+    """
+    for match in _DATE.finditer(name.replace("/", "-")):
+        year, month, day, hour, minute, second = map(int, match.groups(default="0"))
+        try:
+            found = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:
+            continue
+        return found.timestamp() / SECONDS_A_DAY
+    return None

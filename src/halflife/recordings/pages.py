@@ -1,0 +1,218 @@
+"""A source that answers from a recording instead of the network."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from halflife.core.arrays import Bytes, Floats, Ints
+from halflife.core.budget import Purse
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
+from halflife.core.request import Fetches, Request
+
+NAME = "recording"  # the name of the source that a recording stands for
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Everything that happened to a set of items: the whole truth, as columns.
+
+    Item ``i`` took a new content at each of ``at[start[i]:start[i + 1]]``, which
+    ascend; it exists from ``born[i]`` until ``died[i]``. Times are in days.
+
+    Attributes:
+        keys: The items' names.
+        start: Where each item's changes begin in ``at``; one more than items.
+        at: The moments of change.
+        weight: How much each item matters.
+        born: When each item came into being; ``-inf`` if before the recording.
+        died: When it went away; ``inf`` if it did not.
+        group: The group of each item, such as its site; empty if all are in one.
+        hint_start: Where each item's hints begin in ``hint_at``; empty if none came.
+        hint_at: When hints said that the item had just changed, true or not.
+
+    """
+
+    keys: tuple[str, ...]
+    start: Ints
+    at: Floats
+    weight: Floats
+    born: Floats
+    died: Floats
+    group: tuple[str, ...] = ()
+    hint_start: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    hint_at: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """The row of each key."""
+        return {key: i for i, key in enumerate(self.keys)}
+
+    def take(self, rows: Ints) -> "Recording":
+        """Return the recording of these items alone, in this order."""
+        start, at = _ragged(self.start, self.at, rows)
+        hints = self.hint_start, self.hint_at
+        hint_start, hint_at = _ragged(*hints, rows) if self.hint_start.size else hints
+        return Recording(
+            keys=tuple(self.keys[i] for i in rows.tolist()),
+            start=start,
+            at=at,
+            weight=self.weight[rows],
+            born=self.born[rows],
+            died=self.died[rows],
+            group=tuple(self.group[i] for i in rows.tolist()) if self.group else (),
+            hint_start=hint_start,
+            hint_at=hint_at,
+        )
+
+    @cached_property
+    def moments(self) -> tuple[Ints, Floats]:
+        """Every moment at which an item's state changes, as ragged columns.
+
+        Birth and death are changes of state too; changes outside an item's life
+        do not show.
+        """
+        item = np.repeat(np.arange(len(self)), np.diff(self.start))
+        inside = (self.at > self.born[item]) & (self.at < self.died[item])
+        every = np.arange(len(self))
+        born, died = np.isfinite(self.born), np.isfinite(self.died)
+        item = np.concatenate([item[inside], every[born], every[died]])
+        at = np.concatenate([self.at[inside], self.born[born], self.died[died]])
+        order = np.lexsort((at, item))
+        start = np.zeros(len(self) + 1, dtype=np.intp)
+        np.cumsum(np.bincount(item, minlength=len(self)), out=start[1:])
+        return start, at[order]
+
+    @cached_property
+    def _shelf(self) -> tuple[Floats, float]:
+        """All moments on one ascending axis, each item on a stretch of its own."""
+        start, at = self.moments
+        low = float(at.min(initial=0.0))
+        stretch = float(at.max(initial=0.0)) - low + 1.0
+        item = np.repeat(np.arange(len(self)), np.diff(start))
+        return (at - low) + item * (2.0 * stretch), stretch
+
+    def states(self, rows: Ints, at: Floats | float) -> Ints:
+        """Return how many changes of state each item has had by ``at``."""
+        start, moments = self.moments
+        shelf, stretch = self._shelf
+        low = float(moments.min(initial=0.0))
+        place = np.clip(np.asarray(at) - low, -0.5, stretch)
+        found = np.searchsorted(shelf, place + rows * (2.0 * stretch), side="right")
+        return found - start[rows]
+
+    def next_change(self, rows: Ints, at: Floats | float) -> Floats:
+        """Return when each item's state changes next after ``at``; ``inf`` if never."""
+        start, moments = self.moments
+        place = start[rows] + self.states(rows, at)
+        last = place >= start[rows + 1]
+        if moments.size == 0:
+            return np.full(rows.size, np.inf)
+        return np.where(last, np.inf, moments[np.minimum(place, moments.size - 1)])
+
+    def seen(self, rows: Ints, at: float) -> Bytes:
+        """Return whether each item is there at ``at``."""
+        there = (self.born[rows] <= at) & (at < self.died[rows])
+        return np.where(there, Seen.PRESENT, Seen.ABSENT).astype(np.int8)
+
+    @cached_property
+    def _told(self) -> tuple[Ints, Floats]:
+        """Which item each hint is of, and when it came; in the order of time."""
+        if self.hint_start.size == 0:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        item = np.repeat(np.arange(len(self)), np.diff(self.hint_start))
+        order = np.argsort(self.hint_at, kind="stable")
+        return item[order], self.hint_at[order]
+
+    def hints(self, after: float, until: float) -> Looks:
+        """Return the hints that came between two moments, the last of each item."""
+        item, at = self._told
+        first, last = np.searchsorted(at, [after, until], side="right")
+        rows, back = np.unique(item[first:last][::-1], return_index=True)
+        return Looks(
+            keys=tuple(self.keys[i] for i in rows.tolist()),
+            at=at[first:last][::-1][back],
+            seen=np.full(rows.size, Seen.HINT, dtype=np.int8),
+            digest=("",) * rows.size,
+        )
+
+    def items(self) -> list[Item]:
+        """Return the items of the recording."""
+        group = self.group or ("",) * len(self)
+        columns = zip(self.keys, self.weight.tolist(), group, strict=True)
+        return [Item(key, NAME, weight, group=group) for key, weight, group in columns]
+
+    def looks(self, rows: Ints, at: float) -> Looks:
+        """Return what a look at each of these items would have shown."""
+        seen = self.seen(rows, at)
+        numbers = np.where(seen == Seen.PRESENT, self.states(rows, at), -1)
+        return Looks(
+            keys=tuple(map(self.keys.__getitem__, rows.tolist())),
+            at=np.full(rows.size, at),
+            seen=seen,
+            digest=tuple(["" if v < 0 else str(v) for v in numbers.tolist()]),
+        )
+
+
+def _ragged(start: Ints, values: Floats, rows: Ints) -> tuple[Ints, Floats]:
+    """Return the stretches of these rows, one after the other."""
+    counts = np.diff(start)[rows]
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    place = np.repeat(start[rows] - begin[:-1], counts) + np.arange(begin[-1])
+    return begin, values[place]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSource:
+    """Answers as the real source would have answered at that moment."""
+
+    recording: Recording
+
+    async def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncIterator[Looks]:
+        """Carry out requests and yield what would have been seen."""
+        paid = min(len(requests), purse.left)
+        if paid == 0:
+            return
+        purse.pay(paid)
+        if isinstance(requests, Fetches):
+            keys = requests.keys[:paid]
+        else:
+            keys = [request.key for request in requests[:paid]]
+        row = self.recording.row.__getitem__
+        rows = np.fromiter(map(row, keys), np.intp, paid)
+        yield self.recording.looks(rows, now)
+
+
+def reveal(
+    recording: Recording,
+    share: float,
+    recall: float,
+    precision: float,
+    rng: np.random.Generator,
+) -> Recording:
+    """Return the recording with hints of its changes for a share of the items.
+
+    Each change of such an item is announced, at once, with probability ``recall``.
+    False hints come at random moments between the first change of all and the last,
+    as many to each item as make ``precision`` the share of true ones.
+    """
+    if not (0 <= share <= 1 and 0 <= recall <= 1 and 0 < precision <= 1):
+        raise ValueError("share and recall must lie in 0..1, precision above 0")
+    told = rng.random(len(recording)) < share
+    item = np.repeat(np.arange(len(recording)), np.diff(recording.start))
+    true = told[item] & (rng.random(item.size) < recall)
+    changes = np.diff(recording.start) * told
+    false = rng.poisson(changes * recall * (1.0 - precision) / precision)
+    span = recording.at.min(initial=0.0), recording.at.max(initial=0.0)
+    item = np.concatenate([item[true], np.repeat(np.arange(len(recording)), false)])
+    at = np.concatenate([recording.at[true], rng.uniform(*span, int(false.sum()))])
+    start = np.zeros(len(recording) + 1, dtype=np.intp)
+    np.cumsum(np.bincount(item, minlength=len(recording)), out=start[1:])
+    return replace(recording, hint_start=start, hint_at=at[np.lexsort((at, item))])

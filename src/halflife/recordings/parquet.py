@@ -1,0 +1,29 @@
+"""Tables in Parquet files, read with an extra."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from halflife.core.errors import UsageError
+
+Table: TypeAlias = Any  # a pyarrow table: an extra, so its types may be missing
+
+
+def read_table(path: Path, needed: Sequence[str]) -> Table:
+    """Return the table in a file; raise ``UsageError`` that names what it lacks."""
+    try:
+        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise UsageError(
+            f"{path}: reading Parquet needs an extra; install halflife[parquet]"
+        ) from error
+    if not path.is_file():
+        raise UsageError(f"{path}: missing; the folder is no recorded history")
+    try:
+        table = parquet.read_table(path)
+    except (ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path}: cannot be read as Parquet: {error}") from error
+    for column in needed:
+        if column not in table.column_names:
+            raise UsageError(f"{path}: has no column {column!r}")
+    return table

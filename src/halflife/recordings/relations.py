@@ -1,0 +1,151 @@
+"""Recorded histories of objects as relations: what a table held at a moment.
+
+The same folders as ``halflife.recordings.objects`` reads; here every attribute is as
+the version of the moment has it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Values
+from halflife.core.object_store import Attributes, Scalar
+from halflife.recordings.objects import (
+    BOOKKEEPING,
+    LIFE,
+    SNAPSHOT,
+    VERSION,
+    checked_table,
+    in_days,
+    looks_of,
+    version_rows,
+)
+from halflife.recordings.parquet import Table
+
+_OF_VERSIONS = BOOKKEEPING | {"seen_from", "seen_to"}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table and how it changed, one row a version of a spell.
+
+    Attributes:
+        looks: When the table was looked at, ascending, in days.
+        keys: The objects, one for each spell.
+        first_seen: The first look that had the spell.
+        last_seen: The last look that had it.
+        spell: The spell that each version belongs to; versions are in order.
+        since: The look from which on a version was seen.
+        columns: The values of the versions.
+
+    """
+
+    looks: Floats
+    keys: tuple[str, ...]
+    first_seen: Floats
+    last_seen: Floats
+    spell: Ints
+    since: Floats
+    columns: Mapping[str, Values]
+
+    def look(self, at: float) -> float:
+        """Return the last look until ``at``; raise ``UsageError`` if there is none."""
+        before = self.looks[self.looks <= at]
+        if not before.size:
+            raise UsageError(f"the history has no look until day {at:g}")
+        return float(before[-1])
+
+    def rows(self, at: float) -> Ints:
+        """Return the versions that the last look until ``at`` showed, ascending."""
+        moment = self.look(at)
+        seen = (self.since <= moment) & (self.first_seen[self.spell] <= moment)
+        seen &= moment <= self.last_seen[self.spell]
+        known = np.flatnonzero(seen)
+        last = np.r_[self.spell[known][1:] != self.spell[known][:-1], True]
+        rows: Ints = known[last[: known.size]]
+        return rows
+
+    def at(self, at: float) -> dict[str, Attributes]:
+        """Return what the last look until ``at`` showed, by key."""
+        rows = self.rows(at)
+        shown = [self.columns[name][rows].tolist() for name in self.columns]
+        keys = [self.keys[i] for i in self.spell[rows].tolist()]
+        values = zip(*shown, strict=True) if shown else iter([()] * len(keys))
+        return {
+            key: dict(zip(self.columns, row, strict=True))
+            for key, row in zip(keys, values, strict=True)
+        }
+
+    def came(self, at: float) -> dict[str, float]:
+        """Return when the objects of the last look until ``at`` were first seen."""
+        spells = self.spell[self.rows(at)].tolist()
+        return {self.keys[i]: float(self.first_seen[i]) for i in spells}
+
+
+KEY = "object_id"  # what the key is called where a column is asked for
+
+
+def column(relation: Relation, name: str) -> str:
+    """Return the column that a name means; raise ``UsageError`` if that is not clear.
+
+    The column of that name, or else the only one whose name holds the singular of it:
+    ``authors`` means ``first_author``. ``object_id`` means the key.
+    """
+    names = (KEY, *relation.columns)
+    if name in names:
+        return name
+    wanted = name.lower().removesuffix("s")
+    alike = [known for known in names if wanted and wanted in known.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    raise UsageError(f"there is no column {name!r}; there is {', '.join(names)}")
+
+
+def load_relation(folder: Path) -> Relation:
+    """Return the relation recorded in a folder; raise ``UsageError`` if it is none."""
+    lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
+    versions = checked_table(folder / "versions.parquet", VERSION)
+    snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
+    spell = version_rows(lifetimes, versions, folder)
+    since = in_days(versions, "seen_from", np.nan)
+    order = np.lexsort((since, spell))
+    return Relation(
+        looks=looks_of(snapshots, lifetimes),
+        keys=tuple(str(key) for key in lifetimes["object_id"].to_pylist()),
+        first_seen=in_days(lifetimes, "first_seen", np.nan),
+        last_seen=in_days(lifetimes, "last_seen", np.nan),
+        spell=spell[order],
+        since=since[order],
+        columns={
+            **{
+                name: _values(lifetimes, name)[spell[order]]
+                for name in lifetimes.column_names
+                if name not in BOOKKEEPING and name not in versions.column_names
+            },
+            **{
+                name: _values(versions, name)[order]
+                for name in versions.column_names
+                if name not in _OF_VERSIONS
+            },
+        },
+    )
+
+
+def _values(table: Table, name: str) -> Values:
+    """Return a column as Python's own numbers and texts; gaps are None."""
+    values = np.empty(len(table), dtype=object)
+    values[:] = [_plain(value) for value in table[name].to_pylist()]
+    return values
+
+
+def _plain(value: object) -> Scalar:
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)

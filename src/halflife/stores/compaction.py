@@ -1,0 +1,205 @@
+"""What looks that were removed from the log add up to: the base of all that follows.
+
+The evidence on an item is the fold of its looks in their order. When the oldest of
+them are removed, their fold is kept here; the rest of the log, folded onto it, must
+still give the evidence, and ``verify`` sees to it.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halflife.core.evidence import FOLDED, Evidence, Fold
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores.evidence_rows import gap_columns, hinted_columns
+from halflife.stores.tables import pack, unpack
+
+CHUNK = 5_000  # looks folded at once
+_LAST = 2**62
+STATEMENTS = (
+    """
+CREATE TABLE rolled (  -- as ``evidence``, of the looks that are no longer in the log
+    item INTEGER PRIMARY KEY REFERENCES item,
+    last_at REAL NOT NULL,
+    tried_at REAL NOT NULL,
+    failures INTEGER NOT NULL,
+    looks INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    quiet REAL NOT NULL,
+    seen INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    hints INTEGER NOT NULL,
+    claimed REAL NOT NULL,
+    digest ANY NOT NULL
+) STRICT""",
+    """
+CREATE TABLE rolled_gap (
+    item INTEGER NOT NULL REFERENCES item,
+    class INTEGER NOT NULL,
+    tally REAL NOT NULL,
+    PRIMARY KEY (item, class)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE rolled_hinted (
+    item INTEGER NOT NULL REFERENCES item,
+    class INTEGER NOT NULL,
+    changed INTEGER NOT NULL CHECK (changed IN (0, 1)),
+    hints INTEGER NOT NULL CHECK (hints > 0),
+    tally REAL NOT NULL,
+    PRIMARY KEY (item, class, changed, hints)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE rolled_until (  -- one row: the last look that was rolled up
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    observation INTEGER NOT NULL,
+    at REAL NOT NULL
+) STRICT""",
+    """
+CREATE TABLE rolled_ledger (  -- requests charged on days that left the ledger
+    day INTEGER PRIMARY KEY,
+    requests INTEGER NOT NULL
+) STRICT""",
+)
+_KEEP = f"""
+REPLACE INTO rolled (item, {", ".join(FOLDED)})
+VALUES (?{", ?" * len(FOLDED)})
+"""  # noqa: S608  (constants)
+_READ = f"SELECT item, {', '.join(FOLDED)} FROM rolled"  # noqa: S608
+_GAP = """
+INSERT INTO rolled_gap VALUES (?, ?, ?) ON CONFLICT (item, class)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+_HINTED = """
+INSERT INTO rolled_hinted VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (item, class, changed, hints)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+# As everywhere: a hint counts if the run that wrote it covers the item's source.
+_LOG = """
+SELECT o.item, item.key, o.at, o.seen, o.digest, o.modified
+FROM observation AS o JOIN item ON item.id = o.item JOIN run ON run.id = o.run
+JOIN source ON source.id = item.source
+WHERE o.id > ? AND o.id <= ? AND
+    (seen < 3 OR source.name IN (SELECT value FROM json_each(run.sources)))
+ORDER BY o.id
+"""
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of what was rolled up."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+
+
+def until(db: sqlite3.Connection) -> int:
+    """Return the number of the last look that was rolled up; 0 if none was."""
+    row = db.execute("SELECT observation FROM rolled_until").fetchone()
+    return int(row[0]) if row else 0
+
+
+def roll(db: sqlite3.Connection, last: int, at: float) -> None:
+    """Fold the looks up to number ``last`` into what was rolled up before."""
+    rows = db.execute(_LOG, (until(db), last)).fetchall()
+    if rows:
+        base = _base(db, {key: item for item, key, *_ in rows})
+        _save(db, base, base.weigh(Looks.of(_look(*row) for row in rows)))
+    db.execute("REPLACE INTO rolled_until VALUES (1, ?, ?)", (last, at))
+
+
+def _base(db: sqlite3.Connection, items: Mapping[str, int]) -> Evidence:
+    """Return what was rolled up of items, given by their keys and numbers."""
+    base = Evidence.of(map(Item, items))
+    base.number[:] = list(items.values())
+    query = f"{_READ} WHERE item = ?"
+    for row, item in enumerate(items.values()):
+        for _, *values in db.execute(query, (item,)):
+            _restore(base, row, values)
+    return base
+
+
+def _restore(base: Evidence, row: int, values: Sequence[Any]) -> None:
+    *numbers, digest = values
+    for name, value in zip(FOLDED[:-1], numbers, strict=True):
+        getattr(base, name)[row] = value
+    base.digest[[row]] = [unpack(digest)]
+
+
+def _save(db: sqlite3.Connection, base: Evidence, fold: Fold) -> None:
+    base.take(fold)
+    rows = fold.rows.tolist()
+    columns = [getattr(base, name)[rows].tolist() for name in ("number", *FOLDED[:-1])]
+    digest = (pack(str(base.digest[row])) for row in rows)
+    db.executemany(_KEEP, zip(*columns, digest, strict=True))
+    gap = (fold.gap_class, fold.gap_tally)
+    _tally(db, _GAP, base.number[fold.gap_item].tolist(), gap)
+    hinted = (
+        fold.hinted_class,
+        fold.hinted_changed.astype(np.int8),
+        fold.hinted_hints,
+        fold.hinted_tally,
+    )
+    _tally(db, _HINTED, base.number[fold.hinted_item].tolist(), hinted)
+
+
+def _tally(
+    db: sqlite3.Connection,
+    query: str,
+    item: Sequence[int],
+    columns: Iterable[NDArray[np.generic]],
+) -> None:
+    rest = [column.tolist() for column in columns]
+    db.executemany(query, zip(item, *rest, strict=True))
+
+
+def again(db: sqlite3.Connection, known: Evidence) -> Evidence:
+    """Return evidence on the same items, made anew from what the file holds.
+
+    That is what was rolled up, and on it the looks of the log since.
+    """
+    found = Evidence()
+    found.extend(
+        known.keys,
+        weight=known.weight.tolist(),
+        cost=known.cost.tolist(),
+        group=[known.groups[g] for g in known.group.tolist()],
+    )
+    found.number[:] = known.number
+    for item, *values in db.execute(_READ):
+        _restore(found, int(np.searchsorted(found.number, item)), values)
+    gaps = db.execute("SELECT * FROM rolled_gap").fetchall()
+    found.restore_gaps(*gap_columns(found, [gaps]))
+    hinted = db.execute("SELECT * FROM rolled_hinted").fetchall()
+    found.restore_hinted(*hinted_columns(found, [hinted]))
+    return found
+
+
+def since(db: sqlite3.Connection, size: int = CHUNK) -> Iterator[Looks]:
+    """Return the looks that were not rolled up, in their order."""
+    cursor = db.execute(_LOG, (until(db), _LAST))
+    while rows := cursor.fetchmany(size):
+        yield Looks.of(_look(*row) for row in rows)
+
+
+def spent(db: sqlite3.Connection, moment: float) -> int:
+    """Return how many requests were charged at or after a moment.
+
+    Of days that left the ledger only the sums are known; such a day counts whole.
+    """
+    ledger = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
+    before = "SELECT coalesce(sum(requests), 0) FROM rolled_ledger WHERE day + 1 > ?"
+    return sum(int(db.execute(q, (moment,)).fetchone()[0]) for q in (ledger, before))
+
+
+def _look(
+    _: int,
+    key: str,
+    at: float,
+    seen: int,
+    digest: bytes | str,
+    modified: float | None,
+) -> Observation:
+    return Observation(key, at, Seen(seen), unpack(digest), modified=modified)

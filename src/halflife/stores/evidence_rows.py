@@ -1,0 +1,141 @@
+"""Evidence as rows: what all looks add up to, written down and read again."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.evidence import FOLDED, Evidence, Fold
+from halflife.stores.tables import ALL, ITEMS, Row, Some, chunks, pack, unpack
+
+_TOUCHED = " AND item.id IN (SELECT item FROM touched WHERE id > ?2"
+_SAVE_FOLD = """
+INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
+    changed, hints, claimed, digest, held)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
+DO UPDATE SET
+    last_at = excluded.last_at, tried_at = excluded.tried_at,
+    failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
+    quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
+    hints = excluded.hints, claimed = excluded.claimed,
+    digest = excluded.digest, held = coalesce(excluded.held, held)
+"""
+_ADD_GAP = """
+INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+_ADD_HINTED = """
+INSERT INTO hinted_gap VALUES (?, ?, ?, ?, ?) ON CONFLICT (item, class, changed, hints)
+DO UPDATE SET tally = tally + excluded.tally
+"""
+_SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
+_FOLDS = """
+SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
+    claimed, digest FROM evidence JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item
+"""
+_GAPS = """
+SELECT gap.* FROM gap JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item, class
+"""
+_HINTED = """
+SELECT hinted_gap.* FROM hinted_gap JOIN item ON item.id = item
+WHERE source IN CHOSEN ORDER BY item, class, changed, hints
+"""
+
+
+def since(upto: int, mark: int, last: int) -> Some:
+    """Mean items whose rows were written after ``upto``.
+
+    Those up to number ``last`` only if they were written after ``mark``.
+    """
+    return Some(f"{_TOUCHED} AND (id > ?3 OR item > ?4))", (upto, mark, last))
+
+
+def among(mark: int, last: int) -> Some:
+    """Mean items up to number ``last`` whose rows were written after ``mark``."""
+    return Some(f"{_TOUCHED} AND item <= ?3)", (mark, last))
+
+
+def evidence(
+    db: sqlite3.Connection, sources: Sequence[str], some: Some = ALL
+) -> Evidence:
+    """Read what all looks add up to."""
+    found = Evidence()
+    for rows in chunks(db, ITEMS, sources, some):
+        number, keys, _, weight, cost, group = zip(*rows, strict=True)
+        found.extend(keys, weight=weight, cost=cost, group=group)
+        found.number[-len(rows) :] = number
+    for rows in chunks(db, _FOLDS, sources, some):
+        _restore(found, zip(*rows, strict=True))
+    found.restore_gaps(*gap_columns(found, chunks(db, _GAPS, sources, some)))
+    found.restore_hinted(*hinted_columns(found, chunks(db, _HINTED, sources, some)))
+    return found
+
+
+def agrees(
+    db: sqlite3.Connection, sources: Sequence[str], known: Evidence, upto: int | None
+) -> bool:
+    """Say whether evidence has all items written since; new weights are set in it."""
+    some = ALL if upto is None else since(upto, upto, 0)
+    for rows in chunks(db, _SETTINGS, sources, some):
+        number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
+        row = np.searchsorted(known.number, number)
+        row = np.minimum(row, len(known) - 1)
+        if (known.number[row] != number).any() or (known.cost[row] != cost).any():
+            return False
+        known.reweigh(row.tolist(), weight.tolist())
+    return True
+
+
+def gap_columns(
+    found: Evidence, parts: Iterable[Sequence[Row]]
+) -> tuple[Ints, Ints, Floats]:
+    """Return rows of item, class and tally as ``Evidence.restore_gaps`` takes them."""
+    item, number, tally = _columns(parts, 3)
+    return np.searchsorted(found.number, item), number.astype(np.intp), tally
+
+
+def hinted_columns(
+    found: Evidence, parts: Iterable[Sequence[Row]]
+) -> tuple[Ints, Ints, Bools, Floats, Ints]:
+    """Return rows of item, class, changed, hints and tally likewise."""
+    item, number, changed, hints, tally = _columns(parts, 5)
+    row, whole = np.searchsorted(found.number, item), np.intp
+    flags = changed.astype(np.bool_)
+    return row, number.astype(whole), flags, tally, hints.astype(whole)
+
+
+def _columns(parts: Iterable[Sequence[Row]], width: int) -> Floats:
+    tables = [np.array(rows, dtype=np.float64).reshape(-1, width) for rows in parts]
+    columns: Floats = np.concatenate([np.zeros((0, width)), *tables]).T
+    return columns
+
+
+def _restore(found: Evidence, columns: Iterable[Row]) -> None:
+    number, *folded, digest = columns
+    rows = np.searchsorted(found.number, number)
+    for name, values in zip(FOLDED[:-1], folded, strict=True):
+        getattr(found, name)[rows] = values
+    found.digest[rows] = [unpack(d) for d in digest]
+
+
+def save_fold(
+    db: sqlite3.Connection, known: Evidence, fold: Fold, good: dict[str, int]
+) -> None:
+    """Write down what looks add; ``good`` has the place of each last good look."""
+    item = known.number[fold.rows].tolist()
+    columns = [getattr(fold, name).tolist() for name in FOLDED[:-1]]
+    digest = map(pack, fold.digest)
+    held = [good.get(known.keys[row]) for row in fold.rows]
+    db.executemany(_SAVE_FOLD, zip(item, *columns, digest, held, strict=True))
+    if fold.gap_item.size:
+        item = known.number[fold.gap_item].tolist()
+        rows = zip(item, fold.gap_class.tolist(), fold.gap_tally.tolist(), strict=True)
+        db.executemany(_ADD_GAP, rows)
+    if fold.hinted_item.size:
+        item = known.number[fold.hinted_item].tolist()
+        hinted = (fold.hinted_class, fold.hinted_changed, fold.hinted_hints)
+        rest = [column.tolist() for column in (*hinted, fold.hinted_tally)]
+        db.executemany(_ADD_HINTED, zip(item, *rest, strict=True))

@@ -1,0 +1,284 @@
+"""Set sources as rows: snapshots, lives and their versions; the SQL of it.
+
+What is not known is NULL: a beginning before the first look, an end not seen yet,
+the content of a version of which only the time was recorded.
+"""
+
+import json
+import math
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from halflife.core.errors import UsageError
+from halflife.core.lifetimes import Collection
+from halflife.core.object_store import (
+    NEVER,
+    Attributes,
+    Listing,
+    Register,
+    Snapshot,
+    Spell,
+    Version,
+)
+from halflife.stores import Run
+from halflife.stores.leases import source_id
+
+_SAVE_LIFE = """
+INSERT INTO life
+    (source, key, spell, absent_before, first_seen, last_seen, gone_by, missing_since,
+     attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, key, spell)
+DO UPDATE SET
+    last_seen = excluded.last_seen, gone_by = excluded.gone_by,
+    missing_since = excluded.missing_since
+"""
+_SAVE_VERSION = """
+INSERT INTO version VALUES (?, ?, ?)
+ON CONFLICT (life, seen_from) DO UPDATE SET attributes = excluded.attributes
+"""
+_LIVES = """
+SELECT id, key, spell, coalesce(absent_before, -9e999), first_seen, last_seen,
+    coalesce(gone_by, 9e999), coalesce(missing_since, 9e999), attributes
+FROM life WHERE source = ? ORDER BY id
+"""
+_VERSIONS = """
+SELECT life, seen_from{} FROM version
+WHERE life IN (SELECT id FROM life WHERE source = ?) ORDER BY life, seen_from
+"""
+_WRITE = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """An answer that waits for somebody to decide whether to believe it.
+
+    Attributes:
+        run: The run that brought it; its name in ``sync --accept``.
+        source: The set source.
+        listing: The answer.
+        why: Why it was not believed, in words.
+
+    """
+
+    run: int
+    source: str
+    listing: Listing
+    why: str
+
+
+def covered(run: Run, source: str) -> None:
+    """Raise unless the run may write about the source."""
+    if source not in run.sources:
+        held = ", ".join(run.sources)
+        raise UsageError(f"run {run.id} covers {held}, not {source!r}")
+
+
+def unknown(source: str) -> UsageError:
+    """Return the error that says that nothing is known of a set source."""
+    return UsageError(f"no set source is named {source!r}; import or sync it first")
+
+
+def merged(old: Register, new: Register) -> Register:
+    """Return what is known when the new is added to the old; copies throughout."""
+    spells = {(s.key, s.spell): s for s in old.spells}
+    for spell in new.spells:
+        first = spells.get((spell.key, spell.spell), spell)
+        spells[spell.key, spell.spell] = replace(
+            first,
+            last_seen=spell.last_seen,
+            gone_by=spell.gone_by,
+            missing_since=spell.missing_since,
+        )
+    versions = {(v.key, v.spell, v.seen_from): v for v in old.versions}
+    versions |= {(v.key, v.spell, v.seen_from): v for v in new.versions}
+    snapshots = {s.at: s for s in (*old.snapshots, *new.snapshots)}
+    place = {spell: i for i, spell in enumerate(spells)}
+    order = sorted(versions, key=lambda v: (place[v[0], v[1]], v[2]))
+    return Register(
+        [snapshots[at] for at in sorted(snapshots)],
+        [replace(spell) for spell in spells.values()],
+        [versions[v] for v in order],
+        dict(new.unobserved),
+    )
+
+
+def overtakes(register: Register) -> bool:
+    """Say whether there is a look that counts among what is new."""
+    return any(snapshot.valid for snapshot in register.snapshots)
+
+
+def names(db: sqlite3.Connection) -> list[str]:
+    """Return the set sources of which something is kept."""
+    query = (
+        "SELECT name FROM source WHERE EXISTS"
+        " (SELECT 1 FROM snapshot WHERE snapshot.source = source.id) ORDER BY name"
+    )
+    return [row[0] for row in db.execute(query)]
+
+
+def collection(db: sqlite3.Connection, name: str) -> Collection:
+    """Return the history of a set source; raise ``UsageError`` if there is none."""
+    source = _source(db, name)
+    snapshots = list(_snapshots(db, source))
+    ids, spells = _spells(db, source)
+    found = db.execute(_VERSIONS.format(""), (source,)).fetchall()
+    versions = np.array(found, dtype=np.float64).reshape(-1, 2)
+    bare = Register(snapshots, spells).collection(name)
+    # Numbers are handed out in order, so rows are found by searching.
+    row = np.searchsorted(np.array(ids, dtype=np.intp), versions[:, 0].astype(np.intp))
+    return replace(bare, changed=row, changed_at=versions[:, 1].copy())
+
+
+def read(db: sqlite3.Connection, name: str) -> Register:
+    """Return all that is kept of a set source; raise ``UsageError`` if nothing is."""
+    source = _source(db, name)
+    ids, spells = _spells(db, source)
+    spell_of = dict(zip(ids, spells, strict=True))
+    versions = []
+    for life, seen_from, text in db.execute(
+        _VERSIONS.format(", attributes"), (source,)
+    ):
+        spell = spell_of[life]
+        content = json.loads(text) if text else None
+        versions.append(Version(spell.key, spell.spell, seen_from, content))
+    query = "SELECT grp, seen_until FROM unobserved WHERE source = ?"
+    unobserved = dict(db.execute(query, (source,)))
+    return Register(list(_snapshots(db, source)), spells, versions, unobserved)
+
+
+def _source(db: sqlite3.Connection, name: str) -> int:
+    row = db.execute(
+        "SELECT id FROM source WHERE name = ?1 AND EXISTS"
+        " (SELECT 1 FROM snapshot WHERE snapshot.source = source.id)",
+        (name,),
+    ).fetchone()
+    if row is None:
+        raise unknown(name)
+    return int(row[0])
+
+
+def _spells(db: sqlite3.Connection, source: int) -> tuple[list[int], list[Spell]]:
+    rows = db.execute(_LIVES, (source,)).fetchall()
+    # One long text is read much faster than many short ones.
+    attributes = json.loads(f"[{','.join(row[-1] for row in rows)}]")
+    spells = [
+        Spell(key, spell, before, first, last, gone, missing, record)
+        for (_, key, spell, before, first, last, gone, missing, _), record in zip(
+            rows, attributes, strict=True
+        )
+    ]
+    return [row[0] for row in rows], spells
+
+
+def save(
+    db: sqlite3.Connection, name: str, register: Register, *, anew: bool = False
+) -> None:
+    """Add to what is kept of a set source, or put it in place of all that was.
+
+    An answer that waited for a decision is overtaken by any look that counts.
+    """
+    source = source_id(db, name)
+    if anew:
+        forget(db, source)
+    if overtakes(register):
+        db.execute("DELETE FROM staged WHERE source = ?", (source,))
+    db.execute("DELETE FROM unobserved WHERE source = ?", (source,))
+    db.executemany(
+        "REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (source, s.at, int(s.valid), int(s.complete), s.note, s.n, s.missing)
+            for s in register.snapshots
+        ),
+    )
+    db.executemany(_SAVE_LIFE, _life_rows(source, register.spells))
+    if register.versions:
+        query = "SELECT key, spell, id FROM life WHERE source = ?"
+        number = {(k, spell): i for k, spell, i in db.execute(query, (source,))}
+        rows = (
+            (number[v.key, v.spell], v.seen_from, _text(v.attributes))
+            for v in register.versions
+        )
+        db.executemany(_SAVE_VERSION, rows)
+    db.executemany(
+        "INSERT INTO unobserved VALUES (?, ?, ?)",
+        [(source, group, seen) for group, seen in register.unobserved.items()],
+    )
+
+
+def forget(db: sqlite3.Connection, source: int) -> None:
+    """Remove all that is kept of a set source."""
+    db.execute(
+        "DELETE FROM version WHERE life IN (SELECT id FROM life WHERE source = ?)",
+        (source,),
+    )
+    for table in ("life", "snapshot", "unobserved", "staged"):
+        db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))  # noqa: S608  (our own names)
+
+
+def stage(
+    db: sqlite3.Connection, run: int, name: str, listing: Listing, why: str
+) -> None:
+    """Put an answer aside until somebody decides; it replaces an earlier one."""
+    source = source_id(db, name)
+    db.execute("DELETE FROM staged WHERE source = ?", (source,))
+    told = [listing.complete, listing.note, dict(listing.records)]
+    body = json.dumps([*told, sorted(listing.absent), listing.keyless])
+    packed = zlib.compress(body.encode())
+    db.execute(
+        "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
+        (source, run, listing.at, why, packed),
+    )
+
+
+def staged(db: sqlite3.Connection) -> list[Staged]:
+    """Return the answers that wait for a decision, oldest first."""
+    query = (
+        "SELECT run, name, at, why, listing FROM staged"
+        " JOIN source ON source.id = source ORDER BY run, name"
+    )
+    found = []
+    for run, name, at, why, packed in db.execute(query):
+        complete, note, records, *rest = json.loads(zlib.decompress(packed))
+        absent = frozenset(rest[0] if rest else ())
+        keyless = rest[1] if len(rest) > 1 else 0
+        listing = Listing(at, records, complete, note, absent, keyless)
+        found.append(Staged(run, name, listing, why))
+    return found
+
+
+def _snapshots(db: sqlite3.Connection, source: int) -> Iterator[Snapshot]:
+    query = (
+        "SELECT at, n, missing, valid, complete, note FROM snapshot"
+        " WHERE source = ? ORDER BY at"
+    )
+    for at, n, missing, valid, complete, note in db.execute(query, (source,)):
+        yield Snapshot(at, n, missing, bool(valid), bool(complete), note)
+
+
+def _life_rows(source: int, spells: Iterable[Spell]) -> Iterator[tuple[object, ...]]:
+    for s in spells:
+        bounds = (_finite(s.absent_before), s.first_seen, s.last_seen)
+        end = (_finite(s.gone_by), _finite(s.missing_since))
+        yield (source, s.key, s.spell, *bounds, *end, _text(s.attributes))
+
+
+def _finite(moment: float) -> float | None:
+    return moment if -NEVER < moment < NEVER else None
+
+
+def _text(attributes: Attributes | None) -> str | None:
+    """Return attributes as JSON; a number that is none becomes nothing."""
+    if attributes is None:
+        return None
+    try:
+        return _WRITE(attributes)
+    except ValueError:
+        numbers = {k: v for k, v in attributes.items() if isinstance(v, float)}
+        odd = {k: None for k, v in numbers.items() if not math.isfinite(v)}
+        return _WRITE({**attributes, **odd})

@@ -1,0 +1,98 @@
+"""What both stores do alike: evidence in use, and who may write about what."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from halflife.core.errors import UsageError
+from halflife.core.evidence import Evidence
+from halflife.core.item import Item
+from halflife.core.observation import Looks, Seen
+
+
+def named(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources of a run, each once and in order; there must be one."""
+    if not sources:
+        raise UsageError("a run must name the sources it will write about")
+    return tuple(sorted(set(sources)))
+
+
+class Shelf:
+    """Evidence by the sources it covers; no source stands for all of them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[frozenset[str], Evidence] = {}
+
+    def __iter__(self) -> Iterator[Evidence]:
+        return iter(self._kept.values())
+
+    def get(self, sources: Sequence[str]) -> Evidence | None:
+        """Return the evidence kept for these sources, if any."""
+        return self._kept.get(frozenset(sources))
+
+    def keep(self, sources: Sequence[str], evidence: Evidence) -> None:
+        """Keep the evidence on these sources."""
+        self._kept[frozenset(sources)] = evidence
+
+    def clear(self, besides: Iterable[str] = ()) -> None:
+        """Forget evidence, so that it is read again; not that on these sources."""
+        safe = frozenset(besides)
+        self._kept = {s: e for s, e in self._kept.items() if s and s <= safe}
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Let the evidence on their sources know new items."""
+        given = list(items)
+        for sources, evidence in self._kept.items():
+            evidence.add(i for i in given if not sources or i.source in sources)
+
+    def reweigh(self, items: Iterable[Item]) -> None:
+        """Set the weight of items where they are known."""
+        given = list(items)
+        for evidence in self:
+            rows = [(evidence.row(item.key), item.weight) for item in given]
+            known = {row: weight for row, weight in rows if row is not None}
+            evidence.reweigh(list(known), list(known.values()))
+
+    def take(self, looks: Looks, besides: Evidence | None = None) -> None:
+        """Fold looks into all evidence that knows their items, ``besides`` apart."""
+        for evidence in self:
+            if evidence is not besides:
+                evidence.take(evidence.weigh(about(evidence, looks)))
+
+
+def about(evidence: Evidence, looks: Looks) -> Looks:
+    """Return the looks at items that the evidence knows."""
+    if evidence.knows(looks.keys):
+        return looks
+    rows = [i for i, key in enumerate(looks.keys) if evidence.row(key) is not None]
+    return looks.take(rows)
+
+
+def introduced(
+    looks: Looks,
+    evidence: Evidence,
+    sources: Sequence[str],
+    is_known: Callable[[str], bool],
+) -> list[Item]:
+    """Return the items that these looks make known.
+
+    ``evidence`` is that of ``sources``, of which the looks must be; hints may be
+    of any item. Raises ``UsageError`` for a look that cannot be written down.
+    """
+    if not np.isfinite(looks.at).all():
+        raise UsageError("a look must have a finite time, in days since the epoch")
+    if evidence.knows(looks.keys):
+        return []
+    new: dict[str, Item] = {}
+    for i, key in enumerate(looks.keys):
+        if evidence.row(key) is not None:
+            continue
+        item = looks.details[i].item if looks.details else None
+        if item is not None and not is_known(key):
+            new.setdefault(key, item)
+        hint = looks.seen[i] == Seen.HINT and (key in new or is_known(key))
+        if not hint and (key not in new or new[key].source not in sources):
+            raise UsageError(
+                f"{key!r} is no item of {', '.join(sources)}; add it first"
+            )
+    return list(new.values())

@@ -1,0 +1,156 @@
+"""Serving the pages: an address, a socket, a token."""
+
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from starlette.applications import Starlette
+
+from halflife.core.errors import UsageError
+from halflife.web.app import Setting, create, hosts
+
+BYTES = 32  # of a token
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be served, and where.
+
+    Attributes:
+        config: The settings file.
+        port: The port; 0: any that is free.
+        bind: The address to listen at.
+        expose: Whether that may be one that other machines can reach.
+        names: Further names under which it is reached, such as that of a proxy.
+        league: A file with a league.
+
+    """
+
+    config: Path
+    port: int = 8787
+    bind: str = "127.0.0.1"
+    expose: bool = False
+    names: tuple[str, ...] = ()
+    league: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that is ready.
+
+    Attributes:
+        address: What to open, with the token.
+        app: The app.
+        server: The server.
+        listening: Its socket.
+
+    """
+
+    address: str
+    app: Starlette
+    server: "Server"
+    listening: socket.socket
+
+    def run(self) -> int:
+        """Serve until told to stop; return the exit code that tells by which signal."""
+        ahead = self.app.state.site.board.prepare
+        threading.Thread(target=ahead, daemon=True).start()
+        with suppress(KeyboardInterrupt):  # the server raises what it heard once more
+            self.server.run(sockets=[self.listening])
+        return 128 + self.server.heard if self.server.heard else 0
+
+
+class Server(uvicorn.Server):
+    """A server that remembers which signal ended it.
+
+    Whoever starts us in the background may have had SIGINT ignored: the server hears
+    it all the same, but nobody would be told.
+    """
+
+    heard = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take in a signal."""
+        self.heard = self.heard or sig
+        super().handle_exit(sig, frame)
+
+
+def is_loopback(bind: str) -> bool:
+    """Say whether an address is of this machine alone.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if bind == "localhost":
+        return True
+    try:
+        return ip_address(bind).is_loopback
+    except ValueError:
+        return False
+
+
+def prepare(wish: Wish) -> Served:
+    """Listen, and draw a token; raise ``UsageError`` if that would be rash."""
+    if not is_loopback(wish.bind) and not wish.expose:
+        raise UsageError(
+            f"--bind {wish.bind}: other machines could reach it, without encryption; "
+            "say --expose too if that is meant"
+        )
+    listening = _listen(wish)
+    port = int(listening.getsockname()[1])
+    token = secrets.token_urlsafe(BYTES)
+    allowed = hosts(wish.bind, port, wish.names)
+    app, guard = create(
+        Setting(wish.config, token, allowed, f"halflife-{port}", wish.league)
+    )
+    server = Server(
+        uvicorn.Config(
+            guard,
+            access_log=False,  # addresses hold the token once
+            log_level="critical",  # the app tells what went wrong itself
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=100,
+            timeout_graceful_shutdown=2,
+            ws="none",
+        )
+    )
+    name = f"[{wish.bind}]" if ":" in wish.bind else wish.bind
+    return Served(f"http://{name}:{port}/?token={token}", app, server, listening)
+
+
+def _listen(wish: Wish) -> socket.socket:
+    family = socket.AF_INET6 if ":" in wish.bind else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((wish.bind, wish.port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"cannot listen at {wish.bind}:{wish.port}: {error.strerror}; "
+            "choose another --port"
+        ) from None
+    return listening
+
+
+@contextmanager
+def running(wish: Wish) -> Iterator[Served]:
+    """Serve in the background during the block."""
+    served = prepare(wish)
+    thread = threading.Thread(target=served.run, daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        served.server.should_exit = True
+        thread.join(10.0)
+        served.listening.close()

@@ -1,0 +1,226 @@
+"""What stands on the pages that judge: what-if, league, audit."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from halflife.engine import bootstrap
+from halflife.engine.audit_report import WINDOW, YEAR, Judged, judge
+from halflife.models.calibration import reliability
+from halflife.stores import run_history
+from halflife.stores.forecasts import Checks, Forecasts, Issued
+from halflife.stores.sqlite import SqliteStore
+from halflife.study import league as drawing
+from halflife.web import charts, words
+from halflife.web.charts import Figure
+from halflife.web.pages import PAGE, Answer, Params, whole
+from halflife.web.slider import Bought, Slider
+from halflife.web.survey import Survey
+
+MEANT = 0.95  # the confidence of forecasts
+HOW = {  # what the quality found rests on, by kind
+    "listing": "whole looks",
+    "form": "records drawn",
+    "search": "looks at it",
+}
+EVEN = 0.0005  # quality by which a source must change to gain or lose
+FARTHEST = 4.0  # times the budget that the slider goes
+POINTS = 49
+LEAGUE = ("league.json", "out/league.json")
+LARGEST = 20 * 2**20  # bytes of a league
+_NOT_HERE = re.compile(r'<style>.*?</style>|<text class="title".*?</text>', re.DOTALL)
+
+
+def what_if(seen: Survey, params: Params) -> Answer:
+    """Return what another budget would buy, and who gains and loses."""
+    budget = seen.config.budget
+    most = max(math.ceil(FARTHEST * budget.requests), 10)
+    asked = whole(params.get("budget", ""), budget.requests)
+    asked = min(max(asked, 1), most)
+    slider = seen.slider
+    now, then = slider.at(budget.pace), slider.at(asked / budget.days)
+    lacking = [
+        {"source": k.source.name, "why": words.plain(k.why)}
+        for k in seen.appraised
+        if k.worth is None
+    ]
+    answer: Answer = {
+        "at": words.date(seen.now),
+        "budget": {"now": budget.requests, "then": asked, "per": budget.per},
+        "most": most,
+        "quality": {"now": now.total, "then": then.total},
+        "price": {"now": now.price, "then": then.price},
+        "spent": {
+            "now": float(now.requests.sum()),
+            "then": float(then.requests.sum()),
+        },
+        "without_worth": lacking[:PAGE],
+        "results": [],
+        "figures": [],
+    }
+    if slider.worths:
+        answer |= _compared(slider, now, then)
+        budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
+        here, there = (budget.pace, now.total), (asked / budget.days, then.total)
+        drawn = charts.buys(budgets, slider.curve(budgets), here, there)
+        answer["figures"] = [drawn]
+    return answer
+
+
+def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
+    """Return who gains and who loses, most first."""
+    change = then.quality - now.quality
+    rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
+    results = [
+        {
+            "source": slider.worths[i].source,
+            "measure": slider.worths[i].measure,
+            "requests_now": float(now.requests[i]),
+            "requests_then": float(then.requests[i]),
+            "quality_now": float(now.quality[i]),
+            "quality_then": float(then.quality[i]),
+            "change": float(change[i]),
+        }
+        for i in rows.tolist()
+    ]
+    return {
+        "winners": int(np.count_nonzero(change > EVEN)),
+        "losers": int(np.count_nonzero(change < -EVEN)),
+        "results": results,
+    }
+
+
+def league(seen: Survey, given: Path | None) -> Answer:
+    """Return how policies fared on recorded histories, if that was played."""
+    folder = seen.config.path.absolute().parent
+    places = [given] if given else [folder / name for name in LEAGUE]
+    found = next((path for path in places if path.is_file()), None)
+    answer: Answer = {"at": words.date(seen.now), "results": [], "figures": []}
+    if found is None or found.stat().st_size > LARGEST:
+        return answer
+    try:
+        played = json.loads(found.read_text(encoding="utf-8"))
+        rows = [_checked(row) for row in played["results"]]
+    except (ValueError, KeyError, TypeError):
+        return {**answer, "trouble": f"{found.name} does not hold a league"}
+    budgets = sorted({row["budget"] for row in rows})
+    chosen = budgets[len(budgets) // 2] if budgets else 0.0
+    table = sorted(
+        (row for row in rows if row["budget"] == chosen),
+        key=lambda row: -row["freshness"]["mean"],
+    )
+    return {
+        **answer,
+        "file": found.name,
+        "items": played.get("items"),
+        "days": played.get("days"),
+        "budget": chosen,
+        "budgets": budgets,
+        "results": table,
+        "figures": [_league(rows)] if rows else [],
+    }
+
+
+def _checked(row: Any) -> Answer:  # noqa: ANN401  (JSON)
+    """Return a row of a league; raise if it is none."""
+    mean, low, high = (float(row["freshness"][k]) for k in ("mean", "low", "high"))
+    bounds = {name: float(row[name]) for name in ("blind", "told", "hindsight")}
+    return {
+        "policy": words.plain(row["policy"]),
+        "budget": float(row["budget"]),
+        "freshness": {"mean": mean, "low": low, "high": high},
+        **bounds,
+    }
+
+
+def _league(rows: Sequence[Answer]) -> Figure:
+    # The picture escapes its texts; its colours and its title stand on the page.
+    drawn = Markup(_NOT_HERE.sub("", drawing.picture(rows)))  # noqa: S704
+    table = {
+        "policy": [row["policy"] for row in rows],
+        "budget": [row["budget"] for row in rows],
+        "freshness": [row["freshness"]["mean"] for row in rows],
+        "low": [row["freshness"]["low"] for row in rows],
+        "high": [row["freshness"]["high"] for row in rows],
+    }
+    about = f"{len(set(table['policy']))} policies; the dashed lines are bounds."
+    return charts.Figure("league", drawing.TITLE, about, drawn, table)
+
+
+def audit(seen: Survey, _: Params) -> Answer:
+    """Return what audits found, and whether forecasts came true, by source."""
+    found: list[Judged] = []
+    told: list[Issued] = []
+    checks: list[Checks] = []
+    waiting = 0
+    with bootstrap.reading(seen.config) as store:
+        if isinstance(store, SqliteStore):
+            with store.looking() as db:
+                names, waiting = run_history.audited(db, seen.now - YEAR, PAGE)
+            kept = Forecasts(store)
+            for name in names:
+                found.append(judge(store, name, seen.now))
+                told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
+                checks.append(kept.checks(name, seen.now - WINDOW))
+    kinds = {source.name: source.kind for source in seen.config.source}
+    rows = [
+        _judged(one, kinds.get(one.source, ""), seen.now)
+        for one in found
+        if one.scored or one.checked
+    ]
+    return {
+        "at": words.date(seen.now),
+        "days": WINDOW,
+        "share": seen.config.audit.share,
+        "waiting": waiting,
+        "told": sum(one.scored for one in found),
+        "checked": sum(one.checked for one in found),
+        "results": rows,
+        "figures": _audit_figures(told, checks),
+    }
+
+
+def _audit_figures(told: Sequence[Issued], checks: Sequence[Checks]) -> list[Figure]:
+    figures = []
+    if told:
+        mean = np.array([one.mean for one in told])
+        found = np.array([one.found or 0.0 for one in told])
+        inside = np.array([one.low <= (one.found or 0.0) <= one.high for one in told])
+        figures.append(charts.told(mean, found, inside))
+    if any(one.at.size for one in checks):
+        believed = np.concatenate([one.believed for one in checks])
+        fresh = np.concatenate([one.fresh for one in checks])
+        figures.append(charts.reliable(reliability(believed, fresh)))
+    return figures
+
+
+def _judged(one: Judged, kind: str, now: float) -> Answer:
+    """Return what audits say of a source, and what that comes to."""
+    coverage = one.coverage
+    if one.drifting(now):
+        verdict = "drifting"
+    elif one.scored and coverage.high < MEANT:
+        verdict = "too sure"
+    else:
+        verdict = "as said"
+    return {
+        "source": one.source,
+        "measure": one.measure,
+        "kind": kind,
+        "found_by": HOW.get(kind, "pages drawn"),
+        "checked": one.checked if one.how == "checks" else one.looked,
+        "quality": one.quality._asdict() if one.quality else None,
+        "believed": one.believed._asdict() if one.believed else None,
+        "forecasts": one.scored,
+        "coverage": coverage._asdict() if one.scored else None,
+        "meant": MEANT,
+        "trust": one.trust.factor,
+        "why": words.plain(one.trust.why) if one.trust.factor > 1.0 else "",
+        "verdict": verdict,
+    }
