@@ -19,13 +19,16 @@ from halflife.net.access import Access, Credentials, GateSettings
 from halflife.net.addresses import networks, origin, parse_url
 from halflife.net.gate import Gate
 from halflife.net.negotiation import accept
+from halflife.net.wire import Transport
 from halflife.stores import Store
 
 NO_CONTACT = "no contact given"
 MOST_KNOWN = 100_000  # items whose sources are remembered
 
 
-def gate(config: Config, store: Store, clock: Clock) -> Gate:
+def gate(
+    config: Config, store: Store, clock: Clock, transport: Transport | None = None
+) -> Gate:
     """Return the way out, as polite as the settings say."""
     fetch = config.fetch
     settings = GateSettings(
@@ -34,7 +37,7 @@ def gate(config: Config, store: Store, clock: Clock) -> Gate:
         deadline=fetch.timeout,
         largest=fetch.max_bytes,
     )
-    return Gate(settings, hosts=store, clock=clock)
+    return Gate(settings, hosts=store, clock=clock, transport=transport)
 
 
 @asynccontextmanager

@@ -39,7 +39,7 @@ from halflife.engine.workers import Crew, Done, Extra, Group, Result, gathered
 from halflife.kinds.form import runner as form_runner
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.runner import SHORTEST_NAP, Outcome
-from halflife.net.wire import NO_NETWORK
+from halflife.net.wire import NO_NETWORK, Transport
 from halflife.readers.containment import failure, is_mishandled
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -111,6 +111,7 @@ class Outside:
         extra: What gets the audit's share of each turn of pages.
         reach: Says whether there is a way to any of some addresses.
         rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
+        transport: What carries requests; a replay answers them from a recording.
 
     """
 
@@ -118,6 +119,7 @@ class Outside:
     told: Callable[[Result], None] = lambda _: None
     extra: Extra | None = None
     rhythm: Rhythm = Rhythm()
+    transport: Transport | None = None
     reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
         default=lambda addresses: asyncio.ensure_future(reachable(addresses))
     )
@@ -167,7 +169,12 @@ class Service:
             }
             async with AsyncExitStack() as stack:
                 many = gathered(
-                    config, self.store, chosen, self.clock, self._outside.extra
+                    config,
+                    self.store,
+                    chosen,
+                    self.clock,
+                    self._outside.extra,
+                    self._outside.transport,
                 )
                 crew, leases = await stack.enter_async_context(many)
                 told = notifications.delivering(

@@ -30,6 +30,7 @@ from halflife.kinds.search import (
     selection as search_selection,
 )
 from halflife.net.gate import Gate
+from halflife.net.wire import Transport
 from halflife.policies.shortlist import Shortlist
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
@@ -255,6 +256,7 @@ async def gathered(
     chosen: Sequence[SourceConfig],
     clock: Clock,
     extra: Extra | None = None,
+    transport: Transport | None = None,
 ) -> AsyncIterator[tuple[Crew, list["asyncio.Task[None]"]]]:
     """Hold the leases on all pages, and all it takes to work, during the block.
 
@@ -262,7 +264,7 @@ async def gathered(
     """
     bootstrap.names(chosen)
     async with AsyncExitStack() as stack:
-        gate = await stack.enter_async_context(network.gate(config, store, clock))
+        gate = await stack.enter_async_context(network.gate(config, store, clock, transport))
         crew = Crew(config, store, gate, clock, extra)
         crew.groups = scheduler.grouped(chosen, apart=targets.is_on(config))
         leases: list[asyncio.Task[None]] = []

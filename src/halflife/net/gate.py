@@ -24,7 +24,7 @@ from halflife.net.addresses import check_url, origin, parse_url, resolve
 from halflife.net.dates import SECONDS
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
 from halflife.net.robots import LARGEST, RETRY, Rules, after_robots, rules
-from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Wire
+from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
 
 _NEGOTIATION = frozenset({"accept", "accept-language"})
 _VALIDATORS = frozenset({
@@ -106,12 +106,13 @@ class Gate:
         hosts: HostBook,
         clock: Callable[[], float],
         resolver: AbstractResolver | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
         self.moves: dict[str, dict[str, str]] = {}
         self._book = hosts
-        self._wire = Wire(settings, clock, resolver)
+        self._wire = transport or Wire(settings, clock, resolver)
         self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
         self._lanes: dict[str, Lane] = {}
 

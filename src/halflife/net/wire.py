@@ -5,7 +5,7 @@ import errno
 import re
 import socket
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
 import aiohttp
@@ -69,6 +69,21 @@ class Reply(NamedTuple):
     answer: Answer
     location: str
     took: float  # seconds
+
+
+class Transport(Protocol):
+    """Carries one request to a host and one answer back.
+
+    Live it is the ``Wire``; in a replay a recording answers in its place.
+    """
+
+    async def send(self, url: URL, call: Call) -> Reply:
+        """Send one request and return its answer; raise ``SourceError`` if none came."""
+        ...
+
+    async def close(self) -> None:
+        """Give up everything that is held open."""
+        ...
 
 
 class Wire:
@@ -197,18 +212,7 @@ class Wire:
         elif response.content_length is not None and response.content_length <= _DRAIN:
             # Read to its end, so that the connection can be used again.
             await response.content.read()
-        got = response.headers
-        etag = got.get("ETag", "")
-        modified = from_http(got["Last-Modified"]) if "Last-Modified" in got else None
-        return Answer(
-            status=response.status,
-            url=str(url),
-            body=body,
-            content_type=got.get("Content-Type", ""),
-            etag=etag if _ETAG.fullmatch(etag) else "",
-            modified=modified if modified and modified <= self._clock() else None,
-            retry_after=got.get("Retry-After", ""),
-        )
+        return answer_of(url, response.status, response.headers, body, self._clock())
 
     async def _body(
         self,
@@ -247,6 +251,24 @@ class Wire:
                 break
         if limit.when() != deadline:
             limit.reschedule(deadline)
+
+
+def answer_of(
+    url: URL, status: int, headers: Mapping[str, str], body: bytes, now: float
+) -> Answer:
+    """Return what an answer says, as far as its headers can be believed."""
+    etag = headers.get("ETag", "")
+    said = headers.get("Last-Modified")
+    modified = None if said is None else from_http(said)
+    return Answer(
+        status=status,
+        url=str(url),
+        body=body,
+        content_type=headers.get("Content-Type", ""),
+        etag=etag if _ETAG.fullmatch(etag) else "",
+        modified=modified if modified and modified <= now else None,
+        retry_after=headers.get("Retry-After", ""),
+    )
 
 
 class _Bounded:

@@ -12,6 +12,7 @@ import numpy as np
 from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
 from halflife.core.errors import ConfigError, SourceError
+from halflife.core.threads import submit
 from halflife.core.forms import Found
 from halflife.core.object_store import Attributes, Listing, Register
 from halflife.core.tracker import Change, Tracker
@@ -242,7 +243,7 @@ class _Notes:
         self._told = Column(answers + 1, told + (found.total is not None))
         self._answers += 1
         if self._answers >= NOTED and self.run is not None:
-            note = asyncio.run_coroutine_threadsafe(self._note(self.run), self._loop)
+            note = submit(self._note(self.run), self._loop)
             note.result()
 
     async def _note(self, run: Run) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from yarl import URL
 
+from halflife.core.threads import submit
 from halflife.core.budget import Purse
 from halflife.core.errors import (
     BudgetSpent,
@@ -292,7 +293,7 @@ class Desk:
         if self.stopped:
             work.close()
             raise BudgetSpent("asking was stopped")
-        self._waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._waiting = submit(work, self._loop)
         try:
             found = self._waiting.result()
         except CancelledError:

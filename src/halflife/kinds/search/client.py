@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
+from halflife.core.threads import submit
 from halflife.core.budget import Purse
 from halflife.core.errors import (
     BudgetSpent,
@@ -325,7 +326,7 @@ class Line:
             return Answer(None, (), 0)
         before = self.engine.requests
         work = self.engine.search(query, most, skip)
-        self._waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._waiting = submit(work, self._loop)
         try:
             with contained(self.engine.settings.url):
                 answer = self._waiting.result()

@@ -1,0 +1,130 @@
+"""Play the service against a recorded world, in virtual time."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from halflife.config import Config
+from halflife.core.errors import UsageError
+from halflife.engine.reload import Settings
+from halflife.engine.service import Outside, Rhythm, Service
+from halflife.engine.signals import Stop
+from halflife.engine.workers import Extra, Result
+from halflife.net.access import GateSettings
+from halflife.net.wire import Transport, Wire
+from halflife.replay import virtual_loop
+from halflife.replay.virtual_loop import VirtualLoop
+from halflife.replay.world import InVirtualTime, Recorded, RecordedTransport, Sent
+from halflife.stores.sqlite import SqliteStore
+
+DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """For how long a service is played, and who watches.
+
+    Attributes:
+        began: When it begins, in days since the epoch.
+        days: How long it lasts.
+        every: Days between two calls of ``watch``.
+        watch: Is called with the time and the store.
+        told: Hears of every result.
+        extra: What gets the audit's share of each turn of pages.
+        rhythm: How often the service turns.
+
+    """
+
+    began: float
+    days: float
+    every: float = 1.0
+    watch: Callable[[float, SqliteStore], None] = lambda _, __: None
+    told: Callable[[Result], None] = lambda _: None
+    extra: Extra | None = None
+    rhythm: Rhythm = field(default_factory=Rhythm)
+
+    def __post_init__(self) -> None:
+        if not (self.days > 0 and self.every > 0):
+            raise UsageError("a replay lasts longer than no time")
+
+
+class VirtualClock:
+    """The time of a virtual loop, in days."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.loop: VirtualLoop | None = None
+
+    def __call__(self) -> float:
+        """Return the time, in days since the epoch."""
+        passed = 0.0 if self.loop is None else self.loop.time()
+        return self.began + passed / DAY
+
+
+def play_recorded(
+    config: Config, store: SqliteStore, sources: Mapping[str, Recorded], play: Play
+) -> list[Sent]:
+    """Let the service keep recorded sources; return the requests that it sent."""
+    clock = VirtualClock(play.began)
+    return _play(config, store, RecordedTransport(sources, clock), play, clock)
+
+
+def play_over_http(
+    config: Config, store: SqliteStore, play: Play, clock: VirtualClock
+) -> list[Sent]:
+    """Let the service keep sources over HTTP in virtual time; return what it sent.
+
+    Whoever serves the sources answers for the time of ``clock``.
+    """
+    return _play(config, store, None, play, clock)
+
+
+def _play(
+    config: Config,
+    store: SqliteStore,
+    carrier: Transport | None,
+    play: Play,
+    clock: VirtualClock,
+) -> list[Sent]:
+    sent: list[Sent] = []
+
+    async def main(loop: VirtualLoop) -> None:
+        clock.loop = loop
+        inner = carrier or Wire(GateSettings(contact="replay"), clock, None)
+        transport = InVirtualTime(inner, loop, clock, sent)
+        outside = Outside(
+            clock,
+            told=play.told,
+            extra=play.extra,
+            rhythm=play.rhythm,
+            transport=transport,
+        )
+        stop = Stop()
+        service = Service(Settings(config), store, stop, outside)
+        ended = asyncio.create_task(_end(loop, stop, play.days))
+        watched = asyncio.create_task(_watch(loop, play, store, clock))
+        try:
+            await service.run()
+        finally:
+            for task in (ended, watched):
+                task.cancel()
+            await asyncio.gather(ended, watched, return_exceptions=True)
+
+    virtual_loop.run(main)
+    return sent
+
+
+async def _end(loop: VirtualLoop, stop: Stop, days: float) -> None:
+    await asyncio.sleep(days * DAY)
+    await loop.settle()
+    stop.ask(signal.SIGTERM)
+
+
+async def _watch(
+    loop: VirtualLoop, play: Play, store: SqliteStore, clock: VirtualClock
+) -> None:
+    while True:
+        await asyncio.sleep(play.every * DAY)
+        await loop.settle()
+        play.watch(clock(), store)
