@@ -21,6 +21,7 @@ def played(folder, text, play):
     path.write_text(text)
     config = Config.load(path)
     with bootstrap.writing(config) as store:
+        store.skip_disk_syncs()
         sent = play(config, store)
     return sent, dump(config.store_path)
 

@@ -71,7 +71,7 @@ def site() -> Part:
 
 def stock() -> Part:
     head = f'kind = "listing"\n{HOME}url = "{{url}}/objects"\nformat = "json"\n'
-    head += 'records = "objects"\nkey = "id"\nnext = "next"'
+    head += 'records = "objects"\nkey = "_key"\nnext = "next"'
     return Part("cars", listing_recorded.listing(present, 25), head)
 
 

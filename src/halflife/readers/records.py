@@ -139,6 +139,16 @@ class Reader:
             raise SourceError(f"none of its records can be used: {page.reasons[0]}")
         return page
 
+    def read_objects(self, records: Iterable[object]) -> Page:
+        """Return records that were read already; ``SourceError`` if none is usable."""
+        page = Page()
+        numbered = ((f"record {i}", record) for i, record in enumerate(records, 1))
+        for where, given, find in self._objects(numbered):
+            self._take(page, where, given, find)
+        if page.refused and not page.records:
+            raise SourceError(f"none of its records can be used: {page.reasons[0]}")
+        return page
+
     @property
     def _key(self) -> str:
         return self.fields.get(self.key, self.key)

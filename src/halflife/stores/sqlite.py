@@ -89,6 +89,14 @@ class SqliteStore:
         db = files.connect(where, create=create, readonly=readonly)
         return cls(db, where, owner or Owner.here())
 
+    def skip_disk_syncs(self) -> None:
+        """Do not wait for the disk: a power cut may lose everything.
+
+        For replays, whose file nobody needs afterwards.
+        """
+        with files.translated(self.path):
+            self._db.execute("PRAGMA synchronous = OFF")
+
     def close(self) -> None:
         """Close the file; runs that were not finished count as interrupted."""
         with suppress(sqlite3.Error, StoreError):  # a lease runs out by itself

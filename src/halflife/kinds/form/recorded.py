@@ -1,11 +1,20 @@
 """A recorded form: what a query found at a moment, and the record of a key."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import unquote
+from zlib import crc32
+
+import numpy as np
 
 from halflife.core.errors import SourceError
 from halflife.core.forms import Form, Interface, Query, Term, within
+from halflife.core.object_store import NEVER, Attributes
+from halflife.demo.form_pages import snippet
+from halflife.queries.table_form import Tabled
+from halflife.recordings.relations import Relation
 from halflife.replay.world import Asked, Recorded, Told, as_json
+from halflife.stores.sqlite import SqliteStore
 
 KEY = "_key"  # the field with the key of a record
 RECORDS = "/api/records"
@@ -58,3 +67,83 @@ def query_of(interface: Interface, asked: Mapping[str, str]) -> Query:
         elif value:
             terms.append(Term(name, value))
     return Query.of(*terms)
+
+
+@dataclass(frozen=True)
+class RecordedForm:
+    """A table behind a form, as a relation says that it was.
+
+    Attributes:
+        name: The name of the source.
+        relation: What the table held at each look.
+        interface: What the form can do.
+        purpose: What it is kept for: ``new`` records or ``known`` ones.
+        differs_by: What makes a known record stale, as in the settings.
+
+    """
+
+    name: str
+    relation: Relation
+    interface: Interface
+    purpose: str = "new"
+    differs_by: str = ""
+    kind: str = "form"
+    _forms: dict[float, Tabled] = field(default_factory=dict)
+
+    @property
+    def measure(self) -> str:
+        """What its copy is judged by."""
+        return "content" if self.purpose == "known" else "recall"
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The first and the last look."""
+        return float(self.relation.looks[0]), float(self.relation.looks[-1])
+
+    def table(self, now: float) -> Tabled:
+        """Return the form as it was; results come in an order that means nothing."""
+        look = self.relation.look(now)
+        if look not in self._forms:
+            self._forms.clear()  # time goes on: what was before is not asked again
+            there = self.relation.at(look)
+            places = {key: float(crc32(key.encode())) for key in there}
+            rng = np.random.default_rng(0)
+            self._forms[look] = Tabled(self.interface, there, rng=rng, places=places)
+        return self._forms[look]
+
+    def answer(self, asked: Asked, now: float) -> Told:
+        """Return what the form answered at a moment."""
+        return form(self.table)(asked, now)
+
+    def settings(self, origin: str) -> str:
+        """Return how it is asked."""
+        lines = snippet(origin, self.interface, name=self.name).splitlines()[2:]
+        lines = [line for line in lines if not line.startswith("allow")]
+        wanted = [f'purpose = "{self.purpose}"']
+        wanted += [f'differs_by = "{self.differs_by}"'] if self.differs_by else []
+        return "\n".join([*wanted, *lines])
+
+    def quality(self, store: SqliteStore, now: float) -> float:
+        """Return the share of records held, or of the known ones that are true."""
+        there, held = self.relation.at(now), _held(store, self.name)
+        if self.purpose != "known":
+            return len(held.keys() & there.keys()) / len(there) if there else 1.0
+        known = held.keys() & there.keys()
+        column = self.differs_by.rpartition(":")[2]
+        names = [column] if column else list(self.relation.columns)
+        true = (
+            all(held[key].get(n) == there[key].get(n) for n in names) for key in known
+        )
+        return sum(true) / len(known) if known else 0.0
+
+
+def _held(store: SqliteStore, name: str) -> dict[str, Attributes]:
+    """Return the records that a store holds, as they were last seen."""
+    if name not in store.collections():
+        return {}
+    register = store.register(name)
+    found = {s.key: s.attributes for s in register.spells if s.gone_by == NEVER}
+    for version in register.versions:
+        if version.key in found and version.attributes is not None:
+            found[version.key] = version.attributes
+    return found

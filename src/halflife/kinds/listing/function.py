@@ -1,0 +1,206 @@
+"""Functions as listings: a Python function that yields records is a source.
+
+    @halflife.listing(key="id")
+    async def jobs(session):
+        async for page in session.pages("https://example.org/jobs", next="next"):
+            for record in page.json()["jobs"]:
+                yield record
+
+The function asks through its session, which pays for each request, waits for its turn
+at the host and obeys robots.txt. What it yields is kept like any listing.
+"""
+
+import importlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jmespath
+
+from halflife.core.budget import Purse
+from halflife.core.errors import (
+    BudgetSpent,
+    ConfigError,
+    HalflifeError,
+    SourceError,
+    Unreachable,
+)
+from halflife.core.object_store import Listing
+from halflife.kinds.listing.client import Walk
+from halflife.net.access import Access, Answer
+from halflife.net.addresses import resolve
+from halflife.net.gate import Gate
+from halflife.readers.records import MOST, Reader
+from halflife.readers.text import to_text
+
+MOST_PAGES = 10_000  # of one call of ``pages``, whatever the answers say
+
+Records: TypeAlias = AsyncIterator[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back for one request of a function."""
+
+    status: int
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @classmethod
+    def of(cls, answer: Answer) -> "Response":
+        """Return an answer of the gate as functions see it."""
+        headers = {"Content-Type": answer.content_type, "ETag": answer.etag}
+        return cls(answer.status, answer.url, headers, answer.body)
+
+    def text(self) -> str:
+        """Return the body as text."""
+        return to_text(self.headers["Content-Type"], self.body)
+
+    def json(self) -> Any:  # noqa: ANN401  (JSON is anything)
+        """Return the body as JSON; raise ``SourceError`` if it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"{self.url}: its answer is not JSON: {error}") from None
+
+
+class Session:
+    """The only way out for a function: it pays, waits and is polite.
+
+    Args:
+        gate: The way out.
+        purse: Pays for every request.
+        access: On what terms the source is asked.
+
+    """
+
+    def __init__(self, gate: Gate, purse: Purse, access: Access) -> None:
+        self._gate, self._purse, self._access = gate, purse, access
+        self.requests = 0
+
+    @property
+    def now(self) -> float:
+        """The time, in days since the epoch, UTC."""
+        return self._gate.clock()
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._purse.left
+
+    async def get(
+        self, url: str, *, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """Fetch a URL; raise ``SourceError`` unless it answers with a page."""
+        self.requests += 1
+        answer = await self._gate.get(
+            url, self._purse, access=self._access, headers=headers
+        )
+        if answer.status not in {200, 203}:
+            raise Unreachable(f"{answer.url}: it answered {answer.status}")
+        return Response.of(answer)
+
+    async def pages(
+        self, url: str, *, next: str, most: int = MOST_PAGES  # noqa: A002  (as in the settings)
+    ) -> AsyncIterator[Response]:
+        """Fetch page after page of a JSON API.
+
+        ``next`` is a JMESPath: where a page says how it goes on, as a link. A page that
+        was there before ends it.
+        """
+        seen: set[str] = set()
+        while url and url not in seen and len(seen) < most:
+            seen.add(url)
+            page = await self.get(url)
+            yield page
+            link = jmespath.search(next, page.json())
+            url = resolve(page.url, str(link)) if link else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionListing:
+    """A function that yields the records of a listing.
+
+    Attributes:
+        function: Takes a session, yields records.
+        key: Which field names a record.
+        complete: Whether it yields everything there is.
+
+    """
+
+    function: Callable[[Session], Records]
+    key: str
+    complete: bool = True
+
+    def __call__(self, session: Session) -> Records:
+        """Call the function itself."""
+        return self.function(session)
+
+
+def listing(
+    key: str, *, complete: bool = True
+) -> Callable[[Callable[[Session], Records]], FunctionListing]:
+    """Make a listing of a function that yields records.
+
+    ``key`` names the field that tells records apart. Say ``complete=False`` if a record
+    that is not yielded may still be there.
+    """
+
+    def make(function: Callable[[Session], Records]) -> FunctionListing:
+        return FunctionListing(function, key, complete)
+
+    return make
+
+
+def load(name: str) -> FunctionListing:
+    """Return the function that ``module:function`` names; raise ``ConfigError``."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"python must be 'module:function', got {name!r}")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"python = {name!r} cannot be loaded: {error}") from None
+    if not isinstance(found, FunctionListing):
+        raise ConfigError(
+            f"python = {name!r} is no listing; decorate it with @halflife.listing(key=...)"
+        )
+    return found
+
+
+async def look(
+    gate: Gate, source: FunctionListing, access: Access, purse: Purse
+) -> tuple[Listing | None, str]:
+    """Read all records of a function; return what it listed, and what went wrong.
+
+    Whatever the function raises leaves the listing incomplete; if that was before its
+    first record there is no listing. Raise ``BudgetSpent`` if nothing could be paid.
+    """
+    at, walk, session = gate.clock(), Walk(), Session(gate, purse, access)
+    reader, records = Reader(source.key, "json"), list[object]()
+    try:
+        async with aclosing(source(session)) as found:  # type: ignore[type-var]
+            async for record in found:
+                records.append(record)
+                if len(records) > MOST:
+                    raise SourceError(f"it lists more than {MOST} records")  # noqa: TRY301  (as a page that fails)
+    except BudgetSpent as error:
+        if not records:
+            raise
+        walk.trouble = str(error)
+    except HalflifeError as error:
+        walk.trouble = str(error)
+    except Exception as error:  # noqa: BLE001  (it is not our code: whatever it raises)
+        said = " ".join(str(error).split())[:200]
+        name = source.function.__qualname__
+        walk.trouble = f"the function {name} failed: {type(error).__name__}: {said}"
+    if not records and walk.trouble:
+        return None, walk.trouble
+    try:
+        walk.add(reader.read_objects(records))
+    except SourceError as error:
+        return None, str(error)
+    return walk.listing(at, complete=source.complete), walk.trouble
