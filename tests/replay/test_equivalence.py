@@ -1,4 +1,4 @@
-"""A replay is the live program: the same requests, in the same order, the same state."""
+"""A replay is the live program: the same requests in order, the same state."""
 
 import sqlite3
 
@@ -36,7 +36,7 @@ def dump(path):
         return {
             name: sorted(map(repr, db.execute(f"SELECT * FROM {name}")))
             for name in names
-            if name not in {"lease"}
+            if name != "lease"
         }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from halflife.core.threads import submit
 from halflife.replay import virtual_loop
-from halflife.replay.virtual_loop import Standstill
+from halflife.replay.virtual_loop import StandstillError
 
 
 def test_a_year_of_sleep_takes_no_time():
@@ -121,7 +121,7 @@ def test_what_waits_for_nothing_is_told_so():
     async def main(loop):
         await loop.create_future()
 
-    with pytest.raises(Standstill, match="cannot go on"):
+    with pytest.raises(StandstillError, match="cannot go on"):
         virtual_loop.run(main)
 
 

@@ -83,9 +83,7 @@ def desk() -> Part:
     def table(now: float) -> Tabled:
         there = present(now)
         places = {key: lot("place", key) for key in there}
-        return Tabled(
-            interface, there, rng=np.random.default_rng(0), places=places
-        )
+        return Tabled(interface, there, rng=np.random.default_rng(0), places=places)
 
     told = snippet("{url}", interface, name="desk")
     head, _, attributes = told.partition("[source.attributes]\n")

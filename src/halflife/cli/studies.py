@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from halflife.cli.app import app
-from halflife.cli.options import Json
+from halflife.cli.options import ConfigPath, Json
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ TEXT_SHOWN = (
     "view", "policy", "every", "ur", "wr", "up", "wp", "kl", "kl_cut",
     "update_precision", "predicted_precision",
 )  # fmt: skip
+OWN_RIVALS = "champion,uniform"  # of one's own store: each takes the service itself
+SHARES = "0.1,0.2"
+STORE_SHOWN = ("policy", "budget", "quality", "requests_a_day", "against")
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
 
 
@@ -92,7 +95,11 @@ Policies = Annotated[
     str, typer.Option(metavar="A,B,...", help="Policies to compare, or all.")
 ]
 Budgets = Annotated[
-    str, typer.Option(metavar="X,Y,...", help="Looks a day, as shares of the items.")
+    str,
+    typer.Option(
+        metavar="X,Y,...",
+        help="Requests a day, as shares of the items; of --store, as such.",
+    ),
 ]
 Days = Annotated[
     float | None, typer.Option(min=1, help="Replay only the last so many days.")
@@ -118,14 +125,25 @@ def replay(  # noqa: PLR0913  (each is an option)
     page_size: PageSize = 20,
     every: Everies = "10,20,40",
     policies: Policies = RIVALS,
-    budgets: Budgets = "0.1,0.2",
+    budgets: Budgets = SHARES,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Repetitions.")] = 1,
     days: Days = None,
     ticks: Ticks = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes to use.")] = 1,
+    store: Annotated[
+        bool,
+        typer.Option("--store", help="Replay what your own store observed."),
+    ] = False,
+    sources: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Sources to replay (of --store).")
+    ] = "",
+    config: ConfigPath = None,
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
+    if store and not any((history, pages, text, query_new, query_known)):
+        _replay_store(config, sources, policies, (budgets, days), json=json)
+        return
     _one_of(history, pages, text, query_new, query_known)
     path, folder = pages or history, query_new or query_known
     if text is not None:
@@ -140,6 +158,42 @@ def replay(  # noqa: PLR0913  (each is an option)
         _replay_pages(path, policies, rules, days, quarter=not pages, json=json)
 
 
+def _replay_store(
+    path: Path | None,
+    sources: str,
+    policies: str,
+    limits: tuple[str, float | None],
+    *,
+    json: bool,
+) -> None:
+    """Score policies on what the user's own store observed, all kinds together."""
+    from halflife import plugins
+    from halflife.cli import show
+    from halflife.cli.words import listed, positive
+    from halflife.config import Config
+    from halflife.engine import bootstrap
+    from halflife.replay.contest import Rules, contest
+    from halflife.replay.own_store import recorded_sources
+
+    settings = Config.load(Config.find(path))
+    names = listed(OWN_RIVALS if policies == RIVALS else policies)
+    for name in names:
+        plugins.strategy(name, settings.policy.objective)
+    given, days = limits
+    pace = [settings.budget.pace] if given == SHARES else []
+    budgets = pace or [positive("--budgets", word) for word in listed(given)]
+    with bootstrap.reading(settings) as store:
+        found = recorded_sources(settings, store, listed(sources))
+    rows = contest(found, Rules(names, budgets, days=days))
+    if json:
+        kinds = [{"source": one.name, "kind": one.kind} for one in found]
+        show.emit(
+            {"store": str(settings.store_path), "sources": kinds, "results": rows}
+        )
+        return
+    show.table([show.flat({n: row[n] for n in STORE_SHOWN}) for row in rows])
+
+
 def _one_of(*given: Path | None) -> None:
     """Raise ``UsageError`` unless just one history is named."""
     from halflife.core.errors import UsageError
@@ -147,7 +201,7 @@ def _one_of(*given: Path | None) -> None:
     if sum(one is not None for one in given) != 1:
         raise UsageError(
             "name one history: HISTORY, or --pages, --text, --query-new or "
-            "--query-known with a folder"
+            "--query-known with a folder, or --store alone"
         )
 
 

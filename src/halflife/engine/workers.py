@@ -264,7 +264,9 @@ async def gathered(
     """
     bootstrap.names(chosen)
     async with AsyncExitStack() as stack:
-        gate = await stack.enter_async_context(network.gate(config, store, clock, transport))
+        gate = await stack.enter_async_context(
+            network.gate(config, store, clock, transport)
+        )
         crew = Crew(config, store, gate, clock, extra)
         crew.groups = scheduler.grouped(chosen, apart=targets.is_on(config))
         leases: list[asyncio.Task[None]] = []

@@ -78,7 +78,7 @@ class Transport(Protocol):
     """
 
     async def send(self, url: URL, call: Call) -> Reply:
-        """Send one request and return its answer; raise ``SourceError`` if none came."""
+        """Send one request; return its answer, or raise ``SourceError``."""
         ...
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Values
-from halflife.core.object_store import Register
+from halflife.core.object_store import Attributes, Register
 from halflife.recordings.relations import Relation
 
 
@@ -12,7 +12,9 @@ def relation_of(register: Register, name: str) -> Relation:
     """Return what a store knows of a set of objects, as if it were all there was."""
     looks = np.array([s.at for s in register.snapshots if s.valid])
     if not looks.size:
-        raise UsageError(f"{name}: nothing was observed yet, so nothing can be replayed")
+        raise UsageError(
+            f"{name}: nothing was observed yet, so nothing can be replayed"
+        )
     spells = register.spells
     rows = [(i, spell.first_seen, spell.attributes) for i, spell in enumerate(spells)]
     place = {(s.key, s.spell): i for i, s in enumerate(spells)}
@@ -23,10 +25,7 @@ def relation_of(register: Register, name: str) -> Relation:
     ]
     rows.sort(key=lambda row: row[:2])
     names = list(dict.fromkeys(name for row in rows for name in row[2]))
-    columns: dict[str, Values] = {}
-    for column in names:
-        columns[column] = np.empty(len(rows), dtype=object)
-        columns[column][:] = [row[2].get(column) for row in rows]
+    columns = {column: _column(rows, column) for column in names}
     return Relation(
         looks=looks,
         keys=tuple(spell.key for spell in spells),
@@ -38,3 +37,8 @@ def relation_of(register: Register, name: str) -> Relation:
         columns=columns,
     )
 
+
+def _column(rows: list[tuple[int, float, Attributes]], name: str) -> Values:
+    values = np.empty(len(rows), dtype=object)
+    values[:] = [attributes.get(name) for _, _, attributes in rows]
+    return values

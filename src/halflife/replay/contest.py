@@ -69,9 +69,7 @@ class Watch:
         self.quality.append([source.quality(store, now) for source in self.sources])
 
 
-def contest(
-    sources: Sequence[RecordedSource], rules: Rules
-) -> list[dict[str, Any]]:
+def contest(sources: Sequence[RecordedSource], rules: Rules) -> list[dict[str, Any]]:
     """Return how good the copies were under each policy and budget.
 
     Every policy gets the same recordings and the same budget. ``against`` is the mean
@@ -119,7 +117,12 @@ def _play(
         "requests": len(sent),
         "requests_a_day": len(sent) / (end - begin),
         "sources": [
-            {"source": s.name, "kind": s.kind, "measure": s.measure, "quality": float(q)}
+            {
+                "source": s.name,
+                "kind": s.kind,
+                "measure": s.measure,
+                "quality": float(q),
+            }
             for s, q in zip(sources, mean, strict=True)
         ],
     }
@@ -131,9 +134,7 @@ def _origin(number: int) -> str:
     return f"http://recorded-{number}.invalid"
 
 
-def _settings(
-    world: Mapping[str, RecordedSource], policy: str, budget: float
-) -> str:
+def _settings(world: Mapping[str, RecordedSource], policy: str, budget: float) -> str:
     lines = [
         f'[budget]\nrequests = {max(round(7.0 * budget), 1)}\nper = "week"',
         f'[policy]\nname = "{policy}"',

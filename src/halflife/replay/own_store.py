@@ -10,11 +10,11 @@ from halflife.kinds.listing.recorded import RecordedListing
 from halflife.kinds.pages.recorded import RecordedPages, recording_of
 from halflife.recordings.registers import relation_of
 from halflife.replay.recorded_source import RecordedSource
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 
 def recorded_sources(
-    config: Config, store: SqliteStore, names: Sequence[str] = ()
+    config: Config, store: Store, names: Sequence[str] = ()
 ) -> list[RecordedSource]:
     """Return the sources of a store that can be replayed; ``names`` picks some.
 
@@ -23,7 +23,7 @@ def recorded_sources(
     """
     found: list[RecordedSource] = []
     for source in config.named(names):
-        recorded = _recorded(config, store, source)
+        recorded = _recorded(store, source)
         if recorded is not None:
             found.append(recorded)
         elif names:
@@ -34,9 +34,7 @@ def recorded_sources(
     return found
 
 
-def _recorded(
-    config: Config, store: SqliteStore, source: SourceConfig
-) -> RecordedSource | None:
+def _recorded(store: Store, source: SourceConfig) -> RecordedSource | None:
     name = source.name
     if source.has_pages:
         history = store.history((name,))

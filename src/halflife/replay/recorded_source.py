@@ -10,8 +10,8 @@ class RecordedSource(Protocol):
     """A source of which it is known what it held at every moment of a stretch of time.
 
     It answers requests as the real one did, says with which settings it is kept, and
-    compares what a store holds with what is true. Nothing that the program believes goes
-    into that.
+    compares what a store holds with what is true. Nothing that the program believes
+    goes into that.
     """
 
     @property

@@ -30,7 +30,7 @@ RESOLUTION = 1e-6
 THREADS = 32  # synchronous planners that may wait for answers at the same time
 
 
-class Standstill(HalflifeError):
+class StandstillError(HalflifeError):
     """Everybody waits for something that cannot happen."""
 
 
@@ -106,9 +106,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         inner = super().run_in_executor(executor or self._threads, work)
         return self.create_task(self._finished(inner, number))
 
-    async def _finished(
-        self, inner: "asyncio.Future[Result]", number: int
-    ) -> Result:
+    async def _finished(self, inner: "asyncio.Future[Result]", number: int) -> Result:
         try:
             return await inner
         finally:
@@ -148,7 +146,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             settled, self._settled = self._settled, []
             _wake(settled)
         elif timeout is None:
-            raise Standstill("the replay cannot go on: nothing is left to wait for")
+            raise StandstillError(
+                "the replay cannot go on: nothing is left to wait for"
+            )
         else:
             self._now += timeout
         return False
@@ -158,6 +158,7 @@ class _Timer(asyncio.TimerHandle):
     """A timer; a heap of plain ones would leave the order of equal times to chance."""
 
     number = 0
+    _scheduled: bool  # whether it lies in the heap
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, _Timer):

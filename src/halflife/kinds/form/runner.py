@@ -12,9 +12,9 @@ import numpy as np
 from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
 from halflife.core.errors import ConfigError, SourceError
-from halflife.core.threads import submit
 from halflife.core.forms import Found
 from halflife.core.object_store import Attributes, Listing, Register
+from halflife.core.threads import submit
 from halflife.core.tracker import Change, Tracker
 from halflife.core.wording import count
 from halflife.engine import rhythms

@@ -104,7 +104,11 @@ class Session:
         return Response.of(answer)
 
     async def pages(
-        self, url: str, *, next: str, most: int = MOST_PAGES  # noqa: A002  (as in the settings)
+        self,
+        url: str,
+        *,
+        next: str,  # noqa: A002  (as in the settings)
+        most: int = MOST_PAGES,
     ) -> AsyncIterator[Response]:
         """Fetch page after page of a JSON API.
 
@@ -166,7 +170,8 @@ def load(name: str) -> FunctionListing:
         raise ConfigError(f"python = {name!r} cannot be loaded: {error}") from None
     if not isinstance(found, FunctionListing):
         raise ConfigError(
-            f"python = {name!r} is no listing; decorate it with @halflife.listing(key=...)"
+            f"python = {name!r} is no listing; "
+            "decorate it with @halflife.listing(key=...)"
         )
     return found
 

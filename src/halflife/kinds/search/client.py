@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from halflife.core.threads import submit
 from halflife.core.budget import Purse
 from halflife.core.errors import (
     BudgetSpent,
@@ -21,6 +20,7 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.search import Answer, Document
+from halflife.core.threads import submit
 from halflife.kinds.search.answers import AnswerReader, Hit, Results
 from halflife.net.access import Access
 from halflife.net.access import Answer as Reply
