@@ -36,12 +36,12 @@ from soak_world import ATTRIBUTES
 
 from halflife.config import Config
 from halflife.core.forms import Interface
-from halflife.demo.form_pages import snippet
 from halflife.engine import bootstrap, logs
 from halflife.engine.endpoint import watched
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
+from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.pages import audit as pages_audit

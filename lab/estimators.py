@@ -8,8 +8,8 @@ on both sides, so that an item which never changes costs a finite error. With
 
 ``python -m lab.estimators FOLDER`` replays the recorded sites in a folder
 under each strategy of ``halflife.policies.index_estimators`` instead, and under the
-freshness index on the usual belief, and prints the freshness that each reached, with pages in
-three orders.
+freshness index on the usual belief, and prints the freshness that each reached, with
+pages in three orders.
 """
 
 import json

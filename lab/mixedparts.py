@@ -20,9 +20,9 @@ from halflife.core.forms import Form, Interface
 from halflife.core.object_store import NEVER, Attributes
 from halflife.core.search import Answer, Document
 from halflife.demo import recording as demo_recording
-from halflife.demo.form_pages import snippet
 from halflife.demo.forms import Office
 from halflife.engine.scheduler import SUMMARY
+from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.search.client import words_of
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.runner import RESERVE

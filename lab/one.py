@@ -20,8 +20,7 @@ from numpy.random import default_rng
 
 from halflife.core.arrays import Floats
 from halflife.core.value_curve import Offers, Worth
-from halflife.market import price as market_price
-from halflife.market import share, take
+from halflife.market import price as market_price, share, take
 from halflife.market.offers import Turn
 from halflife.metrics.intervals import Interval, series_interval
 from lab import onetargets

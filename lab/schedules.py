@@ -21,8 +21,7 @@ from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core.arrays import Floats
 from halflife.core.view import View
 from halflife.policies import Policy, Strategy, adaptive, cgm, explore, index, simple
-from halflife.policies.azar import azar, azar_even
-from halflife.policies.azar import rates as azar_rates
+from halflife.policies.azar import azar, azar_even, rates as azar_rates
 from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.lambdacrawl import (
     approx,
@@ -30,8 +29,8 @@ from halflife.policies.lambdacrawl import (
     lambdacrawl_approx,
     lambdacrawl_even,
     lambdacrawl_published,
+    rates as lambdacrawl_rates,
 )
-from halflife.policies.lambdacrawl import rates as lambdacrawl_rates
 from halflife.policies.mirror import mirror_sync
 from halflife.policies.weibull import weibull
 from halflife.replay.pages import Replay

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from halflife.core.forms import Interface
-from halflife.demo.form_pages import KEY
 from halflife.kinds.form.addresses import Addresses, Place
 from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.recorded_pages import KEY
 from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
 from halflife.readers.records import Reader
 from web_parts import HOME, Coins, make_gate

@@ -4,8 +4,7 @@ import socket
 from ipaddress import IPv4Address, IPv6Address
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.errors import ConfigError, UsageError
 from halflife.net.addresses import (

@@ -6,9 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from halflife.alerts import WATCHED, Health, Kind, Lateness
 from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step

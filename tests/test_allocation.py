@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import special
 
 from halflife.allocation import (
@@ -25,8 +24,7 @@ from halflife.allocation import (
 )
 from halflife.allocation.curves import inverse_gamma
 from halflife.allocation.randomised import lambdacrawl
-from halflife.bench import allocate as bench
-from halflife.bench import lambdacrawl as published
+from halflife.bench import allocate as bench, lambdacrawl as published
 from halflife.models.poisson import Exponential, GammaSurvival
 
 OBJECTIVES = ("freshness", "age", "harmonic")

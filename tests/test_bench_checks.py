@@ -9,8 +9,7 @@ from halflife.core.search import Document
 from halflife.probing.memory import InMemory
 from lab import auditing_checks as bench
 from search_server import corpus
-from textdb_folder import WORDS, write
-from textdb_folder import documents as recorded
+from textdb_folder import WORDS, documents as recorded, write
 
 
 def library(seed):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.lifetimes import Collection, Lives
 from halflife.models.ages import LifeTable, life_table_hazard, survivors, weibull_hazard

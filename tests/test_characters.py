@@ -4,8 +4,7 @@ import html
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from webencodings import PYTHON_NAMES
 from webencodings.labels import LABELS
 

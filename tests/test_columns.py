@@ -5,8 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item

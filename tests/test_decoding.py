@@ -7,8 +7,7 @@ from contextlib import suppress
 import brotli
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.net.decoding import STEP, Undecodable, coding, pieces, unpack
 

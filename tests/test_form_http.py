@@ -8,8 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from form_desk import HTML, JSON, NAMES, PLACES, at_desk, settings
 from form_worlds import ATTRIBUTES, CITIES, behind, cars

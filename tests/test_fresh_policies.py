@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from form_worlds import behind, cars
 from halflife.core.forms import Query, Term

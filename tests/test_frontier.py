@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Found, Query, Term

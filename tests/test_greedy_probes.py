@@ -6,8 +6,7 @@ from math import e
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from halflife.core.arrays import Floats
 from halflife.queries.known.greedy import (

@@ -5,8 +5,7 @@ from fnmatch import fnmatchcase
 import can_ada
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.links import FAR, Links
 from halflife.kinds.pages.links import (

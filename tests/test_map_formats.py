@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from faults.evil import Evil, response
 from halflife.core.observation import Seen
@@ -12,8 +11,7 @@ from halflife.core.request import Fetch
 from halflife.kinds.pages.client import Pages, SiteSettings
 from halflife.net.dates import from_mail
 from halflife.readers.maps import MapEntry, may_be_map, read_map
-from web_parts import HOME as ACCESS
-from web_parts import TODAY, Coins, make_gate
+from web_parts import HOME as ACCESS, TODAY, Coins, make_gate
 
 HOME = "https://example.org/feeds/map"
 A, B = "https://example.org/a", "https://example.org/b"

@@ -5,8 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.readers import maps, xml_stream
 from halflife.readers.maps import MOST, MapEntry, may_be_map, read_map, root_name

@@ -6,8 +6,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import brentq, linprog
 
 from halflife.core.value_curve import Offers, Worth
@@ -16,11 +15,9 @@ from halflife.market import (
     Limits,
     Window,
     Zone,
+    price as market_price,
     share,
     take,
-)
-from halflife.market import (
-    price as market_price,
 )
 from halflife.market.offers import Turn, intervals
 from halflife.market.shares import hull

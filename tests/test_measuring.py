@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from form_desk import at_desk
-from form_desk import settings as web
+from form_desk import at_desk, settings as web
 from form_worlds import CITIES, behind, cars
 from halflife.core.errors import Refused
 from halflife.core.forms import Form, Found, Interface, Query, Term

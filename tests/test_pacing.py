@@ -1,8 +1,7 @@
 """How long a host is left alone."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.host import HostState
 from halflife.net.dates import SECONDS, from_http, from_iso, to_http

@@ -4,8 +4,7 @@ import json
 
 import jmespath
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.readers.page_hints import NEXTS, NO_HINTS, PARTS, TOTALS, find_hints
 from halflife.readers.records import Reader

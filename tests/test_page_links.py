@@ -1,8 +1,7 @@
 """Where the pages of a query are, if each links to the next."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from yarl import URL
 
 from halflife.core.errors import SourceError

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from contracts.views import view_of
-from halflife.allocation import azar as azar_rates
-from halflife.allocation import lambdacrawl as lambdacrawl_rates
+from halflife.allocation import azar as azar_rates, lambdacrawl as lambdacrawl_rates
 from halflife.belief.mirror import MirrorSync
 from halflife.core.budget import Budget
 from halflife.policies import azar, index, lambdacrawl, mirror

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from halflife.core.lifetimes import Collection, Lives
 from halflife.models.recall_curve import recall

@@ -1,8 +1,7 @@
 """Values of a choice, read one after the other."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.fresh.rotation import Rotation

@@ -5,8 +5,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from yarl import URL
 
 from halflife.config import Config, FromEnv

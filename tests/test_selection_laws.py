@@ -4,8 +4,7 @@ from math import exp, log, prod
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.search import Document
 from halflife.selection.choice import select

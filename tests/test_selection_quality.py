@@ -4,8 +4,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.selection.quality import ndcg, overlap, r_n, recall
 

@@ -4,8 +4,7 @@ import random
 import string
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.kinds.pages.links import read_links, spelled
 from halflife.kinds.pages.session_ids import looks_random, without_session

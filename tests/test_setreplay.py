@@ -3,12 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from halflife.bench.setpolicies import grouped_schedules
-from halflife.bench.setpolicies import groups as groups_of
-from halflife.bench.setpolicies import schedules as schedules_of
+from halflife.bench.setpolicies import (
+    grouped_schedules,
+    groups as groups_of,
+    schedules as schedules_of,
+)
 from halflife.core.errors import UsageError
 from halflife.policies.threshold import (
     Fixed,

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.errors import Damaged
-from halflife.summary import Status, Summary
-from halflife.summary import compare as compare_pair
+from halflife.summary import Status, Summary, compare as compare_pair
 from halflife.summary.metrics import METRICS
 from halflife.summary.tables import Summaries, aligned, compare, vocabulary
 from halflife.summary.versions import Versions

@@ -4,8 +4,7 @@ from math import inf, isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Worth
 from halflife.market import Need, Target, bill, parse

@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from halflife.core.errors import ConfigError

@@ -2,8 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
 from halflife.core.object_store import Listing, Register, Version, columns

@@ -1,8 +1,7 @@
 """XML: strict first, mended if need be, never a guess, never without a limit."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lxml import etree
 
 from halflife.core.errors import SourceError

@@ -31,18 +31,12 @@ with atheris.instrument_imports(
     from halflife.core.errors import SourceError
     from halflife.kinds.form import (
         answers as form_answers,
-    )
-    from halflife.kinds.form import (
         description as form_description,
     )
     from halflife.kinds.pages import links as pages_links
     from halflife.kinds.search import (
         answers as search_answers,
-    )
-    from halflife.kinds.search import (
         counts as search_counts,
-    )
-    from halflife.kinds.search import (
         description as search_description,
     )
     from halflife.net import dates, decoding

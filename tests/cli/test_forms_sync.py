@@ -9,8 +9,7 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
 from halflife.engine import bootstrap
-from halflife.kinds.form import client as form_client
-from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form import client as form_client, runner as form_runner
 from halflife.web import rows
 from processes import started, wait_for
 

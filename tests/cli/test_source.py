@@ -9,8 +9,7 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap, breakers, costs, redirects, rhythms
 from halflife.engine.loop import LEASE
-from halflife.kinds.form import client as form_client
-from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form import client as form_client, runner as form_runner
 from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.stores import ownership, retention, summaries, summary_lifetimes
 from halflife.stores.sqlite import SqliteStore

@@ -6,8 +6,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from halflife.core.errors import AlreadyRunning, LeaseLost, UsageError
 from halflife.core.history import History

@@ -13,8 +13,7 @@ from halflife.kinds.search.answers import AnswerReader
 from halflife.readers import containment
 from halflife.stores.sqlite import SqliteStore
 from reader_faults import CANARY, ERRORS, fail, inject, poison
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import HOME, Play
 
 HEAD = """

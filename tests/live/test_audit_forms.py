@@ -10,8 +10,7 @@ from halflife.config import Config
 from halflife.core.object_store import Register, Spell, Version
 from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import audit_report, bootstrap
-from halflife.kinds.form import audit as form_audit
-from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form import audit as form_audit, runner as form_runner
 from halflife.kinds.form.audit import held_at
 from halflife.kinds.form.client import Former
 from halflife.queries.form_copy import Held

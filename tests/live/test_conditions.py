@@ -5,8 +5,7 @@ from math import inf, isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alert_parts import jobs, listing, pages, standing
 from form_worlds import behind, cars
@@ -27,8 +26,7 @@ from halflife.kinds.listing import runner as listing_runner
 from halflife.market.targets import Target
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import BEGAN, HOME, Play
 
 REQUESTS = 2400  # a day, unless a test says otherwise

@@ -9,8 +9,7 @@ from halflife.alerts import Health
 from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.engine import audit_report, bootstrap
-from halflife.engine import targets as engine_targets
+from halflife.engine import audit_report, bootstrap, targets as engine_targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import Foresight, Known
 from halflife.engine.source_health import Judge

@@ -1,8 +1,7 @@
 """Half of the pages that are looked at are drawn by lot."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from contracts.views import view_of, views
 from halflife.core.budget import Budget

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alert_parts import as_json, jobs, listing, standing
 from form_worlds import behind, cars
@@ -13,14 +12,11 @@ from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.kinds.listing import (
     runner as listing_runner,
-)
-from halflife.kinds.listing import (
     schema_drift as listing_schema_drift,
 )
 from halflife.kinds.listing.schema_drift import BORNE, Memory, after
 from halflife.stores.sqlite import SqliteStore
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import HOME, Play
 
 HOUR = 1 / 24

@@ -7,8 +7,7 @@ import logging
 
 import aiohttp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from halflife.alerts import Health

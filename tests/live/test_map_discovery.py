@@ -12,8 +12,10 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.engine import bootstrap
-from halflife.kinds.pages import map_discovery as pages_map_discovery
-from halflife.kinds.pages import map_limits as pages_map_limits
+from halflife.kinds.pages import (
+    map_discovery as pages_map_discovery,
+    map_limits as pages_map_limits,
+)
 from service_parts import HOME, Play, fullest, ledger
 
 REQUESTS = '240\nper = "hour"'

@@ -5,8 +5,7 @@ from itertools import pairwise
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from alert_parts import jobs, listing, pages, signpost, standing
 from form_worlds import behind, cars
@@ -15,8 +14,7 @@ from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import redirects
 from halflife.engine.redirects import Asked
 from halflife.stores.sqlite import SqliteStore
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import HOME, Play
 
 HOUR = 1 / 24

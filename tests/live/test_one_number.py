@@ -30,8 +30,7 @@ from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import survey
 from halflife.web.rows import Memo
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import BEGAN, HOME, Play
 
 HOUR = 1 / 24

@@ -4,8 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from halflife.core.item import Item
 from halflife.kinds.pages.source_rows import rows_of

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from form_worlds import behind, cars
 from halflife.cli import sets
@@ -28,16 +27,11 @@ from halflife.engine.quality_forecast import Foresight, Known
 from halflife.engine.rhythms import Shown
 from halflife.kinds.form import (
     audit as form_audit,
-)
-from halflife.kinds.form import (
     runner as form_runner,
-)
-from halflife.kinds.form import (
     value as form_value,
 )
 from halflife.kinds.form.client import Former
-from halflife.kinds.listing import audit as listing_audit
-from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.listing import audit as listing_audit, runner as listing_runner
 from halflife.kinds.pages.target import Memory
 from halflife.market.target_rule import Goal
 from halflife.models.rhythm import BINS, FLAT, Learned, Rhythm

@@ -24,8 +24,7 @@ from halflife.kinds.search.runner import Summarized
 from halflife.net.wire import Offline, Wire
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
-from search_server import corpus
-from search_server import serving as searching
+from search_server import corpus, serving as searching
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
 REQUESTS = 240  # a day, unless a test says otherwise

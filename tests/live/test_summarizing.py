@@ -11,12 +11,7 @@ from halflife.config import Config
 from halflife.core.errors import AlreadyRunning, BudgetSpent, Damaged, UsageError
 from halflife.engine import bootstrap
 from halflife.engine.wallet import Wallet
-from halflife.kinds.search import (
-    runner as search_runner,
-)
-from halflife.kinds.search import (
-    selection as search_selection,
-)
+from halflife.kinds.search import runner as search_runner, selection as search_selection
 from halflife.kinds.search.dictionary import COMMON, dictionary, probes
 from halflife.kinds.search.runner import Summarizer, Wish
 from halflife.stores import summaries

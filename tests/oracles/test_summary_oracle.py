@@ -6,8 +6,7 @@ from scipy.stats import entropy
 
 from halflife.summary import Summary, compare, kl
 from halflife.summary.pairs import compare_all
-from halflife.summary.tables import Summaries
-from halflife.summary.tables import compare as compare_tables
+from halflife.summary.tables import Summaries, compare as compare_tables
 
 WORDS = [f"w{k}" for k in range(60)]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from halflife.core.threads import submit
+from halflife.engine.threads import submit
 from halflife.replay import virtual_loop
 from halflife.replay.virtual_loop import StandstillError
 

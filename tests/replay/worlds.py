@@ -6,8 +6,8 @@ from zlib import crc32
 import numpy as np
 
 from halflife.core.forms import Attribute, Interface
-from halflife.demo.form_pages import snippet
 from halflife.kinds.form import recorded as form_recorded
+from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing import recorded as listing_recorded
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.kinds.search import recorded as search_recorded

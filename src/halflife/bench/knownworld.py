@@ -19,8 +19,8 @@ class Served:
     """The relation as ``halflife.core.forms.Form``, at the day that it was turned to.
 
     It answers as ``halflife.queries.table_form.Tabled`` over ``Relation.at(day)``
-    would, without building a table a day. Results come in an order that has nothing to do
-    with the records and is the same on all days.
+    would, without building a table a day. Results come in an order that has nothing
+    to do with the records and is the same on all days.
 
     Args:
         relation: What is served.

@@ -58,8 +58,7 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[Tried]":
     """Send what is due, a test message included if asked for."""
     import asyncio
 
-    from halflife.engine import bootstrap
-    from halflife.engine import notifications as telling
+    from halflife.engine import bootstrap, notifications as telling
     from halflife.stores.outbox import Outbox
     from halflife.stores.sqlite import SqliteStore
 

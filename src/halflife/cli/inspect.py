@@ -52,12 +52,8 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     from halflife.cli import sets, show, texts
     from halflife.cli.answers import budget_left
     from halflife.engine import bootstrap, faults
-    from halflife.kinds.pages import (
-        crawl as pages_crawl,
-    )
-    from halflife.kinds.pages import (
-        map_discovery as pages_map_discovery,
-    )
+    from halflife.kinds.pages.crawl import progress, sites
+    from halflife.kinds.pages.map_discovery import full
 
     chosen = settings.named(sources)
     pages = [source for source in chosen if source.has_pages]
@@ -72,13 +68,9 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         fresh = None
         if pages or not (names or searched):
             rows, fresh = _of_all_pages(settings, store, pages, now)
-        crawls = [
-            pages_crawl.progress(store, site) for site in pages_crawl.sites(pages)
-        ]
+        crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
-        told = [crawl.words() for crawl in crawls] + pages_map_discovery.full(
-            store, pages
-        )
+        told = [crawl.words() for crawl in crawls] + full(store, pages)
     said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -181,12 +173,8 @@ def show_plan(
     from halflife.cli.answers import listing_rows, plan_rows, query_rows
     from halflife.engine import bootstrap
     from halflife.engine.wallet import Wallet
-    from halflife.kinds.pages import (
-        crawl as pages_crawl,
-    )
-    from halflife.kinds.pages import (
-        map_discovery as pages_map_discovery,
-    )
+    from halflife.kinds.pages.crawl import found_by
+    from halflife.kinds.pages.map_discovery import first_requests
 
     forms = [source for source in chosen if source.kind == "form"]
     lists = [source for source in chosen if source.kind == "listing"]
@@ -199,12 +187,10 @@ def show_plan(
         if pages or not (forms or lists):
             known = pages or chosen
             seen = bootstrap.outlook(config, store, known, now)
-            first = pages_map_discovery.first_requests(
-                config, store, known, seen.evidence, now
-            )
+            first = first_requests(config, store, known, seen.evidence, now)
             offer = wallet.offer(now, first)
-            found_by = pages_crawl.found_by(store, chosen)
-            rows = plan_rows(seen, offer if most is None else most, found_by)
+            via = found_by(store, chosen)
+            rows = plan_rows(seen, offer if most is None else most, via)
             wanted += offer
         queries = query_rows(store, forms, now, room if most is None else most)
     requests = room if forms else min(wanted, room)

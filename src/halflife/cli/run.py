@@ -129,8 +129,7 @@ def _tell(result: "Result", *, json: bool) -> None:
     from halflife.cli import show
     from halflife.cli.sync import answer_of, words_of
     from halflife.kinds.pages.runner import Outcome
-    from halflife.kinds.search import check as search_check
-    from halflife.kinds.search import runner as search_runner
+    from halflife.kinds.search import check as search_check, runner as search_runner
 
     if isinstance(result, Outcome):
         row, words = answer_of(result), words_of(result)

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from halflife.core.wording import number
-from halflife.core.wording import span as span  # noqa: PLC0414  (others ask for it here)
+from halflife.core.wording import (
+    number,
+    span as span,  # noqa: PLC0414  (others ask for it here)
+)
 
 Cell: TypeAlias = str | float | int | None
 Row: TypeAlias = Mapping[str, Cell]

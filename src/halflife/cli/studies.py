@@ -91,6 +91,12 @@ Everies = Annotated[
         metavar="T,U,...", help="Weeks between refreshes, on average (of --text)."
     ),
 ]
+OwnStore = Annotated[
+    bool, typer.Option("--store", help="Replay what your own store observed.")
+]
+Chosen = Annotated[
+    str, typer.Option(metavar="A,B,...", help="Sources to replay (of --store).")
+]
 Policies = Annotated[
     str, typer.Option(metavar="A,B,...", help="Policies to compare, or all.")
 ]
@@ -130,13 +136,8 @@ def replay(  # noqa: PLR0913  (each is an option)
     days: Days = None,
     ticks: Ticks = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes to use.")] = 1,
-    store: Annotated[
-        bool,
-        typer.Option("--store", help="Replay what your own store observed."),
-    ] = False,
-    sources: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Sources to replay (of --store).")
-    ] = "",
+    store: OwnStore = False,
+    sources: Chosen = "",
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:

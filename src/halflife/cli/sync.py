@@ -312,8 +312,7 @@ async def _turned(
     told: "Callable[[Looks], None]",
 ) -> "Outcome":
     """Check some pages drawn at random, then look where it buys most."""
-    from halflife.kinds.pages import audit as pages_audit
-    from halflife.kinds.pages import crawl as pages_crawl
+    from halflife.kinds.pages import audit as pages_audit, crawl as pages_crawl
 
     requests, most = limits
     spent = await pages_audit.check_share(keeper, share, requests)

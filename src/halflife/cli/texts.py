@@ -125,8 +125,7 @@ def select(
     query: Query,
     *,
     method: Annotated[
-        str,
-        typer.Option(metavar="cori|bgloss|lm|redde|crcs", help="How to rank."),
+        str, typer.Option(metavar="cori|bgloss|lm|redde|crcs", help="How to rank.")
     ] = "cori",
     top: Annotated[
         int | None, typer.Option(min=1, help="How many databases to show.")
@@ -139,22 +138,18 @@ def select(
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
-    from halflife.kinds.search import (
-        runner as search_runner,
-    )
-    from halflife.kinds.search import (
-        selection as search_selection,
-    )
+    from halflife.kinds.search import selection
+    from halflife.kinds.search.runner import databases
 
     settings = Config.load(Config.find(config))
-    search_selection.check_method(method)
-    chosen = search_runner.databases(settings)
+    selection.check_method(method)
+    chosen = databases(settings)
     now, words = bootstrap.clock(), " ".join(query)
     with bootstrap.reading(settings) as store:
-        kept, lacking = search_selection.known(store, chosen)
+        kept, lacking = selection.known(store, chosen)
         if not kept:
             raise UsageError("there is no summary yet; run `halflife summarize` first")
-        found = search_selection.rank(
+        found = selection.rank(
             kept, chosen, words, now, method=method, most=top, store=store
         )
     rows = _rows(found, kept, now)
@@ -164,8 +159,7 @@ def select(
         more = {"unknown_words": list(found.unknown), "without_summary": names}
         show.emit({**head, **more, "results": rows})
         return
-    shown = ("database", "score", "why")
-    show.table([{name: row[name] for name in shown} for row in rows])
+    show.table([{n: row[n] for n in ("database", "score", "why")} for row in rows])
     for line in _notes(found, names):
         show.note(line)
 

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from halflife.core.errors import SourceError, UsageError
 from halflife.core.forms import Form, Found, Interface, Query, Term, within
-from halflife.demo.form_pages import KEY, form_page, results, snippet
+from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
 from halflife.kinds.form.tables import day, shaped
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import load_relation

@@ -25,8 +25,7 @@ from halflife.core.view import View
 from halflife.engine import audit_report, bootstrap, costs, rhythms
 from halflife.engine.bound_widening import FULL, Trust
 from halflife.engine.renewals import POINTS, recall_decay, renewed, shortest, spread
-from halflife.kinds.form import runner as form_runner
-from halflife.kinds.form import value as form_value
+from halflife.kinds.form import runner as form_runner, value as form_value
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.search import selection as search_selection
 from halflife.market.curves import Decay

@@ -28,8 +28,6 @@ from halflife.core.view import View
 from halflife.engine import allocator, logs
 from halflife.kinds.pages import (
     belief_notes as pages_belief_notes,
-)
-from halflife.kinds.pages import (
     crawl as pages_crawl,
 )
 from halflife.policies import Policy

@@ -15,8 +15,6 @@ from halflife.core.host import HostState
 from halflife.engine import breakers, ownership, redirects, state_record
 from halflife.kinds.listing import (
     runner as listing_runner,
-)
-from halflife.kinds.listing import (
     schema_drift as listing_schema_drift,
 )
 from halflife.kinds.pages import guard as pages_guard

@@ -15,8 +15,7 @@ from halflife.core.wording import number, span
 from halflife.engine import costs, rhythms
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.renewals import POINTS, spread
-from halflife.kinds.form import runner as form_runner
-from halflife.kinds.form import value as form_value
+from halflife.kinds.form import runner as form_runner, value as form_value
 from halflife.kinds.listing.schedule import FIRST, LATEST, SOONEST
 from halflife.kinds.pages.target import ROUND, TURN, Memory, Stand
 from halflife.kinds.search import selection as search_selection

@@ -10,8 +10,6 @@ from halflife.engine import redirects
 from halflife.engine.loop import Clock
 from halflife.kinds.pages import (
     crawl as pages_crawl,
-)
-from halflife.kinds.pages import (
     map_discovery as pages_map_discovery,
 )
 from halflife.kinds.pages.client import Pages, SiteSettings

@@ -18,8 +18,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.view import View
 from halflife.engine import rhythms
 from halflife.engine.appraisal import Appraiser, sampled
-from halflife.kinds.form import runner as form_runner
-from halflife.kinds.form import value as form_value
+from halflife.kinds.form import runner as form_runner, value as form_value
 from halflife.kinds.form.turnover import turnover
 from halflife.kinds.search import selection as search_selection
 from halflife.models.quality import freshness_forecast

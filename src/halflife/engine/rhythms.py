@@ -6,8 +6,7 @@ and the record-days that were watched, by hour: a few dozen numbers.
 
 import json
 from collections import Counter
-from collections.abc import Collection as Some
-from collections.abc import Mapping
+from collections.abc import Collection as Some, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from math import inf

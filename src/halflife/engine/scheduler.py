@@ -30,8 +30,7 @@ from halflife.engine.wallet import Wallet
 from halflife.kinds.listing.schedule import SOONEST
 from halflife.kinds.pages import map_discovery as pages_map_discovery
 from halflife.kinds.pages.target import Memory
-from halflife.market import Limits, take, target_rule
-from halflife.market import price as market_price
+from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore

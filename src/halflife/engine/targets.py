@@ -18,8 +18,6 @@ from halflife.engine import full_sync_target
 from halflife.engine.appraisal import Appraiser, Decays
 from halflife.kinds.pages import (
     target as pages_target,
-)
-from halflife.kinds.pages import (
     target_warmup as pages_target_warmup,
 )
 from halflife.kinds.pages.target import TURN, Memory, Pages, Stand

@@ -12,8 +12,7 @@ from halflife.core.errors import AlreadyRunning, BudgetSpent
 from halflife.engine import audit, bootstrap, faults, network, scheduler, targets
 from halflife.engine.loop import Clock
 from halflife.engine.offline import Steady, is_lost
-from halflife.kinds.form import audit as form_audit
-from halflife.kinds.form import client as form_client
+from halflife.kinds.form import audit as form_audit, client as form_client
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.audit import spare
 from halflife.kinds.pages.crawl import HOPS
@@ -22,11 +21,7 @@ from halflife.kinds.pages.random_share import HalfDrawn
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, Outcome, keeping
 from halflife.kinds.search import (
     check as search_check,
-)
-from halflife.kinds.search import (
     runner as search_runner,
-)
-from halflife.kinds.search import (
     selection as search_selection,
 )
 from halflife.net.gate import Gate

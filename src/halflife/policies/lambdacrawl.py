@@ -10,8 +10,10 @@ day with a change and one without.
 
 from functools import partial
 
-from halflife.allocation import lambdacrawl as best_rates
-from halflife.allocation import lambdacrawl_approx as rough_rates
+from halflife.allocation import (
+    lambdacrawl as best_rates,
+    lambdacrawl_approx as rough_rates,
+)
 from halflife.belief.rates import EstimatedRates
 from halflife.belief.schedule import Scheduled
 from halflife.core.arrays import Floats

@@ -1,7 +1,6 @@
 """How many documents a database holds, from the answers to a few more queries."""
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 

@@ -15,8 +15,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
-from halflife.stores import RESUME_WITHIN, Run, lifetimes
-from halflife.stores import links as graph
+from halflife.stores import RESUME_WITHIN, Run, lifetimes, links as graph
 from halflife.stores.store_base import Shelf, about, introduced, named
 
 _Look: TypeAlias = tuple[str, float, int, str]

@@ -32,9 +32,9 @@ from halflife.stores import (
     held_pages,
     leases,
     lifetimes,
+    links as graph,
     tables,
 )
-from halflife.stores import links as graph
 from halflife.stores.audit import problems
 from halflife.stores.owner import Owner
 from halflife.stores.prefetch import Ahead

@@ -11,8 +11,7 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.core.wording import count, number
 from halflife.engine import bootstrap
-from halflife.kinds.form import client as form_client
-from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form import client as form_client, runner as form_runner
 from halflife.stores import Store, run_history, summaries
 from halflife.stores.run_history import Ran
 from halflife.stores.sqlite import SqliteStore

@@ -10,7 +10,7 @@ import numpy as np
 from halflife.core.errors import SourceError
 from halflife.core.forms import Form, Interface, Query, Term, within
 from halflife.core.object_store import NEVER, Attributes
-from halflife.demo.form_pages import snippet
+from halflife.kinds.form.recorded_pages import snippet
 from halflife.queries.table_form import Tabled
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Asked, Recorded, Told, as_json

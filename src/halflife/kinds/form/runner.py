@@ -14,16 +14,14 @@ from halflife.config import SourceConfig
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.forms import Found
 from halflife.core.object_store import Attributes, Listing, Register
-from halflife.core.threads import submit
 from halflife.core.tracker import Change, Tracker
 from halflife.core.wording import count
 from halflife.engine import rhythms
+from halflife.engine.threads import submit
 from halflife.kinds.form import client
 from halflife.kinds.form.web_form import Desk
 from halflife.kinds.listing import (
     runner as listing_runner,
-)
-from halflife.kinds.listing import (
     schema_drift as listing_schema_drift,
 )
 from halflife.kinds.listing.runner import Looked

@@ -17,7 +17,7 @@ from halflife.core.errors import (
     Unreachable,
 )
 from halflife.core.forms import Found, Interface, Query
-from halflife.core.threads import submit
+from halflife.engine.threads import submit
 from halflife.kinds.form.addresses import Addresses
 from halflife.kinds.form.answers import FormReader
 from halflife.kinds.form.page_links import PageLinks

@@ -20,10 +20,9 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.search import Answer, Document
-from halflife.core.threads import submit
+from halflife.engine.threads import submit
 from halflife.kinds.search.answers import AnswerReader, Hit, Results
-from halflife.net.access import Access
-from halflife.net.access import Answer as Reply
+from halflife.net.access import Access, Answer as Reply
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
 from halflife.net.negotiation import as_page

@@ -17,8 +17,7 @@ from halflife.engine.leased_session import Visitor
 from halflife.kinds.search.client import Engine
 from halflife.kinds.search.description import is_description, linked, read_description
 from halflife.kinds.search.runner import settings
-from halflife.net.access import Access
-from halflife.net.access import Answer as Reply
+from halflife.net.access import Access, Answer as Reply
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
 from halflife.readers.text import is_html, to_text

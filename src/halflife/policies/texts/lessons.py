@@ -16,8 +16,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.models.drift import Drift as Model
-from halflife.models.drift import DriftModel, WeibullSurvival
+from halflife.models.drift import Drift as Model, DriftModel, WeibullSurvival
 from halflife.models.spells import Spells
 from halflife.summary.drift import Drift
 from halflife.summary.features import Features, features
