@@ -154,7 +154,7 @@ async def _at(
 
     looked = listing_runner.Looked(source.name, 0)
     try:
-        with contained(source.addresses[0]):
+        with contained(source.where):
             if source.kind == "form":
                 checks = form_audit.usual(former, source, most, config.audit.share)
                 return (await form_audit.turn(former, source, most, checks))[0]

@@ -99,6 +99,7 @@ class AuditConfig(Table):
 class ListingConfig(Table):
     """Where a listing is, how its records are read, and when to believe it."""
 
+    python: str = Field(default="", pattern=r"^([\w.]+:\w+)?$")
     urls: tuple[Url, ...] = Field(default=(), strict=False)
     page_url: Url | None = None
     format: Format = ""
@@ -183,8 +184,8 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> Self:
         wrong = _foreign(self.kind) & self.model_fields_set
-        if self.kind == "listing" and not self.addresses:
-            raise ValueError("a listing needs url, urls or page_url")
+        if self.kind == "listing" and not (self.addresses or self.python):
+            raise ValueError("a listing needs url, urls, page_url or python")
         if self.kind == "site" and self.start is None:
             raise ValueError("a site needs start, the page at which it begins")
         if self.kind == "search" and self.search_url is None:
@@ -212,6 +213,11 @@ class SourceConfig(ListingConfig, CrawlConfig, SearchConfig, FormConfig, TargetC
         if self.kind == "site" or "most" in self.model_fields_set:
             return self.most
         return MAP_PAGES
+
+    @property
+    def where(self) -> str:
+        """What messages name it by: its first address, or its function."""
+        return next(iter(self.addresses), self.python or self.name)
 
     @property
     def has_pages(self) -> bool:

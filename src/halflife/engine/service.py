@@ -304,7 +304,7 @@ class Service:
             error, Exception
         ):
             return Done(names, trouble=str(error))
-        said = failure(error, under.group[0].addresses[0])
+        said = failure(error, under.group[0].where)
         return Done(names, trouble=str(said), heard=True)
 
     def _account(self, crew: Crew, under: Under, done: Done) -> None:

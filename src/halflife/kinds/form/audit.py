@@ -154,7 +154,7 @@ async def audit(
 
     most = requests + OVER
     try:
-        with contained(source.addresses[0]):
+        with contained(source.where):
             await former.asking(source, how, work, most=most, write=write)
     except (AlreadyRunning, BudgetSpent):  # then another time
         return 0

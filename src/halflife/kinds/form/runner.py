@@ -187,7 +187,7 @@ async def sync(
             return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
 
         try:
-            with contained(source.addresses[0]):
+            with contained(source.where):
                 return turn()
         except SourceError as error:
             return _broken(ledger, notes.crawl, str(error))

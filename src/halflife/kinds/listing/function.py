@@ -12,9 +12,11 @@ at the host and obeys robots.txt. What it yields is kept like any listing.
 
 import importlib
 import json
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import jmespath
@@ -159,15 +161,22 @@ def listing(
     return make
 
 
-def load(name: str) -> FunctionListing:
-    """Return the function that ``module:function`` names; raise ``ConfigError``."""
+def load(name: str, folder: Path) -> FunctionListing:
+    """Return the function that ``module:function`` names; raise ``ConfigError``.
+
+    Modules in the folder of the settings are found, as well as those installed.
+    """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"python must be 'module:function', got {name!r}")
+    here = str(folder.resolve())
+    if here not in sys.path:
+        sys.path.append(here)
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"python = {name!r} cannot be loaded: {error}") from None
+    except Exception as error:  # noqa: BLE001  (importing runs somebody else's code)
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ConfigError(f"python = {name!r} cannot be loaded: {said}") from None
     if not isinstance(found, FunctionListing):
         raise ConfigError(
             f"python = {name!r} is no listing; "

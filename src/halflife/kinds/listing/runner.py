@@ -1,10 +1,11 @@
 """Keeping set sources: look, doubt, and write down or ask."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from halflife.config import Config, SourceConfig
+from halflife.core.budget import Purse
 from halflife.core.errors import HeldForDecision, SourceError, UsageError
 from halflife.core.object_store import Listing, Register
 from halflife.core.tracker import Change, Tracker
@@ -13,7 +14,7 @@ from halflife.engine import bootstrap, costs, network, rhythms
 from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import LEASE, Clock
 from halflife.engine.offline import is_lost
-from halflife.kinds.listing import schema_drift
+from halflife.kinds.listing import function, schema_drift
 from halflife.kinds.listing.client import ListingSettings, look
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.net.addresses import shown
@@ -24,6 +25,9 @@ from halflife.stores import Run, Store
 from halflife.stores.lifetimes import Staged
 
 HOURS = 24.0
+
+Read: TypeAlias = Callable[[Gate, Purse], Awaitable[tuple[Listing | None, str]]]
+"""Reads a listing; returns what it lists, and what went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,10 @@ async def sync(
     and ``held`` says why. What our own network kept from being asked leaves no trace.
     Raise ``BudgetSpent`` if nothing can be spent.
     """
-    how = settings(source)
+    read = _reading(config, source)
     visitor = Visitor(config, store, clock, gate)
     async with visitor.visit(source.name, most) as (run, way, purse):
-        listing, trouble = await look(way, how, purse)
+        listing, trouble = await read(way, purse)
         if listing is not None and _is_unreadable(store, source, listing):
             listing, trouble = None, _unlike(source)
         if listing is None:
@@ -157,7 +161,7 @@ async def sync(
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
         costs.note(store, source.name, purse.spent)
         try:
-            with contained(source.addresses[0]):
+            with contained(source.where):
                 looked = write(store, run, source, listing, purse.spent, trouble)
         except SourceError as error:
             _note_failure(store, run, source, str(error), clock())
@@ -165,6 +169,16 @@ async def sync(
         if not looked.held:
             rhythms.heard(store, source.name)
         return looked
+
+
+def _reading(config: Config, source: SourceConfig) -> Read:
+    """Return how a listing is read: from its addresses, or by its function."""
+    if source.python:
+        made = function.load(source.python, config.path.parent)
+        access = network.access(source)
+        return lambda gate, purse: function.look(gate, made, access, purse)
+    how = settings(source)
+    return lambda gate, purse: look(gate, how, purse)
 
 
 def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool:
@@ -177,7 +191,7 @@ def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool
 
 def _unlike(source: SourceConfig) -> str:
     return (
-        f"{shown(source.addresses[0])}: {UNREADABLE}: nothing in its HTML matches "
+        f"{shown(source.where)}: {UNREADABLE}: nothing in its HTML matches "
         f"records {source.records!r}, and it never listed anything before"
     )
 

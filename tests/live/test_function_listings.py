@@ -1,0 +1,134 @@
+"""A Python function as a listing."""
+
+import asyncio
+import sys
+
+import pytest
+
+import halflife
+from halflife.config import Config
+from halflife.core.errors import ConfigError
+from halflife.engine import bootstrap
+from halflife.kinds.listing import runner
+from halflife.replay.world import Told, as_json, serve
+
+SETTINGS = """
+[fetch]
+delay = 0.0
+[[source]]
+name = "jobs"
+kind = "listing"
+python = "{module}:jobs"
+allow = ["127.0.0.0/8"]
+robots = false
+"""
+FUNCTION = """
+import halflife
+
+@halflife.listing(key="id")
+async def jobs(session):
+    async for page in session.pages("{url}/jobs", next="links.next"):
+        for record in page.json()["jobs"]:
+            yield record
+"""
+
+
+def api(asked, now):
+    """Answer with two pages of jobs, linked to each other."""
+    if asked.url.path != "/jobs":
+        return Told(404)
+    page = int(asked.url.query.get("page", "1"))
+    jobs = [{"id": f"j{page}{i}", "title": f"Job {i}"} for i in range(3)]
+    following = {"next": "/jobs?page=2"} if page == 1 else {}
+    return as_json({"jobs": jobs, "links": following})
+
+
+@pytest.fixture
+def project(tmp_path, request):
+    """Return a function that writes settings and a module of their own."""
+    module = f"sources_{abs(hash(request.node.nodeid))}"
+
+    def make(text):
+        (tmp_path / f"{module}.py").write_text(text)
+        path = tmp_path / "halflife.toml"
+        path.write_text(SETTINGS.format(module=module))
+        return Config.load(path)
+
+    yield make
+    sys.modules.pop(module, None)
+    if str(tmp_path) in sys.path:
+        sys.path.remove(str(tmp_path))
+
+
+def synced(config):
+    with bootstrap.writing(config) as store:
+        looked = asyncio.run(runner.sync(config, store, config.source[0]))
+        spells = store.register("jobs").spells
+        return looked, {spell.key: spell.attributes for spell in spells}
+
+
+def test_a_function_that_yields_records_is_kept_like_any_listing(project):
+    with serve([api], lambda: 0.0) as (url,):
+        looked, held = synced(project(FUNCTION.format(url=url)))
+    assert (looked.trouble, looked.requests, looked.change.arrived) == ("", 2, 6)
+    assert sorted(held) == ["j10", "j11", "j12", "j20", "j21", "j22"]
+    assert held["j10"]["title"] == "Job 0"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("raise KeyError('odd')", "jobs failed: KeyError"),
+        ("await session.get('{url}/nothing')", "it answered 404"),
+        ("await session.get('http://[]@/')", "no user or password"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_whatever_a_function_raises_is_the_trouble_of_its_source(project, line, said):
+    with serve([api], lambda: 0.0) as (url,):
+        text = FUNCTION.format(url=url) + f"    {line.format(url=url)}\n"
+        looked, held = synced(project(text))
+    assert said in looked.trouble
+    assert len(held) == 6  # what was yielded before stands, and is not all there is
+
+
+def test_what_a_function_lacks_after_a_failure_is_not_taken_for_gone(project):
+    with serve([api], lambda: 0.0) as (url,):
+        config = project(FUNCTION.format(url=url))
+        synced(config)
+        name = config.source[0].python.partition(":")[0]
+        broken = FUNCTION.format(url=url).replace(
+            "yield record", "yield record\n            raise OSError('cut off')"
+        )
+        (config.path.parent / f"{name}.py").write_text(broken)
+        sys.modules.pop(name)
+        looked, _ = synced(config)
+    assert "cut off" in looked.trouble
+    assert looked.change.missing == looked.change.gone == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def jobs(session): ...", "decorate it with @halflife.listing"),
+        ("raise RuntimeError('no')", "cannot be loaded: RuntimeError: no"),
+        ("other = 1", "cannot be loaded: AttributeError"),
+    ],
+)
+def test_what_is_no_listing_is_refused_in_one_line(project, text, said):
+    config = project(text)
+    with bootstrap.writing(config) as store, pytest.raises(ConfigError, match=said):
+        asyncio.run(runner.sync(config, store, config.source[0]))
+
+
+def test_a_name_that_names_no_function_is_refused_by_the_settings(tmp_path):
+    path = tmp_path / "halflife.toml"
+    path.write_text(SETTINGS.format(module="os.path; x"))
+    with pytest.raises(ConfigError, match="python"):
+        Config.load(path)
+
+
+def test_the_package_offers_what_it_says():
+    assert {getattr(halflife, name) for name in halflife.__all__}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = halflife.nothing
