@@ -246,8 +246,10 @@ def _owners(visit: Visit) -> Iterator[Complaint]:
             f"`halflife source rename {one.name} NEW`; nothing, if it was imported"
         )
         text = (
-            f"the settings do not name {one.name}, of which {one.items} pages and "
-            f"{one.objects} objects are stored and no longer kept fresh"
+            f"the settings do not name {one.name}, of which "
+            f"{wording.count(one.items, 'page')} and "
+            f"{wording.count(one.objects, 'object')} are stored "
+            "and no longer kept fresh"
         )
         yield Complaint(NOTE, "sources", text, advice)
     for two in ownership.overlaps(visit.config, visit.store):

@@ -16,6 +16,7 @@ from halflife.core.plan import Plan
 from halflife.core.request import Fetches
 from halflife.core.source import Source
 from halflife.core.view import View
+from halflife.core.wording import count
 from halflife.policies import Policy
 from halflife.policies.shortlist import Shortlist
 from halflife.stores import Run, Store
@@ -154,5 +155,5 @@ class Allowance:
     def pay(self, requests: int = 1) -> None:
         """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
         if requests > self._left:
-            raise BudgetSpent(f"{requests} requests asked, {self._left} left")
+            raise BudgetSpent(f"{count(requests, 'request')} asked, {self._left} left")
         self._left -= requests

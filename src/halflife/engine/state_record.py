@@ -17,6 +17,7 @@ from typing import Self, TypeAlias
 
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
+from halflife.core.wording import count
 from halflife.stores import files
 from halflife.stores.backup import WINDOW
 from halflife.stores.owner import Owner
@@ -131,7 +132,7 @@ def _carry(store: SqliteStore, spent: Spent, words: str) -> str:
     lately = [(at, n) for at, n in spent if at >= now - WINDOW]
     total, days = sum(n for _, n in lately), f"the last {WINDOW:.0f} days"
     if total:
-        words += f"; {total} requests of {days} still count as spent"
+        words += f"; {count(total, 'request')} of {days} still count as spent"
     with store.together() as db:
         run = db.execute(_RUN, (str(Owner.here()), now, now)).lastrowid
         db.executemany(_CHARGE, [(run, at, n) for at, n in lately])
