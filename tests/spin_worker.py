@@ -13,10 +13,11 @@ def spin(*_, **__):
         pass
 
 
-where, *words = sys.argv[1:]
-module, _, name = where.partition(":")
-holder = importlib.import_module(module)
-for part in name.split(".")[:-1]:
-    holder = getattr(holder, part)
-setattr(holder, name.split(".")[-1], spin)
-sys.exit(main(words))
+if __name__ == "__main__":
+    where, *words = sys.argv[1:]
+    module, _, name = where.partition(":")
+    holder = importlib.import_module(module)
+    for part in name.split(".")[:-1]:
+        holder = getattr(holder, part)
+    setattr(holder, name.split(".")[-1], spin)
+    sys.exit(main(words))

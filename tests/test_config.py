@@ -145,7 +145,7 @@ def test_a_file_that_is_not_text_is_refused(path):
 
 
 def test_a_directory_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="not a file; name one with --config"):
         Config.load(tmp_path)
 
 

@@ -130,8 +130,10 @@ def test_a_file_without_forecasts_is_brought_up_to_date(tmp_path, monkeypatch):
     path = tmp_path / "old.db"
     with monkeypatch.context() as before:
         before.setattr(schema, "STEPS", schema.STEPS[:6])
-        with SqliteStore.open(path, create=True) as old:
-            old.add([Item("a", "s")])
+        with SqliteStore.open(path, create=True) as old, old.together() as db:
+            db.execute("INSERT INTO source VALUES (1, 's')")
+            db.execute("INSERT INTO item_group VALUES (1, '')")
+            db.execute("INSERT INTO item VALUES (1, 1, 'a', 1.0, 1.0, 1, NULL)")
     with SqliteStore.open(path) as store:
         Forecasts(store).issue([cast(1.0, 1.0)])
         assert len(Forecasts(store).waiting("s")) == 1

@@ -170,7 +170,7 @@ def test_a_worker_does_not_outlive_who_started_it():
 
 def test_who_reads_small_pages_needs_no_worker():
     script = (
-        "from halflife.core.source import trees\n"
+        "from halflife.readers import trees\n"
         "from halflife.readers.records import Reader\n"
         "reader = Reader(key='a@href', format='html', records='li')\n"
         "reader.read(b'<li><a href=x>', 'text/html')\n"

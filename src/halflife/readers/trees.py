@@ -150,6 +150,8 @@ class _Pool:
         finally:
             if worker.alive:
                 self._idle.append(worker)
+            else:  # it ends by itself after a page that took much memory
+                worker.close()
 
     def _take(self) -> _Worker:
         if not self._used:
