@@ -365,3 +365,29 @@ def test_a_signal_that_flaps_raises_one_alert_a_quiet_period_and_none_is_lost(
 
 def _of(kind, event):
     return ("decision" in event.text) == (kind == "held")
+
+
+def test_a_spent_budget_says_for_how_long_if_that_is_known():
+    def told(refill):
+        health = Health("s", left=0.0, refill=refill)
+        return next(f for f in judge(health, Thresholds()) if f.kind is Kind.SPENT)
+
+    assert told(0.5).text.endswith("nothing is looked at for 12 h")
+    assert told(float("inf")).text.endswith("nothing is looked at")
+    assert told(0.5).level is Level.BAD
+
+
+@given(
+    since=st.floats(0.0, 9.0),
+    gaps_=st.lists(st.floats(0.001, 0.7), min_size=1, max_size=40),
+    every=st.sampled_from([0.25, 1.0]),
+)
+def test_an_alarm_is_repeated_when_so_many_days_of_it_are_over(since, gaps_, every):
+    target, seen = Target("ops", every=every), since
+    for gap in gaps_:
+        now = seen + gap
+        before = Alarm("s", "missed", raised=True, since=since, turning=None, seen=seen)
+        found = letters([Turn(before, replace(before, seen=now))], [target], now)
+        full = ((now - since) // every) > ((seen - since) // every)
+        assert len(found) == full
+        seen = now

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.models.bursts import MOST_BINS, Bursts, at_least_one
+from halflife.models.bursts import MOST_BINS, TOLD_BINS, Bursts, at_least_one
 
 ONE_SITE = np.zeros(10, dtype=np.intp)
 ROWS = np.arange(10)
@@ -165,3 +165,15 @@ def test_a_number_that_is_not_nought_is_at_least_one(mean):
     counted = float(at_least_one(np.array([mean]))[0])
     assert counted >= max(1.0, mean) * (1 - 1e-12)
     assert counted <= 1.0 + mean
+
+
+@pytest.mark.parametrize("step", [0.25, 1.0, 2.0])
+def test_unrest_is_told_in_days_whatever_the_bins_are(step):
+    bursts = Bursts(step=step)
+    bursts.place(np.zeros(3, int), np.zeros(3, int))
+    bursts.reach(100.0)
+    bursts.reach(100.0 + 20 * step)
+    _, days = bursts.unrest()
+    assert days == pytest.approx(21 * step)
+    bursts.reach(100.0 + 300 * step)
+    assert bursts.unrest()[1] == pytest.approx(TOLD_BINS * step)

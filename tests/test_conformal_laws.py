@@ -202,3 +202,18 @@ def test_turnbulls_likelihood_is_that_of_its_curve_and_no_mixture_is_likelier(se
                 return (1 - mix) * own + mix * math.exp(-rate * t)
 
             assert fit(other) <= best + 1e-4
+
+
+def test_before_any_outcome_the_lent_scores_alone_say_how_extreme_one_is():
+    n = 12
+    guess = np.full(n, 0.1)
+    found = np.linspace(0.0, 0.6, n)
+    later = np.full(n, n - 1)  # all outcomes come with the last look
+    later[-1] = -1
+    past = Scored(guess, found, np.full(n, 50.0), later, 1.0, 0)
+    ready = Calibrated(past, np.full(n, 0.4), 0.9)
+    tail = stats.t(c.FREEDOM).cdf(ready.scores)
+    np.testing.assert_allclose(ready._extremes(), 2 * np.minimum(tail, 1 - tail))
+    missed = np.sum(2 * np.minimum(tail, 1 - tail) < 0.1)
+    share = 0.1 + c.PACE * (0.1 * (n - 1) - missed)
+    assert ready.misses[-1] == pytest.approx(min(max(share, c.LEAST), c.MOST), abs=0.03)

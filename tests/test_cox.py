@@ -340,3 +340,13 @@ def test_a_shape_at_its_bound_is_said_to_be_no_estimate(shape):
     assert found.status == (CurveFitStatus.BOUND, CurveFitStatus.OK)
     assert found.shape[0] in (pytest.approx(0.02), pytest.approx(50.0))
     assert found.shape[1] == pytest.approx(1.0)
+
+
+def test_what_tells_nothing_has_no_score_and_chance_one():
+    x, time, ended, stratum, entry = spells(0)
+    flat = np.column_stack([x[:, 0], np.full(len(x), 3.0)])
+    found = CoxModel().fit(flat, time, ended, strata=stratum, entry=entry)
+    z, chance = found.wald()
+    assert (z[1], chance[1]) == (0.0, 1.0)
+    assert z[0] == pytest.approx(found.coefficient_[0] / found.standard_error_[0])
+    assert 0.0 <= chance[0] < 1.0

@@ -47,12 +47,12 @@ def test_columns_that_agree_are_taken_as_they_are():
         ({"x": np.ones(3)}, "x must have a row"),
         ({"x": np.ones((2, 1))}, "x must have a row"),
         ({"x": np.array([[1.0], [np.inf], [1.0]])}, "column 0 is not"),
-        ({"x": np.array([[1.0, np.nan]] * 3)}, "column 1 is not"),
+        ({"x": np.array([[1.0, np.nan, np.inf]] * 3)}, "column 1 is not"),
         ({"names": ["a", "b"]}, "names must be 1"),
         ({"x": np.ones((3, 2)), "names": ["a", "a"]}, "names must be 2"),
-        ({"entry": [0.0, 2.5, 0.0]}, "in row 1"),
+        ({"entry": [0.0, 2.5, 9.0]}, "in row 1"),
         ({"entry": [0.0, 1.0]}, "entry must be one number"),
-        ({"weight": [1.0, -1.0, 1.0]}, "in row 1"),
+        ({"weight": [1.0, -1.0, -2.0]}, "got -1.0 in row 1"),
         ({"weight": np.nan}, "weight must be finite"),
         ({"ended": [True, False]}, "ended must be"),
         ({"ended": [2, 0, 1]}, "ended must be"),
@@ -309,3 +309,22 @@ def test_the_line_through_logarithms_finds_an_exact_weibull_curve_at_once(rate, 
     start, fit = _start(alone, np.array([0.8]))
     assert not fit[0]
     np.testing.assert_allclose(np.exp(start[:, 0]), [0.2, 1.0])
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_test_does_not_mind_the_units_of_covariates(clustered):
+    sets = sets_of(spells(6, n=200))
+    model, found = fitted(sets)
+    unit = np.array([1e-4, 1.0, 1e4])
+    other = model._replace(
+        z=model.z * unit[:, None], covariance=model.covariance / np.outer(unit, unit)
+    )
+    beta = np.zeros(3)
+    told_, again = sums(sets, model.z, beta), sums(sets, other.z, beta)
+    cluster = np.arange(sets.data.time.size) // 4 if clustered else None
+    one = proportionality(sets, model, told_, cluster, "identity")
+    two = proportionality(sets, other, again, cluster, "identity")
+    np.testing.assert_allclose(two.statistic, one.statistic)
+    assert two.freedom.tolist() == one.freedom.tolist() == [1, 1, 1]
+    assert two.overall == pytest.approx(one.overall)
+    assert found.value <= 0.0

@@ -224,3 +224,10 @@ def test_of_several_filters_the_likeliest_speaks(jump):
     for known in (5, 19, 23, 40):
         best = int(np.argmin([unlikely(values[:known], d) for d in drifts]))
         assert found[known] == pytest.approx(alone[best][known])
+
+
+def test_too_few_values_are_taken_to_have_no_memory():
+    found, aicc = decay.fit_ar(np.array([-0.1, -0.3, -0.2]), (1, 2))
+    assert found == pytest.approx([-0.2, 0.0, 0.0])
+    assert aicc == math.inf
+    assert decay.fit_ar(np.zeros(0), (1,))[0].tolist() == [0.0, 0.0]

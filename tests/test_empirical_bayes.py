@@ -17,6 +17,7 @@ from halflife.models.empirical_bayes import (
     GRID,
     EmpiricalBayesRate,
     RateGrid,
+    _losses,
     add_log_likelihood,
     fit_prior,
     grid_posterior,
@@ -163,3 +164,15 @@ def test_the_same_looks_give_the_same_numbers():
     gaps = watch(np.geomspace(0.01, 10, 30), 9, seed=11)
     first, again = (EmpiricalBayesRate().fit(*gaps) for _ in range(2))
     assert first.shape_.tolist() == again.shape_.tolist()
+
+
+def test_the_chance_of_a_change_is_the_mean_over_the_cell_around_a_rate():
+    grid = RateGrid()
+    time, lost = _losses(grid)
+    assert lost.shape == (grid.rate.size, time.size)
+    edge = grid.step / 2
+    fine = np.exp(np.linspace(-edge, edge, 2001))
+    for row in (0, grid.rate.size // 2, grid.rate.size - 1):
+        for column in (0, 20, 40, 63):
+            exact = -np.expm1(-grid.rate[row] * fine * time[column])
+            assert lost[row, column] == pytest.approx(exact.mean(), rel=5e-3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from halflife.belief import AHEAD, FIRST_PAUSE, LONGEST_PAUSE, days_since, ready
 from halflife.belief.rates import EstimatedRates, merged
 from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import class_length, classes
@@ -196,3 +197,17 @@ def test_a_tally_serves_the_likelihood_as_well_as_the_gaps_themselves(rate):
     tallied.add(kept.item, kept.length, kept.changed, kept.tally)
     tallied.add(item[~changed], length[~changed], changed[~changed])
     np.testing.assert_allclose(tallied.rate(), exact.rate(), rtol=2e-3)
+
+
+def test_a_look_from_a_wrong_clock_may_be_as_old_as_the_clock_was_wrong():
+    at = np.array([9.0, 10.0, 10.0 + AHEAD / 2, 10.0 + 3 * AHEAD, -np.inf])
+    found = days_since(at, 10.0)
+    assert found.tolist() == pytest.approx([1.0, 0.0, 0.0, 3 * AHEAD, np.inf])
+
+
+@given(failures=st.integers(0, 60), waited=st.floats(0.0, 40.0))
+def test_the_pause_doubles_with_each_failure_up_to_the_longest(failures, waited):
+    pause = min(FIRST_PAUSE * 2.0 ** (failures - 1), LONGEST_PAUSE) if failures else 0
+    found = ready(np.array([failures]), np.array([100.0 - waited]), 100.0)
+    if abs(waited - pause) > 1e-9:
+        assert found[0] == (waited > pause)

@@ -131,3 +131,15 @@ def test_prices_learned_get_out_of_the_trap_that_greedy_is_in() -> None:
     # nor is the best choice within two requests that which greedy begins with
     most = within_budget(pool, np.ones(14), offered, 2)
     assert (most.value, most.cost, most.bound) == (14.0, 2, 14.0)
+
+
+@given(worlds())
+def test_after_pruning_no_query_can_be_left_out(world: World) -> None:
+    pool, _, hits = world
+    offered = offers(hits, page_size=3)
+    left = pruned(pool, offered, np.arange(len(pool)))
+    whole = set().union(*(pool.matches.of(j).tolist() for j in range(len(pool))))
+    for j in left.tolist():
+        others = [pool.matches.of(i).tolist() for i in left.tolist() if i != j]
+        assert set().union(*others) < whole
+    assert set().union(*(pool.matches.of(j).tolist() for j in left)) == whole

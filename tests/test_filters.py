@@ -114,3 +114,14 @@ def test_any_text_is_a_filter_or_a_usage_error(text):
         parse(text)
     except UsageError as error:
         assert "position" in str(error)  # noqa: PT017  (most texts are refused)
+
+
+def test_a_complaint_shows_what_stands_before_and_after_the_place():
+    with pytest.raises(UsageError, match="at position 8: make = >>>BMW"):
+        parse("make = BMW")
+    long = 'make = "' + "a" * 40 + '" and year < BMW ' + "b" * 40
+    at = long.index("BMW")
+    with pytest.raises(UsageError) as told:
+        parse(long)
+    assert f"{long[at - 30 : at]}>>>{long[at : at + 30]}" in str(told.value)
+    assert f"at position {at + 1}:" in str(told.value)

@@ -22,7 +22,7 @@ from halflife.queries.fresh.prior import (
     UNHEARD,
     Prior,
 )
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import Counter, Local, Origin
 
 FORM = Interface(
     (Attribute("city", "select"), Attribute("title", "keyword")), page_size=2
@@ -223,3 +223,54 @@ def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     read(below, Query.of(ROME), ["c"], told=1)
     told, _, floor, _ = columns(progress_of(below, [Query.of(ROME)]))
     assert (told[0], floor[0]) == (1.0, 1.0)
+
+
+# the copy that all of it is read from
+
+
+def test_within_a_query_terms_are_counted_among_its_records_alone():
+    local = Local(FORM, COPY)
+    local.note("a", COPY["a"], Origin.HARVESTED)
+    local.note("n", {"city": "Oslo", "title": "green"}, Origin.HARVESTED)
+    held, seen, fresh = (by_term(local, x) for x in local.within(Query.of(OSLO)))
+    green = Term("title", "green")
+    assert held == {OSLO: 2, RED: 2, BLUE: 1, ROME: 0, green: 0}
+    assert seen == {OSLO: 1, RED: 1, BLUE: 0, ROME: 0, green: 0}
+    assert fresh == {OSLO: 1, RED: 0, BLUE: 0, ROME: 0, green: 1}
+    whole = [by_term(local, x) for x in local.within(Query())]
+    assert whole[0] == by_term(local, local.held.values)
+    assert whole[1] == by_term(local, local.seen.values)
+    assert whole[2] == by_term(local, local.fresh.values)
+
+
+def test_what_is_lost_changed_and_found_again_is_counted_where_it_is():
+    local = Local(FORM, COPY, came={"a": 3.0, "b": 5.0})
+    local.lost("b")
+    local.lost("b")
+    assert local.gone == {"b"}
+    assert by_term(local, local.held.values) == {OSLO: 1, RED: 1, BLUE: 1, ROME: 1}
+    assert local.matching(Query.of(OSLO)) == {"a"}
+    assert local.note("b", COPY["b"], Origin.HARVESTED) is False  # it is back
+    assert not local.gone
+    assert by_term(local, local.held.values)[OSLO] == 2
+    assert local.again == 1
+    moved = {"city": "Rome", "title": "red"}
+    assert local.note("a", moved, Origin.HARVESTED) is False
+    assert local.updated == {"a"}
+    assert by_term(local, local.held.values) == {OSLO: 1, RED: 2, BLUE: 2, ROME: 2}
+    assert by_term(local, local.seen.values) == {OSLO: 1, RED: 2, BLUE: 1, ROME: 1}
+    assert local.matching(Query.of(ROME)) == {"a", "c"}
+    assert by_term(local, local.recent(4.0)) == {OSLO: 1, RED: 1, BLUE: 1, ROME: 0}
+    local.lost("a")  # it was shown, and stays
+    assert "a" not in local.gone
+
+
+def test_numbers_grow_as_positions_come():
+    numbers = Counter()
+    numbers.add([4, 4, 1])
+    assert numbers.values.tolist() == [0, 1, 0, 0, 2]
+    numbers.add([40], 3)
+    assert numbers.values.size == 41
+    assert numbers.values[[1, 4, 40]].tolist() == [1, 2, 3]
+    numbers.size(3)
+    assert numbers.values.size == 41

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from halflife.grouping.columns import OTHER, Column
 from halflife.grouping.cuts import Cut
-from halflife.grouping.risk import Risk, totals
+from halflife.grouping.risk import Risk, dispersion, totals
 
 
 def a_risk(n, seed=0):
@@ -165,3 +165,19 @@ def test_ends_that_come_in_bursts_are_dispersed():
     )
     assert at_once > 3.0
     assert 1.0 <= spread < 1.5
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (3, 4), (4, 2)])
+def test_dispersion_is_pearsons_with_a_factor_for_each_stretch(rows, columns):
+    rng = np.random.default_rng(10 + rows)
+    time = rng.uniform(20.0, 60.0, (rows, columns))
+    deaths = 2.0 + 30.0 * np.eye(rows, columns)  # each kind goes in its own stretch
+    rate = deaths.sum(axis=1) / time.sum(axis=1)
+    mean = rate[:, None] * time
+    mean = mean * deaths.sum(axis=0) / mean.sum(axis=0)
+    free = (rows - 1) * (columns - 1)
+    by_hand = ((deaths - mean) ** 2).sum() / mean.sum() * rows * columns / free
+    assert dispersion(deaths, time) == pytest.approx(max(by_hand, 1.0))
+    assert by_hand > 1.0
+    assert dispersion(deaths[:1], time[:1]) == 1.0
+    assert dispersion(0 * deaths, time) == 1.0

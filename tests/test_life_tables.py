@@ -140,3 +140,11 @@ def test_survivors_are_the_mean_over_the_ages_that_are_held():
         fine = (np.arange(1200) + 0.5) / 1200 * t
         exact = np.exp(-summed(np.tile(fine, (3, 1)))[i]).mean()
         assert fresh[i] == pytest.approx(exact, rel=1e-2)
+
+
+def test_where_nothing_was_ever_held_half_a_death_a_step_is_believed():
+    none = np.zeros((2, 5))
+    table = LifeTable(np.array([0.0, 2.0, 5.0, 9.0]), none, none, none)
+    summed, old = life_table_hazard(table)
+    assert old.tolist() == [[0.25], [0.25]]
+    assert summed(np.array([[4.0], [8.0]])).tolist() == [[1.0], [2.0]]

@@ -425,3 +425,15 @@ def test_a_window_that_ends_when_it_begins_is_open_all_day():
     assert Window(0.25, 0.75).length == 0.5
     assert Window(0.75, 0.25).length == 0.5
     assert all(Window(0.5, 0.5).is_open(at) for at in np.linspace(3.0, 5.0, 41))
+
+
+def test_of_the_dear_offers_left_out_the_one_that_gains_most_is_tried():
+    offers = Offers(
+        ("a",),
+        np.zeros(4, dtype=np.intp),
+        np.array([1.0, 10.0, 10.0, 10.0]),
+        np.array([2.0, 11.0, 15.0, 12.0]),
+    )
+    turn = intervals(np.ones(4), np.zeros(4), np.full(4, np.inf))
+    taken = take(offers, 10.0, turn=turn)
+    assert (taken.rows.tolist(), taken.gain) == ([2], 15.0)

@@ -8,9 +8,10 @@ from hypothesis import given, strategies as st
 
 from halflife.allocation.signals import Hints
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.models.lifetime import WeibullLifetime
+from halflife.models.lifetime import LifeStatus, WeibullLifetime
 from halflife.queries.fresh.simple import GammaPoisson
-from halflife.queries.known.coverage import settled
+from halflife.queries.known.coverage import Known, settled
+from halflife.queries.known.form_coverage import Told
 from halflife.queries.known.greedy import _State, offers, units_of
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
@@ -143,3 +144,37 @@ def test_a_sample_without_new_records_still_promises_half_of_one():
     assert choice.query == Query.of(best)
     assert choice.expected == pytest.approx(left[best])
     assert isinstance(best, Term)
+
+
+@pytest.mark.parametrize(
+    ("counts", "cap", "least"),
+    [("capped", 50, 51), ("capped", None, 6), ("none", 50, 6), ("exact", None, 6)],
+)
+def test_a_count_that_is_kept_back_says_that_there_is_more(counts, cap, least):
+    form = Interface(FORM.attributes, page_size=5, counts=counts, cap=cap)
+    ledger = Ledger(Tabled(form, {}, rng=np.random.default_rng(0)))
+    told = Told(ledger, Known(relation([{0}])))
+    assert told._least() == least
+
+
+@pytest.mark.parametrize("shape", [0.7, 1.0, 2.0])
+def test_the_mean_life_is_the_integral_of_survival(shape):
+    model = WeibullLifetime()
+    model.rate_, model.shape_ = 0.2, shape
+    model.status_ = LifeStatus.OK
+    t = np.linspace(0.0, 400.0, 400_001)
+    alive = np.exp(-((0.2 * t) ** shape))
+    area = ((alive[1:] + alive[:-1]) / 2).sum() * (t[1] - t[0])
+    assert model.mean() == pytest.approx(area, rel=1e-4)
+    for p in (0.1, 0.5, 0.9):
+        (age,) = model.quantile(np.array([p]))
+        assert 1 - math.exp(-((0.2 * age) ** shape)) == pytest.approx(p)
+
+
+@pytest.mark.parametrize("shape", [0.7, 1.0, 2.0])
+def test_the_hazard_is_how_fast_survival_falls(shape):
+    model = WeibullLifetime()
+    model.rate_, model.shape_, model.status_ = 0.2, shape, LifeStatus.OK
+    t, step = np.array([0.5, 2.0, 9.0]), 1e-6
+    fall = np.log(model.survival(t - step) / model.survival(t + step)) / (2 * step)
+    np.testing.assert_allclose(model.hazard(t), fall, rtol=1e-5)

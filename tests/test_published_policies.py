@@ -9,7 +9,9 @@ from contracts.views import view_of
 from halflife.allocation import azar as azar_rates, lambdacrawl as lambdacrawl_rates
 from halflife.belief.mirror import MirrorSync
 from halflife.core.budget import Budget
-from halflife.policies import azar, index, lambdacrawl, mirror
+from halflife.core.wording import number
+from halflife.models.quality import alive_at
+from halflife.policies import azar, champion, index, lambdacrawl, mirror
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 
 VIEW = replace(
@@ -95,8 +97,9 @@ def test_reasons_name_a_weight_only_if_it_is_not_the_usual_one():
     for step in plan:
         row = ready.keys.index(step.request.key)
         weight = ", weight 3" if row % 2 == 0 else ""
-        assert step.why.endswith(
-            f"% likely changed: {ready.rate[row]:.2g} changes/day, "
+        stale = -np.expm1(np.log(alive_at(ready, row)))
+        assert step.why == (
+            f"{stale:.0%} likely changed: {number(ready.rate[row])} changes a day, "
             f"last seen 2.5 days ago{weight}"
         )
 
@@ -120,3 +123,28 @@ def test_an_item_is_asked_for_within_its_bounds_whatever_it_buys():
     assert keys[:3] == ["k8", "k7", "k6"]  # the latest first
     assert plan[0].why == "not seen for more than 6.5 days"
     assert "likely changed" in plan[3].why
+
+
+def test_only_freshness_needs_patience_so_that_no_page_is_left_alone():
+    for objective in ("harmonic", "age", "freshness"):
+        rule = champion.champion_of(objective).policy.policy
+        assert rule.objective == objective
+        assert (rule.patience > 0) == (objective == "freshness")
+    view = replace(VIEW, looks=np.full(9, 3), exposure=np.linspace(1.0, 5.0, 9))
+    plain, patient = (champion.Bold("freshness", patience=p) for p in (0.0, 0.5))
+    slow = champion.Bold("harmonic")
+    both = plain.gain(view) + 0.5 * slow.gain(view)
+    np.testing.assert_allclose(patient.gain(view), both)
+    doubt = np.linspace(0.0, 2.0, 9)
+    bold = champion.Bold("harmonic", boldness=2.0).gain(replace(view, doubt=doubt))
+    older = slow.gain(replace(view, exposure=view.exposure + 2.0 * doubt))
+    np.testing.assert_allclose(bold, older)
+
+
+def test_stretches_of_time_are_told_in_the_unit_that_fits():
+    hour = 1 / 24
+    for length, said in (
+        (2.0, "2 days"), (1.99, "48 h"), (hour, "1 h"), (hour * 0.999, "60 min"),
+        (30 / 1440, "30 min"),
+    ):  # fmt: skip
+        assert index.days(length) == said

@@ -164,3 +164,16 @@ def test_survival_falls_from_one(name, seen):
     alive = np.array([survival.alive(np.full(3, t)) for t in (0.0, 1.0, 10.0)])
     np.testing.assert_allclose(alive[0], 1.0)
     assert np.all(np.diff(alive, axis=0) <= 0)
+
+
+def test_an_item_that_changed_in_every_gap_has_the_rate_of_the_formula():
+    model = fed(
+        partial(Counted, law_of_large_numbers),
+        np.zeros(4, int), np.full(4, 0.5), np.ones(4, bool), n=1,
+    )  # fmt: skip
+    assert model.rate() == pytest.approx([2.0 * 4 / (0 + 1)])  # p X / (n - X + 1)
+    half = fed(
+        partial(Counted, law_of_large_numbers),
+        np.zeros(4, int), np.full(4, 0.5), np.arange(4) < 2, n=1,
+    )  # fmt: skip
+    assert half.rate() == pytest.approx([2.0 * 2 / (2 + 1)])

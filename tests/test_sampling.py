@@ -29,6 +29,7 @@ from halflife.policies.sampling.sizes import (
     last_share,
     scaled,
     spread_factor,
+    staleness,
 )
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
@@ -488,3 +489,40 @@ def test_topics_may_be_judged_by_history_too():
     strategy = sampling.topic_sampling({"k0": ["x"]}, inside="staleness")
     assert strategy.belief is not sampling.site_sampling.belief
     assert len(plan_of(strategy.policy, seen_view(20), 10)) > 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_by_odds_what_is_heavy_and_likely_stale_comes_first(weighted):
+    view = dataclasses.replace(seen_view(30), weight=np.linspace(0.5, 4.0, 30))
+    policy = Sampling(weighted=weighted, inside="odds")
+    categories = covering(by_site(view))
+    n = len(categories)
+    sample = Sample(np.linspace(0.1, 0.9, n), np.full(n, 9.0), np.full(n, 0.01))
+    plan = policy._spend(
+        view, categories, sample, Budget(999), np.random.default_rng(0)
+    )
+    share = policy.judge(sample, view, categories)
+    odds = adjusted(staleness(view), share, view, categories)
+    gain = odds * view.weight if weighted else odds
+    np.testing.assert_allclose(plan.gain, gain[plan.rows])
+    assert (np.diff(plan.gain) <= 1e-12).all()
+    assert set(plan.rows.tolist()) == set(np.flatnonzero(view.ready).tolist())
+
+
+def test_in_proportion_the_stalest_of_each_category_are_taken():
+    view = dataclasses.replace(
+        seen_view(60), cost=np.ones(60), looked=np.zeros(60, bool)
+    )
+    policy = Sampling(spend="proportional", inside="staleness")
+    categories = covering(by_site(view))
+    n = len(categories)
+    sample = Sample(np.full(n, 0.5), np.full(n, 9.0), np.full(n, 0.01))
+    plan = policy._spend(view, categories, sample, Budget(18), np.random.default_rng(0))
+    taken, stale = set(plan.rows.tolist()), staleness(view)
+    assert 12 <= len(taken) <= 18
+    for j in range(n):
+        mine = [i for i in categories.members(j).tolist() if view.ready[i]]
+        some = [stale[i] for i in mine if i in taken]
+        rest = [stale[i] for i in mine if i not in taken]
+        if some and rest:
+            assert min(some) >= max(rest) - 1e-12

@@ -483,3 +483,13 @@ def test_a_schedule_told_the_rates_comes_close_to_the_bound():
     for name, least in (("cgm-freshness", 0.98), ("freshness", 0.995)):
         reached = bench.expected(replay, bench.told(name, rate), rate, 0)
         assert least * bound < reached < 1.005 * bound
+
+
+def test_of_looks_at_random_moments_freshness_and_loss_have_closed_forms():
+    frequency, rate = np.array([0.0, 1.0, 3.0, 2.0, 0.0]), np.array([1.0, 1, 0.5, 0, 0])
+    fresh = random_freshness(frequency, rate)
+    assert fresh.tolist() == pytest.approx([0.0, 0.5, 3 / 3.5, 1.0, 1.0])
+    loss = random_harmonic(frequency, rate)
+    assert loss.tolist() == pytest.approx(
+        [np.inf, np.log(2), np.log(3.5 / 3), 0.0, 0.0]
+    )

@@ -145,3 +145,12 @@ def test_shares_follow_what_is_seen_slowly():
     after = learned(before, columns(some))
     assert after["pay"].share == pytest.approx(1.0 - 0.5 / 10)
     assert learned(before, columns(some), ["pay"])["pay"] == before["pay"]
+
+
+def test_an_answer_without_records_teaches_nothing():
+    usual = {"a": Usual(0.8, "text", 40), "b": Usual(1.0, "number", 40)}
+    assert learned(usual, {}) == usual
+    assert learned(usual, {"a": Column(0, 0)}) == usual
+    after = learned(usual, {"a": Column(10, 10)})
+    assert after["b"].share < 1.0  # ten records were there, none with it
+    assert learned(usual, {"a": Column(10, 10)}, besides=["b"])["b"] == usual["b"]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.selection.quality import ndcg, overlap, r_n, recall
+from halflife.selection.trial import FIRST, _measure
 
 orders = st.permutations(range(6)).map(lambda p: np.array(p, np.intp))
 gains = st.lists(st.integers(0, 9), min_size=6, max_size=6).map(
@@ -56,3 +57,20 @@ def test_overlap_does_not_tell_which_order_came_first(one, two, k, cut):
     assert overlap(two, two, k) == 1.0
     shared = set(one[:k].tolist()) & set(two[:k].tolist())
     assert overlap(one, two, k) == len(shared) / k
+
+
+def test_five_databases_are_what_overlap_and_discounted_gain_look_at():
+    one, fresh = np.arange(8), np.array([0, 1, 2, 3, 7, 4, 5, 6])
+    relevant = np.array([1.0, 0.0, 3.0, 0.0, 2.0, 50.0, 0.0, 9.0])
+    found = _measure(4, one, fresh, relevant)
+    assert found["overlap_5"] == 4 / 5  # with six it would be five of six
+    gain = sum(relevant[j] / np.log2(j + 2) for j in range(5))
+    best = sorted(relevant, reverse=True)[:5]
+    ideal = sum(x / np.log2(j + 2) for j, x in enumerate(best))
+    assert found["ndcg_5"] == pytest.approx(gain / ideal)
+    assert found["sent"] == 1.0
+    for n in FIRST:
+        assert found[f"known_{n}"] == float(n > 4)
+        top = sum(sorted(relevant, reverse=True)[:n])
+        assert found[f"r_{n}"] == pytest.approx(relevant[:n].sum() / top)
+    assert _measure(4, one[:0], fresh, relevant)["sent"] == 0.0

@@ -120,3 +120,13 @@ def test_same_state_seed_and_clock_give_the_same_plan(evidence):
         for _ in range(2)
     ]
     assert plans[0].keys == plans[1].keys
+
+
+@pytest.mark.parametrize("make", BELIEFS.values(), ids=BELIEFS)
+def test_a_list_serves_again_as_long_as_it_lasts(evidence, make):
+    few = shortlist(make(), Index(), lasts=0.5)
+    few.plan(evidence, 9.0, 9.0, Budget(4), None)
+    few.plan(evidence, 9.3, 9.3, Budget(4), None)
+    assert few.passes == 1
+    few.plan(evidence, 9.6, 9.6, Budget(4), None)
+    assert few.passes == 2

@@ -259,3 +259,20 @@ def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
     assert told.missed == pytest.approx(0.25 * 8.0)
     round_ = Round(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
     assert after.times == past.judged(missed, 8.0, goal).learned(round_, 8.0).times
+
+
+def test_for_a_mean_no_more_is_spared_than_was_before():
+    past = Past(days=40.0, missed=2.0)
+    spare = past.spare(MEAN)
+    assert 0 < spare < MEAN.loss
+    told = {}
+    for loss in np.linspace(0.01, 0.3, 200):
+        now = Round(1e6, loss, loss, 0.0, loss, 0.0, 1.0)
+        told[k.risk(past, now, MEAN.level).loss] = k.wants(past, now, MEAN)
+    below = [more for loss, more in told.items() if loss <= MEAN.loss + spare]
+    above = [more for loss, more in told.items() if loss > MEAN.loss + spare]
+    between = [x for x in told if MEAN.loss + spare < x < 2 * MEAN.loss]
+    assert below
+    assert between
+    assert not any(below)
+    assert all(above)

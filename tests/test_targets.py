@@ -142,3 +142,9 @@ def test_more_budget_never_lacks_more(levels, budget):
     poor, rich = bill(needs, budget), bill(needs, budget + 10)
     assert rich.missing <= poor.missing
     assert poor.total == rich.total
+
+
+def test_a_target_that_takes_all_that_may_be_spent_is_within_reach():
+    exact = need("age p50 <= 12 h").requests()
+    assert need("age p50 <= 12 h", most=exact).requests() == exact
+    assert need("age p50 <= 12 h", most=exact * 0.999).requests() == inf

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from numpy.random import default_rng
+from scipy import stats
 
 from halflife.bench.textreplay import Terms, replay
 from halflife.core.errors import UsageError
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts import Refreshes, Samples, Shelf, best
-from halflife.policies.texts.bayes import Bayes, by_class
+from halflife.policies.texts.bayes import Bayes, _odds, _products, _sums, by_class
 from halflife.policies.texts.champion import Learned, champion, learn, power
 from halflife.policies.texts.lessons import KAPPA, Lessons
 from halflife.policies.texts.names import RULES, named
@@ -221,3 +222,22 @@ def test_a_history_that_was_not_recorded_is_refused(history, start):
         Lessons(databases([0.001] * 3), history, 0.01, start)
     with pytest.raises(UsageError, match="no database"):
         Lessons((), 10, 0.01)
+
+
+def test_odds_are_those_of_normal_features_in_either_class():
+    rng = np.random.default_rng(0)
+    x, gone = rng.normal(size=(60, 4)), rng.random(60) < 0.3
+    x[gone] += 0.7
+    x[:, 3] = 2.0  # tells nothing
+    asked = rng.normal(size=(5, 4))
+    found = _odds(_sums(x, gone), asked)
+    by_hand = np.zeros(5)
+    for mine, sign in ((gone, 1.0), (~gone, -1.0)):
+        by_hand += sign * np.log(mine.sum())
+        for k in range(3):
+            law = stats.norm(x[mine, k].mean(), x[mine, k].std())
+            by_hand += sign * law.logpdf(asked[:, k])
+    np.testing.assert_allclose(found, by_hand)
+    assert _odds(_sums(x, np.arange(60) == 0), asked).tolist() == [0.0] * 5
+    both = _products(np.array([[2.0, 3.0]]))
+    assert both.tolist() == [[2.0, 3.0, 4.0, 6.0, 9.0]]

@@ -76,3 +76,11 @@ def test_a_centre_is_the_direction_of_its_pages_and_an_empty_one_stays():
     np.testing.assert_allclose(centres[4], lonely[0])
     nearest = (rows @ centres.T).argmax(axis=1)
     assert nearest.tolist() == label.tolist()
+
+
+def test_many_pages_are_told_apart_block_by_block():
+    kind = np.arange(9000) % 3
+    rows = sparse.csr_array((np.ones(9000), (np.arange(9000), kind)), shape=(9000, 3))
+    label, centres = k_means(rows, np.eye(3), 3)
+    assert label.tolist() == kind.tolist()
+    np.testing.assert_allclose(centres, np.eye(3))

@@ -232,3 +232,15 @@ def test_nothing_is_put_off_for_more_than_a_year():
     still = spells([0.0, 1.0, 2.0], *((-1, 999) for _ in range(10_000)))
     assert PacedThreshold(0.5).holds(still) == FARTHEST
     assert Priced(1e9)(still) == 2.0 + FARTHEST
+
+
+def test_ends_that_come_together_spread_more_than_a_binomial():
+    looks = np.arange(0.0, 13.0)
+    spans = [(-1.0, 999.0)] * 20
+    for day, many in ((2.5, 30), (3.5, 2), (7.5, 25), (9.5, 1), (11.5, 40)):
+        spans += [(-1.0, day)] * many
+    known = spells(looks, *spans)
+    found = pace(known)
+    _, _, (ended, _) = paced(known)
+    assert found.gone_spread == pytest.approx(ended)
+    assert found.gone_spread > 3.0

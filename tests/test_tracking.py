@@ -287,3 +287,23 @@ def test_an_object_that_is_listed_after_all_is_not_absent():
     change = tracker.take(both)
     assert (change.missing, change.gone) == (0, 0)
     assert set(tracker.held) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("n", "left", "out"), [
+    (10, 1, True), (10, 2, False), (20, 2, True), (20, 3, False), (9, 0, False),
+    (40, 4, True), (40, 0, True),
+])  # fmt: skip
+def test_a_group_is_out_when_nine_tenths_of_ten_or_more_are_missing(n, left, out):
+    tracker = Tracker(group="shop")
+    mine = {f"a{i}": {"shop": "a"} for i in range(n)}
+    others = {f"b{i}": {"shop": "b"} for i in range(30)}
+    tracker.take(Listing(0.0, mine | others))
+    some = dict(list(mine.items())[:left])
+    assert tracker.outages(Listing(1.0, some | others)) == (("a",) if out else ())
+    half = dict(list(others.items())[:15])
+    assert tracker.outages(Listing(1.0, some | half)) == (("a",) if out else ())
+    few = dict(list(others.items())[:14])  # too little is there to tell
+    assert tracker.outages(Listing(1.0, some | few)) == ()
+    new = {f"n{i}": {"shop": "a"} for i in range(n)}  # other objects of it are listed
+    assert tracker.outages(Listing(1.0, new | others)) == ()
+    assert tracker.outages(Listing(1.0, some | others, complete=False)) == ()

@@ -16,7 +16,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType
@@ -39,6 +39,7 @@ LIBRARIES = (
 )
 MEMORY = 6 << 30  # bytes of address space: a runaway mutant ends, not the machine
 MARK = "__entered__"
+LATE = {signal.SIGKILL, signal.SIGXCPU, signal.SIGPROF}  # end who takes too long
 WALL = 8.0  # times the CPU limit; only a mutant that sleeps gets so far
 
 
@@ -81,19 +82,19 @@ class Run:
     """One fork that runs test files, or single tests, against a mutation or watched."""
 
     def __init__(
-        self, tests: Sequence[str], changed: dict[str, CodeType], limit: float
+        self, tests: Mapping[str, float], changed: dict[str, CodeType]
     ) -> None:
-        """Begin; ``limit`` is in seconds of CPU time.
+        """Begin; each test, or file of them, has its limit in seconds of CPU time.
 
         ``changed`` are the modules that tests are to see otherwise than they are: one
         if it is a mutation, else all, marked.
         """
-        self.limit = limit
+        self.limit = sum(tests.values())
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by poll
         self._began = time.monotonic()
         self.process = os.fork()
         if self.process == 0:
-            _run(tests, changed, limit, self._said.fileno())
+            _run(tests, changed, self._said.fileno())
 
     def poll(self) -> Outcome | None:
         """Return the outcome, or None while the run goes on."""
@@ -107,21 +108,19 @@ class Run:
             said = file.read()
         cpu = used.ru_utime + used.ru_stime
         if os.WIFSIGNALED(status):
-            late = os.WTERMSIG(status) in {signal.SIGKILL, signal.SIGXCPU}
+            late = os.WTERMSIG(status) in LATE
             return Outcome("timeout" if late else "failed", [], cpu)
         failing, failed, entered = json.loads(said)
         return Outcome("failed" if failing else "passed", failed, cpu, entered)
 
 
-def _run(
-    tests: Sequence[str], changed: dict[str, CodeType], limit: float, write: int
-) -> None:
+def _run(tests: Mapping[str, float], changed: dict[str, CodeType], write: int) -> None:
     """Run the tests, say what happened, and end the process."""
     watched = len(changed) > 1
-    notes = Watch() if watched else Notes()
+    notes = Watch() if watched else Notes(tests)
     fine = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
     try:
-        _confine(limit)
+        _confine(sum(tests.values()))
         sys.dont_write_bytecode = False  # tests are read again and again
         _install(changed)
         # Rewritten asserts would load a module that holds doctests past us.
@@ -146,10 +145,11 @@ def _run(
 
 
 class Notes:
-    """A pytest plugin that remembers the tests that failed."""
+    """A pytest plugin that remembers the tests that failed, and limits each."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Mapping[str, float] | None = None) -> None:
         self.failed: list[str] = []
+        self._limits = limits or {}
 
     def entered(self) -> dict[str, tuple[float, list[str]]]:
         """Return what each test entered, if this was watched."""
@@ -167,6 +167,10 @@ class Notes:
             suppress_health_check=list(HealthCheck),  # a busy machine is no defect
         )
         settings.load_profile("mutants")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Let the process end when a test takes too much CPU time."""
+        signal.setitimer(signal.ITIMER_PROF, self._limits.get(nodeid, 0.0))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember a test that failed."""

@@ -86,8 +86,13 @@ def _options() -> argparse.Namespace:
     add("--modules", nargs="*", default=["*"], help="patterns of module names")
     add("--jobs", type=int, default=2, help="processes at a time")
     add("--neighbours", action="store_true", help="also tests of importing modules")
-    add("--factor", type=float, default=3, help="limit: so many times the clean time")
-    add("--spare", type=float, default=10, help="limit: and so many CPU seconds more")
+    add(
+        "--factor",
+        type=float,
+        default=3,
+        help="limit of a test: so many times its clean time",
+    )
+    add("--spare", type=float, default=5, help="limit: and so many CPU seconds more")
     add("--report", type=Path, default=Path("out/mutants.json"))
     add("--watched", type=Path, help="keep what tests enter here, for the next run")
     return parser.parse_args()
@@ -186,7 +191,7 @@ def _pool(
     while waiting or running:
         while waiting and len(running) < jobs:
             file = waiting.pop()
-            running[file] = Run([str(file)], modules, CLEAN_LIMIT)
+            running[file] = Run({str(file): CLEAN_LIMIT}, modules)
         for file, run in list(running.items()):
             outcome = run.poll()
             if outcome is not None:
@@ -230,8 +235,11 @@ def _start(
         tests = clean.entering(function, files)
         if tests:
             case.tests += len(tests)
-            limit = options.factor * sum(tests.values()) + options.spare
-            run = Run(list(tests), mutate(case.mutation), limit)
+            limits = {
+                test: options.factor * cpu + options.spare
+                for test, cpu in tests.items()
+            }
+            run = Run(limits, mutate(case.mutation))
             running.append((case, stage, run))
             return
     case.verdict = "survived"

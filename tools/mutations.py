@@ -3,8 +3,8 @@
 A mutation is one small mistake: ``+`` for ``-``, ``<`` for ``<=``, ``min`` for
 ``max``, a number that is off by one, a condition turned round, a term left out.
 Only bodies of functions are touched. Left alone are docstrings, annotations,
-decorators, what is raised, and settings (constants of a module and defaults of
-parameters): no law says that a tolerance is 1e-9 and not 2e-9.
+decorators, what is raised, and settings (constants of a module, defaults of
+parameters, tolerances): no law says that a tolerance is 1e-9 and not 2e-9.
 """
 
 import ast
@@ -49,6 +49,7 @@ TWINS = {
     "exp": "expm1",
 }
 TWINS |= {after: before for before, after in TWINS.items()}
+TOLERANCE = 1e-6  # what is smaller guards against rounding or a division by 0
 SIDES = {"left": "right", "right": "left"}  # of searchsorted
 METHODS = {"min", "max", "any", "all", "argmin", "argmax"}
 LIBRARIES = {"np", "math"}
@@ -280,6 +281,8 @@ def _constant(node: ast.Constant) -> list[tuple[str, ast.AST]]:
     value = node.value
     if isinstance(value, bool):
         return [("constant", ast.Constant(not value))]
+    if isinstance(value, float) and 0 < abs(value) <= TOLERANCE:
+        return []
     if isinstance(value, int | float):
         return [("constant", ast.Constant(value + step)) for step in (1, -1)]
     if isinstance(value, str) and value in SIDES:

@@ -221,7 +221,7 @@ def test_the_lease_is_given_back_whatever_happens(keep):
 def test_settings_that_cannot_be_read_are_refused(tmp_path):
     base = '[[source]]\nname = "s"\n'
     for text, said in [
-        ('kind = "listing"\n', "needs url, urls or page_url"),
+        ('kind = "listing"\n', "needs url, urls, page_url or python"),
         ('kind = "listing"\nurl = "http://a/"\npages = ["http://a/"]\n', "no meaning"),
         ('url = "http://a/"\n', "url has no meaning for a source of kind 'pages'"),
         ('kind = "listing"\npage_url = "http://a/"\n', r"must hold \{n\}"),

@@ -26,6 +26,7 @@ from halflife.core.object_store import (
 )
 
 OUTAGE_SHARE = 0.9  # of a group's objects missing at once
+_TIGHT = 1e-9  # 1 - 0.9 is a little less than a tenth
 OUTAGE_LEAST = 10  # objects that a group must have for that to mean anything
 
 
@@ -170,7 +171,7 @@ class Tracker:
             for value, n in size.items()
             if value
             and n >= OUTAGE_LEAST
-            and max(there[value], listed[value]) <= (1.0 - OUTAGE_SHARE) * n
+            and max(there[value], listed[value]) <= (1.0 - OUTAGE_SHARE) * n + _TIGHT
         ]
         others = len(held) - sum(size[value] for value in out)
         stayed = there.total() - sum(there[value] for value in out)
