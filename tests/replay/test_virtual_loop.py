@@ -146,3 +146,23 @@ def test_of_equal_times_the_timer_asked_for_first_comes_first():
 
     virtual_loop.run(main)
     assert woke == sorted(woke)
+
+
+@pytest.mark.parametrize("between", [0, 1, 7, 50])
+def test_the_time_does_not_depend_on_timers_in_between(between):
+    """To add up waits would differ in the last digit, and so would what is equal."""
+
+    async def main(loop):
+        for i in range(between):
+            loop.call_later((i + 0.37) * 0.1, lambda: None)
+        seen = []
+        for _ in range(200):
+            await asyncio.sleep(0.1)
+            seen.append(loop.time())
+        return seen
+
+    expected, now = [], 0.0
+    for _ in range(200):
+        now += 0.1
+        expected.append(now)
+    assert virtual_loop.run(main) == expected

@@ -150,8 +150,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 "the replay cannot go on: nothing is left to wait for"
             )
         else:
-            self._now += timeout
+            self._now = self._next_time(timeout)
         return False
+
+    def _next_time(self, timeout: float) -> float:
+        """Return the time of the next timer itself, or as far as one step may go.
+
+        To add up the waits instead would make the time depend, in its last digit, on
+        timers in between, such as those of the HTTP client.
+        """
+        due = self._scheduled[0].when() if self._scheduled else self._now
+        return due if due - self._now <= timeout + RESOLUTION else self._now + timeout
 
 
 class _Timer(asyncio.TimerHandle):
