@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,8 @@ import numpy as np
 from aiohttp import web
 
 from halflife.core.errors import SourceError, UsageError
-from halflife.core.forms import Form, Found, Interface, Query, Term, within
+from halflife.core.forms import Form, Found, Interface
+from halflife.kinds.form.recorded import query_of
 from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
 from halflife.kinds.form.tables import day, shaped
 from halflife.queries.table_form import Faults, Tabled
@@ -128,7 +129,7 @@ class Office:
     def _found(self, request: web.Request) -> tuple[int, Found]:
         asked = request.query
         number = max(int(asked.get("page", "1")) - 1, 0)
-        query = _query(self.form.interface, asked)
+        query = query_of(self.form.interface, asked)
         newest = asked.get("sort") == "date" and self.form.interface.newest
         return number, self.form.ask(query, number, newest=newest)
 
@@ -144,23 +145,6 @@ class Office:
         if hours.fails and self.asked % hours.fails == 0:
             return web.Response(status=500, text="something broke\n")
         return None
-
-
-def _query(interface: Interface, asked: Mapping[str, str]) -> Query:
-    """Return the query that the parameters ask for; empty ones ask for nothing."""
-    terms: list[Term] = []
-    for attribute in interface.attributes:
-        name = attribute.name
-        value = asked.get(name, "")
-        if attribute.kind == "range":
-            ends = asked.get(f"{name}_min", ""), asked.get(f"{name}_max", "")
-            low, high = float(ends[0] or "-inf"), float(ends[1] or "inf")
-            terms += [within(name, low, high)] if any(ends) else []
-        elif attribute.kind == "keyword":
-            terms += [Term(name, word) for word in value.lower().split()]
-        elif value:
-            terms.append(Term(name, value))
-    return Query.of(*terms)
 
 
 def _html(text: str) -> web.Response:
