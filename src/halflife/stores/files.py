@@ -318,3 +318,21 @@ def _marks(db: sqlite3.Connection) -> tuple[int, bool, int]:
     used, version = not schema.is_new(db), schema.version(db)
     db.execute("ROLLBACK")
     return mark, used, version
+
+
+@contextmanager
+def unreferenced(db: sqlite3.Connection) -> Iterator[None]:
+    """Let rows be removed without a search for those that refer to them.
+
+    Whoever removes them sees to that: the search goes through whole tables.
+    """
+    db.execute("PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        db.execute("PRAGMA foreign_keys = ON")
+
+
+def skip_syncs(db: sqlite3.Connection) -> None:
+    """Do not wait for the disk: a power cut may lose everything since."""
+    db.execute("PRAGMA synchronous = OFF")

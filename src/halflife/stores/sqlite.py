@@ -6,7 +6,7 @@ keeps its promises, a power cut: write-ahead log, ``synchronous = FULL``.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import Self
@@ -90,12 +90,8 @@ class SqliteStore:
         return cls(db, where, owner or Owner.here())
 
     def skip_disk_syncs(self) -> None:
-        """Do not wait for the disk: a power cut may lose everything.
-
-        For replays, whose file nobody needs afterwards.
-        """
-        with files.translated(self.path):
-            self._db.execute("PRAGMA synchronous = OFF")
+        """Do not wait for the disk: for replays, whose file nobody needs later."""
+        files.skip_syncs(self._db)
 
     def close(self) -> None:
         """Close the file; runs that were not finished count as interrupted."""
@@ -321,17 +317,9 @@ class SqliteStore:
         with files.translated(self.path):
             self._db.execute("VACUUM")
 
-    @contextmanager
-    def clearing(self) -> Iterator[None]:
-        """Let rows be removed without a search for those that refer to them.
-
-        Whoever removes them sees to that: the search goes through whole tables.
-        """
-        self._db.execute("PRAGMA foreign_keys = OFF")
-        try:
-            yield
-        finally:
-            self._db.execute("PRAGMA foreign_keys = ON")
+    def clearing(self) -> AbstractContextManager[None]:
+        """Let rows be removed without a search for those that refer to them."""
+        return files.unreferenced(self._db)
 
     def verify(self) -> list[str]:
         """Return what is wrong with the file, in words; nothing, if all is well."""
