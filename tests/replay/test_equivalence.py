@@ -44,7 +44,7 @@ def dump(path):
 @pytest.mark.parametrize("delay", [0.0, 2.0])
 def test_live_over_http_and_replayed_are_the_same(kind, delay, tmp_path):
     parts = [make() for make in KINDS[kind]]
-    play = Play(BEGAN, 1.27, extra=pages_audit.check, rhythm=HOURLY)
+    play = Play(BEGAN, 1.25, extra=pages_audit.check, rhythm=HOURLY)
     clock = VirtualClock(BEGAN)
     with serve([part.source for part in parts], clock) as urls:
         text = settings(parts, urls, 240, delay)

@@ -3,10 +3,11 @@
 import asyncio
 import random
 import time
+from concurrent.futures import CancelledError
 
 import pytest
 
-from halflife.engine.threads import submit
+from halflife.engine.threads import LoopCaller, submit
 from halflife.replay import virtual_loop
 from halflife.replay.virtual_loop import StandstillError
 
@@ -166,3 +167,29 @@ def test_the_time_does_not_depend_on_timers_in_between(between):
         now += 0.1
         expected.append(now)
     assert virtual_loop.run(main) == expected
+
+
+def test_a_call_is_broken_off_however_slow_the_thread_that_made_it():
+    """The loop may be at work before the thread has anything in hand to cancel."""
+    asked, ended = [], []
+
+    def planner(caller):
+        try:
+            caller.call(answer())
+        except CancelledError:
+            ended.append("broken off")
+
+    async def answer():
+        await asyncio.sleep(2.0)
+        asked.append("sent")
+
+    async def main(loop):
+        for _ in range(200):
+            caller = LoopCaller(loop)
+            work = asyncio.ensure_future(asyncio.to_thread(planner, caller))
+            await loop.settle()
+            caller.break_off()
+            await work
+
+    virtual_loop.run(main)
+    assert (asked, ended) == ([], ["broken off"] * 200)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from halflife.core.errors import (
     Unreachable,
 )
 from halflife.core.forms import Found, Interface, Query
-from halflife.engine.threads import submit
+from halflife.engine.threads import LoopCaller
 from halflife.kinds.form.addresses import Addresses
 from halflife.kinds.form.answers import FormReader
 from halflife.kinds.form.page_links import PageLinks
@@ -272,9 +272,8 @@ class Desk:
     ) -> None:
         self.engine = engine
         self.stopped = False
-        self._loop = loop
         self._told = told
-        self._waiting: Future[Found] | None = None
+        self._caller = LoopCaller(loop)
 
     @property
     def interface(self) -> Interface:
@@ -293,9 +292,8 @@ class Desk:
         if self.stopped:
             work.close()
             raise BudgetSpent("asking was stopped")
-        self._waiting = submit(work, self._loop)
         try:
-            found = self._waiting.result()
+            found = self._caller.call(work)
         except CancelledError:
             raise BudgetSpent("asking was stopped") from None
         self._told(found)
@@ -308,5 +306,4 @@ class Desk:
     def cancel(self) -> None:
         """Let nothing more be asked, and wait for no answer."""
         self.stop()
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._caller.break_off()

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from math import inf
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.search import Answer, Document
-from halflife.engine.threads import submit
+from halflife.engine.threads import LoopCaller
 from halflife.kinds.search.answers import AnswerReader, Hit, Results
 from halflife.net.access import Access, Answer as Reply
 from halflife.net.addresses import parse_url, shown
@@ -311,11 +311,10 @@ class Line:
         self.failures = 0
         self.trouble = ""  # what went wrong last
         self.blind = False  # whether it is over because only snippets are shown
-        self._loop = loop
         self._told = told
         self._row = 0  # failures in a row
         self._glimpses: float = BLIND if not snippets else inf  # that are still borne
-        self._waiting: Future[Answer] | None = None
+        self._caller = LoopCaller(loop)
 
     def search(self, query: str, most: int, skip: int = 0) -> Answer:
         """Return the next ``most`` matches after the first ``skip``."""
@@ -325,10 +324,9 @@ class Line:
             return Answer(None, (), 0)
         before = self.engine.requests
         work = self.engine.search(query, most, skip)
-        self._waiting = submit(work, self._loop)
         try:
             with contained(self.engine.settings.url):
-                answer = self._waiting.result()
+                answer = self._caller.call(work)
         except (BudgetSpent, CancelledError) as error:
             self.spent = isinstance(error, BudgetSpent)
             self.over = True
@@ -363,5 +361,4 @@ class Line:
     def cancel(self) -> None:
         """Let nothing more be asked, and wait for no answer."""
         self.stop()
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._caller.break_off()
