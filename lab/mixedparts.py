@@ -13,18 +13,19 @@ from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
-from aiohttp import web
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Form, Interface
 from halflife.core.object_store import NEVER, Attributes
 from halflife.core.search import Answer, Document
-from halflife.demo import recording as demo_recording
-from halflife.demo.forms import Office
 from halflife.engine.scheduler import SUMMARY
+from halflife.kinds.form.recorded import form
 from halflife.kinds.form.recorded_pages import snippet
+from halflife.kinds.listing.recorded import listing
+from halflife.kinds.pages.recorded import site
 from halflife.kinds.search.client import words_of
 from halflife.kinds.search.dictionary import COMMON
+from halflife.kinds.search.recorded import search_box
 from halflife.kinds.search.runner import RESERVE
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import WORDS
@@ -32,6 +33,7 @@ from halflife.probing.size import estimate_size
 from halflife.queries.table_form import Tabled
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation
+from halflife.replay.world import Asked, Told
 from halflife.stores import Store, summaries
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
@@ -39,8 +41,6 @@ from halflife.summary.weekly import Weekly
 TAU = 0.05  # the divergence from which a summary has changed
 DIGITS = 3  # of a count, as people are shown it
 _HOME = 'allow = ["127.0.0.0/8"]\nrobots = false\n'
-
-Moment = Callable[[], float]
 
 
 class Part(Protocol):
@@ -66,8 +66,8 @@ class Part(Protocol):
         """Requests that a look at all of it takes, about."""
         ...
 
-    def application(self, moment: Moment) -> web.Application:
-        """Return it as something that can be served."""
+    def answer(self, asked: Asked, at: float) -> Told:
+        """Return what it answers to a request at a moment."""
         ...
 
     def settings(self, url: str) -> tuple[str, str]:
@@ -106,16 +106,16 @@ class Site:
         """One request a page."""
         return float(len(self.recording))
 
-    def application(self, moment: Moment) -> web.Application:
-        """Return the site."""
+    def answer(self, asked: Asked, at: float) -> Told:
+        """Return a page of the site."""
 
-        def text(page: str) -> str | None:
+        def text(page: str, now: float) -> str | None:
             if not page.isdigit() or int(page) >= len(self.recording):
                 return None
-            version = self.recording.states(np.array([int(page)]), moment())[0]
+            version = self.recording.states(np.array([int(page)]), now)[0]
             return f"page {page} as it was changed for the {version}th time"
 
-        return demo_recording.pages(text)
+        return site(text)(asked, at)
 
     def settings(self, url: str) -> tuple[str, str]:
         """Return all pages by their addresses."""
@@ -222,14 +222,14 @@ class Stock:
         """The pages of the listing."""
         return float(ceil(len(self.table.at(0.0)) / self.per_page))
 
-    def application(self, moment: Moment) -> web.Application:
-        """Return the listing."""
-        return demo_recording.listing(lambda: self.table.at(moment()), self.per_page)
+    def answer(self, asked: Asked, at: float) -> Told:
+        """Return a page of the listing."""
+        return listing(self.table.at, self.per_page)(asked, at)
 
     def settings(self, url: str) -> tuple[str, str]:
         """Return where its objects are."""
         told = f'kind = "listing"\n{_HOME}url = "{url}/objects"\nformat = "json"\n'
-        return told + 'records = "objects"\nkey = "id"\nnext = "next"', ""
+        return told + 'records = "objects"\nkey = "_key"\nnext = "next"', ""
 
     def copied(self, store: Store) -> frozenset[str]:
         """Return the objects that are held."""
@@ -263,10 +263,9 @@ class Desk:
         """The pages that all records fill."""
         return float(ceil(len(self.table.at(0.0)) / self.interface.page_size))
 
-    def application(self, moment: Moment) -> web.Application:
-        """Return the form, as a program asks it."""
-        moving = demo_recording.Moving(self.interface, lambda: self._form(moment()))
-        return Office(moving).application()
+    def answer(self, asked: Asked, at: float) -> Told:
+        """Return what the form answers, as a program asks it."""
+        return form(self._form)(asked, at)
 
     def _form(self, at: float) -> Form:
         look = self.table.look(at)
@@ -368,9 +367,9 @@ class Library:
         found: Floats = drift(self.weekly, self._site).change.kl
         return found
 
-    def application(self, moment: Moment) -> web.Application:
-        """Return the search."""
-        return demo_recording.search(lambda word: self.find(word, moment()), self.text)
+    def answer(self, asked: Asked, at: float) -> Told:
+        """Return what the search finds."""
+        return search_box(self.find, self.text)(asked, at)
 
     def find(self, word: str, at: float) -> list[str]:
         """Return what a word finds, in an order of its own for each word."""

@@ -18,12 +18,12 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.forms import Attribute, Interface
-from halflife.demo.recording import serving
 from halflife.engine.service import Rhythm
 from halflife.engine.workers import Result
 from halflife.kinds.pages.runner import Outcome
 from halflife.recordings import histories, textdb
 from halflife.recordings.relations import Relation, load_relation
+from halflife.replay.world import serve
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import RECENT, Weekly
 from lab.mixedparts import Desk, Library, Part, Site, Stock, Table, rounded
@@ -241,7 +241,7 @@ def opened(parts: Sequence[Part], folder: Path) -> Iterator[Stage]:
     def moment() -> float:
         return hands.now - BEGAN
 
-    with serving([part.application(moment) for part in parts]) as urls:
+    with serve([part.answer for part in parts], moment) as urls:
         names = (part.name for part in parts)
         where = dict(zip(names, urls, strict=True))
         yield Stage(tuple(parts), hands, where, folder)

@@ -9,11 +9,11 @@ import pytest
 
 from halflife.config import Config
 from halflife.core.forms import Attribute, Interface
-from halflife.demo.recording import serving
 from halflife.engine import appraisal, scheduler
 from halflife.engine.service import Rhythm
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation
+from halflife.replay.world import serve
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import Weekly
 from lab import mixedlive
@@ -104,8 +104,7 @@ def test_moments_are_looked_at_on_time_and_a_sleep_puts_the_clock_forward():
 def test_every_source_answers_as_its_history_was_at_the_moment():
     now = [0.0]
     parts = [pages(), Stock("cars", table(), per_page=5), library()]
-    apps = [part.application(lambda: now[0]) for part in parts]
-    with serving(apps) as (site, cars, search):
+    with serve([part.answer for part in parts], lambda: now[0]) as (site, cars, search):
         first = read(f"{site}/0")
         assert read(f"{site}/0") == first
         listed = json.loads(read(f"{cars}/objects"))
