@@ -28,7 +28,7 @@ from mutant_tests import naming, neighbouring, path_of, pure_modules
 from mutations import Mutation, mutations
 
 CONTRACT = "the middle does no I/O"
-EQUIVALENT = Path("tools/equivalent_mutants.toml")
+EQUIVALENT = Path("tools/equivalent_mutants")  # a file for each part of the package
 POLL = 0.02  # seconds
 CLEAN_LIMIT = 300.0  # seconds of CPU time for one test file without a mutation
 
@@ -138,12 +138,10 @@ def _case(mutation: Mutation, options: argparse.Namespace) -> Case:
 
 def _equivalents() -> dict[tuple[str, str, str], str]:
     """Return the reasons of the mutations that change nothing anybody can see."""
-    if not EQUIVALENT.exists():
-        return {}
-    listed = tomllib.loads(EQUIVALENT.read_text("utf-8"))["mutant"]
     return {
         (m["module"], m["function"], f"{m['before']} -> {m['after']}"): m["reason"]
-        for m in listed
+        for file in sorted(EQUIVALENT.glob("*.toml"))
+        for m in tomllib.loads(file.read_text("utf-8"))["mutant"]
     }
 
 
