@@ -45,6 +45,7 @@ from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.pages import audit as pages_audit
+from halflife.kinds.protocol import Report
 
 DAY = 86400.0
 REST = 9.0  # seconds; kept connections run out within eight
@@ -217,7 +218,8 @@ class Soak:
         """Run so many days; rest for so many seconds every ``each`` days."""
         with bootstrap.writing(self.config) as store:
 
-            def told(result: object) -> None:
+            def told(report: Report) -> None:
+                result = report.result
                 self.notes.results[type(result).__name__] += 1
                 if isinstance(result, Looked):
                     audit_set(store, result.source, result.run)

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.search import Document
-from halflife.engine.scheduler import SUMMARY
 from halflife.kinds.search.dictionary import COMMON
+from halflife.kinds.search.kind import SUMMARY
 from halflife.kinds.search.runner import RESERVE
 from halflife.kinds.search.selection import CHANGED
 from halflife.probing.memory import InMemory

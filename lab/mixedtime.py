@@ -17,10 +17,10 @@ from halflife.engine import bootstrap, logs
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Rhythm, Service
 from halflife.engine.signals import Stop
-from halflife.engine.workers import Result
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.pages import audit as pages_audit
+from halflife.kinds.protocol import Report
 from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
@@ -96,7 +96,7 @@ def passed(
     hands: Hands,
     passing: Passing,
     each: Callable[[SqliteStore], None],
-    told: Callable[[Result], None] = lambda _: None,
+    told: Callable[[Report], None] = lambda _: None,
 ) -> list[str]:
     """Run the service with the settings in a file; return its events, a line each.
 
@@ -110,17 +110,17 @@ async def _passed(
     hands: Hands,
     passing: Passing,
     each: Callable[[SqliteStore], None],
-    told: Callable[[Result], None],
+    told: Callable[[Report], None],
 ) -> list[str]:
     config, events = Config.load(path), io.StringIO()
     handler = logs.set_up(as_json=True, stream=events)
     try:
         with bootstrap.writing(config) as store:
 
-            def hear(result: Result) -> None:
-                told(result)
-                if isinstance(result, Looked):
-                    audit_set(store, result.source, result.run)
+            def hear(report: Report) -> None:
+                told(report)
+                if isinstance(report.result, Looked):
+                    audit_set(store, report.result.source, report.result.run)
 
             until = hands.now + passing.days
             stop = Hurried(hands, until, passing.every, lambda: each(store))

@@ -19,8 +19,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.core.forms import Attribute, Interface
 from halflife.engine.service import Rhythm
-from halflife.engine.workers import Result
-from halflife.kinds.pages.runner import Outcome
+from halflife.kinds.protocol import Report
 from halflife.recordings import histories, textdb
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.world import serve
@@ -188,13 +187,10 @@ class Truth:
         self.at: list[float] = []
         self.quality: dict[str, list[float]] = {part.name: [] for part in parts}
 
-    def hear(self, result: Result) -> None:
+    def hear(self, report: Report) -> None:
         """Forget the copies that have just been worked at."""
-        if isinstance(result, Outcome):
-            for name in result.sources:
-                self._copies.pop(name, None)
-        else:
-            self._copies.pop(result.source, None)
+        for name in report.group:
+            self._copies.pop(name, None)
 
     def look(self, store: SqliteStore) -> None:
         """Write down how good each copy is now."""

@@ -63,7 +63,7 @@ class Play:
             await asyncio.sleep(0)
 
         self.stop.sleep = sleep
-        told = lambda result: self.results.append((self.now, result))  # noqa: E731
+        told = lambda report: self.results.append((self.now, report.result))  # noqa: E731
         outside = Outside(clock=self, told=told, extra=self.extra)
         if self.reach is not None:
             outside.reach = self.reach

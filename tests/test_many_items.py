@@ -12,7 +12,7 @@ from halflife.cli.terms import terms
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
-from halflife.engine import appraisal
+from halflife.kinds.pages import kind as pages_kind, state as pages_state
 from halflife.models import quality
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
@@ -93,16 +93,16 @@ def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):
     view = Neighbours()(Evidence.of(items), NOW, NOW)
     view = replace(view, rate=rate, survival=Exponential(rate))
     rows = np.arange(4000)
-    whole = [appraisal.fresh(view, rows, 4000 * r) for r in (0.05, 0.5)]
-    monkeypatch.setattr(appraisal, "SAMPLE", 1000)
-    some = appraisal.sampled(rows)
+    whole = [pages_kind.fresh(view, rows, 4000 * r) for r in (0.05, 0.5)]
+    monkeypatch.setattr(pages_state, "SAMPLE", 1000)
+    some = pages_state.sampled(rows)
     assert some.size == np.unique(some).size == 1000
-    assert np.array_equal(some, appraisal.sampled(rows))
+    assert np.array_equal(some, pages_state.sampled(rows))
     for (mean, variance), r in zip(whole, (0.05, 0.5), strict=True):
-        told, doubt = appraisal.fresh(view, some, 1000 * r)
+        told, doubt = pages_kind.fresh(view, some, 1000 * r)
         assert abs(told - mean) < 4 * np.sqrt(0.25 / 1000)
         assert doubt > variance
-    assert appraisal.sampled(rows[:2000]).size == 2000
+    assert pages_state.sampled(rows[:2000]).size == 2000
 
 
 @pytest.mark.parametrize("target", [0.05, 0.3, 0.5, 0.99])

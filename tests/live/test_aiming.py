@@ -13,8 +13,8 @@ from halflife.engine import bootstrap, costs, scheduler, targets
 from halflife.engine.loop import LEASE
 from halflife.engine.service import Rhythm
 from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.pages.target import Memory
 from halflife.market import target_rule
+from halflife.market.stand import Memory
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 

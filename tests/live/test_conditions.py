@@ -19,10 +19,11 @@ from halflife.demo.forms import Office, serving, snippet
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import LEASE
-from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.quality_forecast import quality
 from halflife.engine.source_health import Judge, lateness, refill, whole
 from halflife.engine.wallet import Wallet
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.protocol import Memo
 from halflife.market.targets import Target
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
@@ -105,7 +106,7 @@ def spend_all(path, now):
 def health_at(path, now, **breakers):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        found = Judge(config, store, now, breakers, {})
+        found = Judge(config, store, now, breakers, Memo())
         return found.health(config.source[0])
 
 
@@ -132,8 +133,8 @@ def test_a_target_is_missed_when_it_was_foretold(write, make, sure):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         appraiser = Appraiser(config, store, now)
-        known, ahead = Known.of(appraiser, config.source[0]), np.array([0.0, SOON])
-        cast = Foresight(appraiser, {}).quality(known, sure, looks=False, ahead=ahead)
+        known, ahead = config.source[0], np.array([0.0, SOON])
+        cast = quality(appraiser, known, sure, looks=False, ahead=ahead)
     level = float((cast.mean if sure is None else cast.low)[1])
     assert 0.01 < level < 0.9999999
     more = "" if sure is None else f" with confidence {sure}"
@@ -185,8 +186,8 @@ def test_pages_that_are_looked_at_as_usual_do_not_count_as_getting_worse(write):
     config, ahead = Config.load(write(source)), np.array([0.0, 6 * HOUR])
     with SqliteStore.open(config.store_path, readonly=True) as store:
         appraiser = Appraiser(config, store, now)
-        known = Known.of(appraiser, config.source[0])
-        cast = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead)
+        known = config.source[0]
+        cast = quality(appraiser, known, None, looks=False, ahead=ahead)
     low = float(cast.mean[1]) - 0.01  # they fall no further until they are looked at
     path = write(source + f'target = "freshness >= {low:.6f}"\n')
     assert health_at(path, now + 0.01).first_below == inf

@@ -7,8 +7,10 @@ from hypothesis import given, strategies as st
 from halflife.config import Config
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.core.value_curve import Offers
-from halflife.engine import appraisal, bootstrap, scheduler, targets
+from halflife.engine import bootstrap, scheduler, targets
 from halflife.engine.appraisal import Appraiser
+from halflife.kinds.pages import state as pages_state
+from halflife.kinds.registry import kind_of
 from halflife.market import target_rule
 from halflife.market.offers import Turn
 
@@ -63,24 +65,25 @@ def groups(config):
 
 def test_few_pages_are_all_believed_together(config, store, groups):
     appraiser = Appraiser(config, store, NOW, groups=groups)
-    assert all(appraiser.near(source) is appraiser for source in config.source)
+    near = [appraiser.state(source).near for source in config.source]
+    assert all(one is near[0] for one in near)
 
 
 def test_of_very_many_pages_one_group_is_believed_at_a_time(
     config, store, groups, monkeypatch
 ):
-    monkeypatch.setattr(appraisal, "MANY", 1)
+    monkeypatch.setattr(pages_state, "MANY", 1)
     appraiser = Appraiser(config, store, NOW, groups=groups)
     for source in config.source:
-        near = appraiser.near(source)
-        assert near.config.source == (source,)
-        assert appraiser.near(source) is near
+        near = appraiser.state(source).near
+        assert near.sources == (source,)
+        assert appraiser.state(source).near is near
         assert len(near.pages[0]) == 40
         alone = config.model_copy(update={"source": (source,)})
         expected = Appraiser(alone, store, NOW)
         found = appraiser.offers([source])
         assert found.gain == pytest.approx(expected.offers([source]).gain)
-        assert appraiser.count(source) == 40
+        assert kind_of(source).count(appraiser.state(source)) == 40
         worth, other = (one.known(source).worth for one in (appraiser, expected))
         assert worth.quality == pytest.approx(other.quality)
 
@@ -88,17 +91,18 @@ def test_of_very_many_pages_one_group_is_believed_at_a_time(
 def test_pages_kept_together_are_believed_together_however_many(
     config, store, monkeypatch
 ):
-    monkeypatch.setattr(appraisal, "MANY", 1)
+    monkeypatch.setattr(pages_state, "MANY", 1)
     together = scheduler.grouped(config.source)
     appraiser = Appraiser(config, store, NOW, groups=together)
-    assert all(appraiser.near(source) is appraiser for source in config.source)
+    near = [appraiser.state(source).near for source in config.source]
+    assert all(one is near[0] for one in near)
 
 
 @pytest.mark.parametrize("many", [1, 10**6])
 def test_each_gets_what_it_asks_for_however_many_there_are(
     config, store, groups, monkeypatch, many
 ):
-    monkeypatch.setattr(appraisal, "MANY", many)
+    monkeypatch.setattr(pages_state, "MANY", many)
     store.save_memo("income spent until", repr(NOW - 1.0))
     found = scheduler.decide(scheduler.Situation(config, store, NOW, groups))
     asks = found.aim.asks

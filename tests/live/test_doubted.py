@@ -11,8 +11,9 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.engine import audit_report, bootstrap, targets as engine_targets
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.quality_forecast import quality
 from halflife.engine.source_health import Judge
+from halflife.kinds import protocol
 from halflife.kinds.listing.runner import tracker
 from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
@@ -123,11 +124,9 @@ def told(config, store, name):
     appraiser = Appraiser(config, store, NOW)
     worth = appraiser.known(source).worth
     some = worth.requests.size // 2
-    aim = engine_targets.aim(appraiser, [source], {})
-    cast = Foresight(appraiser, {}).quality(
-        Known.of(appraiser, source), 0.95, looks=False
-    )
-    health = Judge(config, store, NOW, {}, {}).health(source)
+    aim = engine_targets.aim(appraiser, [source])
+    cast = quality(appraiser, source, 0.95, looks=False)
+    health = Judge(config, store, NOW, {}, protocol.Memo()).health(source)
     assert isinstance(health, Health)
     shown = survey.take(config, store, NOW, Memo()).casts[name]
     return {

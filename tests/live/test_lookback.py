@@ -54,9 +54,9 @@ def told(config, versions):
     (source,) = config.source
     with bootstrap.writing(config) as store:
         watched(store, versions)
-        appraiser = Appraiser(config, store, BEGAN + len(versions) - 0.5, {})
-        found = pages_target_warmup.past(store, Pages(appraiser, source, GOAL))
-        return found, targets.aim(appraiser, [source], {}).memories["site"]
+        appraiser = Appraiser(config, store, BEGAN + len(versions) - 0.5)
+        found = pages_target_warmup.past(store, Pages(appraiser.state(source), GOAL))
+        return found, targets.aim(appraiser, [source]).memories["site"]
 
 
 def evenly(rng):
@@ -104,7 +104,8 @@ def test_of_looks_at_a_page_on_one_day_the_last_counts(config):
         run = store.begin(["site"], BEGAN + 1.1, lease=LEASE)
         again = Observation("http://a.test/7", BEGAN + 1.1, Seen.PRESENT, f"{9:032x}")
         store.append(run, Looks.of([again]))
-        pages = Pages(Appraiser(config, store, BEGAN + 1.5, {}), source, GOAL)
+        appraiser = Appraiser(config, store, BEGAN + 1.5)
+        pages = Pages(appraiser.state(source), GOAL)
         ((page, gap, changed),) = pages_target_warmup._days(store, pages)
     (seven,) = np.flatnonzero(changed)
     assert pages.view.keys[pages.rows[page[seven]]] == "http://a.test/7"

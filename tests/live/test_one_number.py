@@ -25,6 +25,7 @@ from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
 from halflife.engine.source_health import Judge
+from halflife.kinds import protocol
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
@@ -131,7 +132,7 @@ def of_library(path, name, now):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         source = next(s for s in config.source if s.name == name)
-        cast = Judge(config, store, now, {}, {}).now(source)
+        cast = Judge(config, store, now, {}, protocol.Memo()).now(source)
     return None if cast is None else (cast.mean[0], cast.low[0], cast.high[0])
 
 

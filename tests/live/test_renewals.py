@@ -11,11 +11,11 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.engine import appraisal, bootstrap, renewals
-from halflife.engine.full_sync_target import AHEAD, step_of
 from halflife.engine.loop import LEASE
 from halflife.engine.service import Rhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.runner import SHORTEST_NAP
+from halflife.kinds.whole import AHEAD, step_of
 from halflife.market import price
 from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal

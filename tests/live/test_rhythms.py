@@ -16,14 +16,12 @@ from halflife.engine import (
     audit_report,
     bootstrap,
     costs,
-    full_sync_target,
-    quality_forecast,
     rhythms,
+    targets,
 )
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.full_sync_target import AHEAD
 from halflife.engine.loop import LEASE
-from halflife.engine.quality_forecast import Foresight, Known
+from halflife.engine.quality_forecast import quality
 from halflife.engine.rhythms import Shown
 from halflife.kinds.form import (
     audit as form_audit,
@@ -31,8 +29,10 @@ from halflife.kinds.form import (
     value as form_value,
 )
 from halflife.kinds.form.client import Former
+from halflife.kinds.form.quality import form_quality
 from halflife.kinds.listing import audit as listing_audit, runner as listing_runner
-from halflife.kinds.pages.target import Memory
+from halflife.kinds.whole import AHEAD
+from halflife.market.stand import Memory
 from halflife.market.target_rule import Goal
 from halflife.models.rhythm import BINS, FLAT, Learned, Rhythm
 from halflife.queries.form_copy import Held, Wish
@@ -99,9 +99,7 @@ def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs
     goal, asked = Goal(0.95, 0.95), {}
     for hour in (-3.0, 0.0, 3.0, 4.0, 5.0):
         appraiser = Appraiser(config, store, o_clock(hour))
-        found = full_sync_target.stand(
-            appraiser, source, goal, Memory(told=o_clock(24.0))
-        )
+        found = targets.stand(appraiser, source, goal, Memory(told=o_clock(24.0)))
         asked[hour] = found[0].asked
     assert asked == {-3.0: 0.0, 0.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
 
@@ -119,8 +117,8 @@ def test_the_forecast_of_a_listing_falls_at_its_hour(jobs):
     config, store, source = jobs
     now, ahead = o_clock(-2.0), np.array([0.0, 5.0, 6.0, 12.0]) * HOUR
     appraiser = Appraiser(config, store, now)
-    known = Known.of(appraiser, source)
-    mean = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead).mean
+    known = source
+    mean = quality(appraiser, known, None, looks=False, ahead=ahead).mean
     assert mean[0] - mean[1] < 0.02  # 3 o'clock
     assert mean[1] - mean[2] > 0.05  # 4 o'clock
     assert mean[2] - mean[3] < 0.02  # 10 o'clock
@@ -147,7 +145,7 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     appraiser = Appraiser(config, store, told)
     goal = Goal(0.95, 0.95)
     before = Memory(told=made)
-    _, after = full_sync_target.stand(appraiser, source, goal, before)
+    _, after = targets.stand(appraiser, source, goal, before)
     assert after.past.failed == 1
     assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
 
@@ -279,9 +277,7 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
     config, store, source = stars
     last = BEGAN + 7.0
     evening, morning = (
-        full_sync_target.stand(
-            Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory()
-        )
+        targets.stand(Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory())
         for at in (last - 0.01, last + 4.0 * HOUR)
     )
     assert evening[0].asked == 0
@@ -303,10 +299,10 @@ def test_the_forecast_of_a_form_falls_at_its_hours(stars):
     now = BEGAN + 7.0
     appraiser = Appraiser(config, store, now)
     ahead = np.array([0.0, 4.0, 20.0]) * HOUR
-    known = Known.of(appraiser, source)
-    mean = Foresight(appraiser, {}).quality(known, None, looks=False, ahead=ahead).mean
+    known = source
+    mean = quality(appraiser, known, None, looks=False, ahead=ahead).mean
     assert mean[0] - mean[1] > 5.0 * (mean[1] - mean[2])
-    even = quality_forecast.form_quality(known.copy, source, now, 0.975, ahead).mean
+    even = form_quality(appraiser.state(source).copy, source, now, 0.975, ahead).mean
     assert even[0] - even[1] < even[1] - even[2]
 
 

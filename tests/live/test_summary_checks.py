@@ -10,14 +10,15 @@ import pytest
 
 from halflife.config import Config
 from halflife.core.errors import BudgetSpent
-from halflife.engine import bootstrap, full_sync_target, prices, targets
+from halflife.engine import bootstrap, prices, targets
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.workers import Crew
-from halflife.kinds.pages.target import Memory
+from halflife.kinds.protocol import Desk
 from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.check import Checked, Checker
+from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.runner import Summarized, Summarizer, Wish
+from halflife.market.stand import Memory
 from halflife.market.target_rule import Goal
 from halflife.probing.recheck import DEAR, MOST
 from halflife.stores import summaries, summary_lifetimes
@@ -98,15 +99,16 @@ def look(config, store, clock):
     """What the service does when a look is due."""
 
     async def run():
-        crew = Crew(config, store, None, clock, None)
-        return await crew.work((config.source[0],), 400)
+        desk = Desk(config, store, None, clock)
+        async with KIND.open(desk, config.source) as worker:
+            return await worker.work(400)
 
     return asyncio.run(run())
 
 
 def stand(config, store, now):
     appraiser = Appraiser(config, store, now)
-    return full_sync_target.stand(appraiser, config.source[0], GOAL, Memory())[0]
+    return targets.stand(appraiser, config.source[0], GOAL, Memory())[0]
 
 
 def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
@@ -177,11 +179,11 @@ def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     asked = stand(config, store, clock.now)
     assert asked.asked == MOST < kept.requests
     assert asked.why().endswith("; by a check")
-    aim = targets.aim(Appraiser(config, store, clock.now), config.source, {})
+    aim = targets.aim(Appraiser(config, store, clock.now), config.source)
     assert aim.asks == {"shop": MOST}
     done = look(config, store, clock)
     assert isinstance(done.result, Checked)
-    assert (done.trouble, done.spent) == ("", done.result.requests)
+    assert (done.trouble, done.requests) == ("", done.result.requests)
     assert stand(config, store, clock.now + 0.5).asked == 0.0
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from halflife.config import SourceConfig
-from halflife.engine import full_sync_target
-from halflife.kinds.pages.target import Memory
+from halflife.kinds.whole import learned
+from halflife.market.stand import Memory
 from halflife.market.target_rule import Goal, Past, Whole
+from halflife.models.rhythm import FLAT
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 
@@ -30,7 +31,13 @@ def told(tmp_path):
             memory = Memory()
             for some in [outcomes] if at_once else [[one] for one in outcomes]:
                 Forecasts(store).record(some)
-                memory = full_sync_target._told(store, JOBS, GOAL, NOW, memory)
+                memory = learned(
+                    Forecasts(store).settled(JOBS.name, memory.told),
+                    GOAL,
+                    NOW,
+                    memory,
+                    FLAT,
+                )
             return memory
 
     return after

@@ -11,7 +11,7 @@ import pytest
 from halflife.allocation import blind_bound
 from halflife.config import Config
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.engine import appraisal, bootstrap, costs, zones
+from halflife.engine import appraisal, bootstrap, costs, renewals, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.search import selection as search_selection
@@ -126,7 +126,7 @@ def test_more_requests_buy_more_and_bounds_hold_the_mean(config, appraiser, name
 
 def test_the_worth_of_pages_is_the_best_freshness_of_the_solver(config, appraiser):
     worth = appraiser.known(named(config, "docs")).worth
-    view, rows = appraiser.pages
+    view, rows = appraiser.state(named(config, "docs")).near.pages
     rate = view.rate[rows["docs"]]
     for requests in (5.0, 20.0, 60.0):
         bound = blind_bound(rate, requests)
@@ -146,7 +146,7 @@ def test_the_recall_of_a_listing_is_the_mean_of_its_forecast(config, store, appr
     costs.note(store, "jobs", 12)
     known = appraiser.known(named(config, "jobs"))
     assert known.whole == 12.0
-    decay = appraisal.recall_decay(store.collection("jobs"), 0.95)
+    decay = renewals.recall_decay(store.collection("jobs"), 0.95)
     for every in (0.5, 2.0, 9.0):
         moments = (np.arange(4000) + 0.5) / 4000 * every
         mean = decay.at(moments)[0].mean()
@@ -175,7 +175,7 @@ def test_a_summary_is_worth_the_share_of_time_that_it_holds(config, store, appra
 
 def test_what_an_offer_gains_is_the_slope_of_the_worth(config, store, appraiser):
     """Offers and worths speak of the same price: U(T) / cost = dQ / drequests."""
-    decay = appraisal.recall_decay(store.collection("jobs"), 0.95)
+    decay = renewals.recall_decay(store.collection("jobs"), 0.95)
     for every in (1.0, 4.0, 10.0):
         mean = [
             decaying(decay, np.array([1.0 / f]), 0.95)[0][0]
@@ -191,7 +191,7 @@ def test_offers_are_of_every_kind_that_is_known(config, appraiser):
     assert np.bincount(offers.source).tolist() == [30, 1, 1, 1]
     assert (offers.gain >= 0).all()
     assert np.isfinite(offers.gain).all()
-    view, rows = appraiser.pages
+    view, rows = appraiser.state(named(config, "docs")).near.pages
     gain, rate = offers.gain[:30], view.rate[rows["docs"]]
     assert gain.sum() <= 2.1 / rate.min()  # weight times the mean of lives
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from halflife.config import Config, SourceConfig
     from halflife.core.value_curve import Worth
-    from halflife.engine.appraisal import Appraiser, Known
+    from halflife.engine.appraisal import Appraiser
+    from halflife.kinds.protocol import Known
     from halflife.market import Bill, Need, Relaxed, Shares
 
 Requests = Annotated[

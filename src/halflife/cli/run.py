@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.engine.service import Service
     from halflife.engine.signals import Stop
-    from halflife.engine.workers import Result
-    from halflife.kinds.form.runner import Turned
-    from halflife.kinds.listing.runner import Looked
-    from halflife.kinds.search.check import Checked
-    from halflife.kinds.search.runner import Summarized
+    from halflife.kinds.protocol import Report
     from halflife.stores.sqlite import SqliteStore
 
 Port = Annotated[
@@ -90,8 +86,8 @@ async def _serve(
     from halflife.engine.service import Outside, Service
     from halflife.kinds.pages import audit as pages_audit
 
-    def told(result: "Result") -> None:
-        _tell(result, json=json)
+    def told(report: "Report") -> None:
+        _tell(report, json=json)
 
     outside = Outside(told=told, extra=pages_audit.check)
     service = Service(Settings(config, names), store, stop, outside)
@@ -124,31 +120,15 @@ async def _watched(service: "Service", port: int | None) -> None:
         ) from None
 
 
-def _tell(result: "Result", *, json: bool) -> None:
-    """Print what came of a piece of work."""
+def _tell(report: "Report", *, json: bool) -> None:
+    """Print what came of a piece of work; the log has told already what went wrong."""
     from halflife.cli import show
-    from halflife.cli.sync import answer_of, words_of
-    from halflife.kinds.pages.runner import Outcome
-    from halflife.kinds.search import check as search_check, runner as search_runner
 
-    if isinstance(result, Outcome):
-        row, words = answer_of(result), words_of(result)
-    else:
-        kinds = search_runner.Summarized, search_check.Checked
-        searched = isinstance(result, kinds)
-        key = "summaries" if searched else "listings"
-        row, words = {key: [result.row()]}, _words(result)
+    result, section = report.result, report.section
+    if result is None:
+        return
     if json:
-        show.emit(row, one_line=True)
-    elif words:
+        row = result.row()
+        show.emit({section: [row]} if section else row, one_line=True)
+    elif words := result.words(trouble=False):
         show.say(show.plain(words))
-
-
-def _words(result: "Looked | Turned | Summarized | Checked") -> str:
-    """Return a line about a result; the log has told already what went wrong."""
-    from halflife.kinds.form.runner import Turned
-    from halflife.kinds.listing.runner import Looked
-
-    if isinstance(result, Looked | Turned):
-        return result.words(trouble=False)
-    return result.words()

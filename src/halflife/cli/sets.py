@@ -200,7 +200,7 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
 
     Recall is the number that every surface states (``live.foreseen``).
     """
-    from halflife.engine.quality_forecast import listing_quality
+    from halflife.kinds.listing.kind import listing_quality
     from halflife.kinds.listing.runner import incomplete
 
     collection = store.collection(name)
@@ -229,8 +229,9 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
 
 def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
     """Return the same of a form, which is hardly ever seen whole."""
-    from halflife.engine.quality_forecast import SURE, form_quality
+    from halflife.engine.quality_forecast import SURE
     from halflife.kinds.form import runner as form_runner
+    from halflife.kinds.form.quality import form_quality
 
     copy = form_runner.held(store, source)
     row: dict[str, object] = {"source": source.name, "held": len(copy.records)}

@@ -147,9 +147,9 @@ async def _at(
 ) -> "Looked | Turned":
     """Look at a set source, or ask a form; an error of ours is its trouble alone."""
     from halflife.core.errors import SourceError
-    from halflife.engine import audit
     from halflife.kinds.form import audit as form_audit
     from halflife.kinds.listing import runner as listing_runner
+    from halflife.kinds.listing.audit import audit_set
     from halflife.readers.containment import contained
 
     looked = listing_runner.Looked(source.name, 0)
@@ -159,7 +159,7 @@ async def _at(
                 checks = form_audit.usual(former, source, most, config.audit.share)
                 return (await form_audit.turn(former, source, most, checks))[0]
             looked = await listing_runner.sync(config, former.store, source, most=most)
-            audit.score(former.store, source, looked)
+            audit_set(former.store, source.name, looked.run)
     except SourceError as error:
         return replace(looked, trouble=looked.trouble or str(error))
     return looked

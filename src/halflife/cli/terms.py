@@ -11,7 +11,7 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.view import Survival, View
 from halflife.core.wording import count, number
-from halflife.engine.appraisal import sampled
+from halflife.kinds.pages.state import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import parts
 from halflife.policies.champion import Bold

@@ -91,8 +91,9 @@ async def _summarize(
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
-    from halflife.engine import audit, bootstrap
+    from halflife.engine import bootstrap
     from halflife.engine.signals import Stop
+    from halflife.kinds.search.audit import audit_summary
     from halflife.kinds.search.runner import Summarizer
 
     stop = Stop()
@@ -108,7 +109,7 @@ async def _summarize(
                     advance(answer.requests, "")
 
                 done.append(await summarizer.summarize(source, most=left, told=told))
-                audit.score(store, source, done[-1])
+                audit_summary(store, source)
                 return done[-1]
 
         def work(

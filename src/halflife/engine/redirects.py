@@ -62,10 +62,10 @@ def recall(store: Store, source: str) -> Memory:
     return {a: Asked(*row) for a, row in json.loads(memo).items()} if memo else {}
 
 
-def where(store: Store, source: SourceConfig, pages: int) -> str:
+def where(store: Store, source: SourceConfig, pages: int | None) -> str:
     """Return where a source has moved for good, in words; empty if it has not.
 
-    ``pages`` is how many it has.
+    ``pages`` is how many it has, if it has pages of its own.
     """
     memory = recall(store, source.name)
     if not memory:
@@ -76,13 +76,11 @@ def where(store: Store, source: SourceConfig, pages: int) -> str:
         if asked and asked.times >= TWICE and _away(source, address, asked.to):
             return _shown(asked.to)
     named = _named(source)
-    chosen = [{a: one for a, one in kept.items() if a in named}]
-    if source.has_pages:
-        chosen.append({a: one for a, one in kept.items() if not a.endswith(_ROBOTS)})
-    for some, many in zip(chosen, (len(named), pages), strict=False):
-        if found := _most(source, some, many):
-            return found
-    return ""
+    found = _most(source, {a: o for a, o in kept.items() if a in named}, len(named))
+    if found or pages is None:
+        return found
+    of_pages = {a: one for a, one in kept.items() if not a.endswith(_ROBOTS)}
+    return _most(source, of_pages, pages)
 
 
 def _most(source: SourceConfig, asked: Memory, many: int) -> str:

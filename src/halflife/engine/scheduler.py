@@ -24,23 +24,19 @@ import numpy as np
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Ints
 from halflife.core.value_curve import Offers, joined
-from halflife.engine import costs, prices, targets, zones
-from halflife.engine.appraisal import Appraiser, Decays
+from halflife.engine import prices, targets, zones
+from halflife.engine.appraisal import Appraiser
 from halflife.engine.wallet import Wallet
-from halflife.kinds.listing.schedule import SOONEST
-from halflife.kinds.pages import map_discovery as pages_map_discovery
-from halflife.kinds.pages.target import Memory
+from halflife.kinds.protocol import Memo, Reading
+from halflife.kinds.registry import kind_of
 from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
-from halflife.stores import summaries
+from halflife.market.stand import Memory
 from halflife.stores.sqlite import SqliteStore
 
 HOURS = 24.0
-SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
-FIRST_SHARE = 0.25  # of what is left, for the first look at a search or a form
 LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
 SAVED = 10.0  # days of income that are kept for later, at most
-SLACK = 1.5  # a listing may have grown since it was read
 _SPENT = (
     "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
     " JOIN run ON run.id = ledger.run WHERE ledger.at >= ? AND run.sources = ?"
@@ -58,7 +54,7 @@ class Situation:
         groups: Sources by those that are worked at together: pages that no setting
             sets apart are one group, everything else is alone.
         busy: Groups that are being worked at, or left alone.
-        decays: What was worked out before.
+        memo: What was worked out before.
 
     """
 
@@ -67,7 +63,7 @@ class Situation:
     now: float
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()
-    decays: Decays = field(default_factory=dict)
+    memo: Memo = field(default_factory=Memo)
 
     @property
     def wallet(self) -> Wallet:
@@ -140,7 +136,7 @@ def grouped(
     Pages are chosen from all their sources at once, except where a source has hours,
     intervals or a limit of its own, or each is to be kept ``apart``.
     """
-    single = [not s.has_pages or apart or _apart(s) for s in sources]
+    single = [not kind_of(s).is_joint or apart or _apart(s) for s in sources]
     joint = tuple(s for s, one in zip(sources, single, strict=True) if not one)
     alone = [(s,) for s, one in zip(sources, single, strict=True) if one]
     return [*([joint] if joint else ()), *alone]
@@ -173,7 +169,7 @@ def decide(at: Situation) -> Decision:
         return _aimed(at, rest, grants, credit, room)
     if credit < 1 and not any(s.latest < inf for group in rest for s in group):
         return Decision(grants, idle=True)
-    if len(rest) == 1 and rest[0][0].has_pages and not _apart(rest[0][0]):
+    if len(rest) == 1 and kind_of(rest[0][0]).is_joint and not _apart(rest[0][0]):
         return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
     return _shared(at, rest, grants, credit, room)
 
@@ -185,7 +181,7 @@ def _whole(
 
     Pages that are new do not keep others from being looked at.
     """
-    return names(group) in grants and not group[0].has_pages
+    return names(group) in grants and not kind_of(group[0]).is_joint
 
 
 def _all_to(
@@ -198,22 +194,8 @@ def _all_to(
 
 def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
     """Return what the first look at what was never tried takes; 0 if all was."""
-    source = group[0]
-    if source.has_pages:
-        evidence = at.store.evidence(names(group))
-        return float(
-            pages_map_discovery.first_requests(
-                at.config, at.store, group, evidence, at.now
-            )
-        )
-    if source.kind == "search":
-        new = summaries.current(at.store, source.name) is None
-        return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0
-    if source.name in at.store.collections():
-        return 0.0
-    if source.kind == "form":
-        return max(room * FIRST_SHARE, 1.0)
-    return SLACK * costs.noted(at.store, source) + source.max_pages
+    reading = Reading(at.config, at.store, at.now)
+    return kind_of(group[0]).first_cost(reading, group, room)
 
 
 def _shared(
@@ -225,7 +207,7 @@ def _shared(
 ) -> Decision:
     """Give what has come in to the offers that gain most per request."""
     sources = [source for group in groups for source in group]
-    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
+    appraiser = Appraiser(at.config, at.store, at.now, at.memo, at.groups)
     offers = appraiser.offers(sources)
     turn = _turn(appraiser, sources, offers)
     price = _price(at, appraiser, credit)
@@ -257,7 +239,7 @@ def _aimed(
     room: int,
 ) -> Decision:
     """Give each source what its target asks for, and no more."""
-    appraiser = Appraiser(at.config, at.store, at.now, at.decays, at.groups)
+    appraiser = Appraiser(at.config, at.store, at.now, at.memo, at.groups)
     sources = [source for group in groups for source in group]
     aim, some, offers, turn = _asked(appraiser, sources)
     asks = aim.asks
@@ -325,7 +307,7 @@ def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
 
 
 def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
-    aim = targets.aim(appraiser, [source], {})
+    aim = targets.aim(appraiser, [source])
     asks = sum(aim.asks.values())
     late = targets.latest(appraiser.config, source) < inf
     some = [source] if asks > 0 or late else []
@@ -353,7 +335,7 @@ def best(offers: Offers, turn: Turn, asks: float) -> Ints:
 
 def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:
     """Let every whole look gain something: a target asks for it also to be sure."""
-    whole = np.array([not source.has_pages for source in sources], dtype=np.bool_)
+    whole = np.array([not kind_of(s).is_joint for s in sources], dtype=np.bool_)
     least = np.where(whole[offers.source], LEAST_GAIN, 0.0)
     return replace(offers, gain=np.maximum(offers.gain, least))
 
@@ -418,20 +400,12 @@ def _turn(
     for i, source in enumerate(sources):
         mine = offers.source == i
         age[mine] = appraiser.age(source)
-        least = 0.0 if source.has_pages else _least(appraiser, source)
+        least = kind_of(source).least(appraiser.state(source))
         soonest[mine] = max(source.soonest, least)
         latest[mine] = max(targets.latest(appraiser.config, source), least)
     turn = intervals(age, soonest, latest)
     fits = offers.cost <= appraiser.config.budget.requests
     return Turn(turn.ready & fits, turn.urgent & fits)
-
-
-def _least(appraiser: Appraiser, source: SourceConfig) -> float:
-    """Return the days between two reads of what is not a page, at least."""
-    if source.kind == "search":
-        return SOONEST
-    decay, whole = appraiser.decay(source)
-    return SOONEST if decay is None else appraiser.shortest(source, whole)
 
 
 def _grant(

@@ -17,7 +17,6 @@ from halflife.config import SourceConfig
 from halflife.core.errors import HalflifeError, LeaseLost
 from halflife.core.forecast import Forecast
 from halflife.engine import (
-    appraisal,
     bootstrap,
     breakers,
     housekeeping,
@@ -35,10 +34,9 @@ from halflife.engine.offline import reachable
 from halflife.engine.reload import Settings
 from halflife.engine.signals import GRACE, Stop
 from halflife.engine.wallet import Wallet
-from halflife.engine.workers import Crew, Done, Extra, Group, Result, gathered
-from halflife.kinds.form import runner as form_runner
-from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.pages.runner import SHORTEST_NAP, Outcome
+from halflife.engine.workers import Crew, gathered
+from halflife.kinds.protocol import Extra, Group, Memo, Report
+from halflife.kinds.registry import kind_of
 from halflife.net.wire import NO_NETWORK, Transport
 from halflife.readers.containment import failure, is_mishandled
 from halflife.stores.outbox import Outbox
@@ -47,7 +45,7 @@ from halflife.stores.sqlite import SqliteStore
 DAY = 86400.0
 PROBE = 30.0  # seconds between two looks whether the network is back
 CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
-LONGEST_NAP = 300.0
+SHORTEST_NAP, LONGEST_NAP = 5.0, 300.0  # seconds between two turns
 SLICE = 5.0  # seconds after which settings are looked at again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
 THRIFT = 10.0  # a turn is slept off for so many times what deciding took
@@ -55,7 +53,7 @@ _LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
 CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
 JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
 
-Job: TypeAlias = "asyncio.Task[Done]"
+Job: TypeAlias = "asyncio.Task[Report]"
 
 
 @dataclass(slots=True)
@@ -107,7 +105,7 @@ class Outside:
 
     Attributes:
         clock: The time in days.
-        told: Hears of every result.
+        told: Hears of every report that something came of.
         extra: What gets the audit's share of each turn of pages.
         reach: Says whether there is a way to any of some addresses.
         rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
@@ -116,7 +114,7 @@ class Outside:
     """
 
     clock: Clock = bootstrap.clock
-    told: Callable[[Result], None] = lambda _: None
+    told: Callable[[Report], None] = lambda _: None
     extra: Extra | None = None
     rhythm: Rhythm = Rhythm()
     transport: Transport | None = None
@@ -152,8 +150,7 @@ class Service:
         self._under: dict[Group, Under] = {}
         self._time = Timing(now, 0.0)
         self._tidier = housekeeping.Tidier(store)
-        self._decays: appraisal.Decays = {}
-        self._casts: source_health.Casts = {}
+        self._memo = Memo()
         self._hurry = False
         self._said = ""
         self._beyond = False
@@ -229,9 +226,7 @@ class Service:
         """Decide what to do, pay for it, and begin."""
         config = crew.config
         busy = {*self._under, *self._left_alone(now)}
-        at = scheduler.Situation(
-            config, self.store, now, crew.groups, busy, self._decays
-        )
+        at = scheduler.Situation(config, self.store, now, crew.groups, busy, self._memo)
         decision = scheduler.decide(at)
         self._time.again = decision.again * DAY
         at.wallet.use(sum(decision.paid.values()), now)
@@ -288,31 +283,31 @@ class Service:
             done = self._result(names, under)
             self._account(crew, under, done)
             lost, heard = lost or done.lost, heard or done.heard
-            found |= isinstance(done.result, Outcome) and done.result.found > 0
+            found |= done.found > 0
         self._hurry = found
         if heard or lost:
             self._connected(offline=lost and not heard)
 
-    def _result(self, names: Group, under: Under) -> Done:
+    def _result(self, names: Group, under: Under) -> Report:
         """Return what came of work; whatever broke it is the trouble of its source."""
         error = under.task.exception()
         if error is None:
             return under.task.result()
-        if isinstance(error, LeaseLost) and under.group[0].has_pages:
+        if isinstance(error, LeaseLost) and kind_of(under.group[0]).is_joint:
             raise error
         if isinstance(error, HalflifeError | OSError) or not isinstance(
             error, Exception
         ):
-            return Done(names, trouble=str(error))
-        said = failure(error, under.group[0].where)
-        return Done(names, trouble=str(said), heard=True)
+            return _broken(names, str(error))
+        said = str(failure(error, under.group[0].where))
+        return replace(_broken(names, said), heard=True)
 
-    def _account(self, crew: Crew, under: Under, done: Done) -> None:
+    def _account(self, crew: Crew, under: Under, done: Report) -> None:
         """Settle what was paid, keep how it went, and tell."""
         now, source = self.clock(), under.group[0]
         redirects.note(self.store, crew.gate, under.group)
-        back = under.paid - done.spent
-        if done.lost or not source.has_pages:  # what pages leave over is lost
+        back, alone = under.paid - done.requests, not kind_of(source).is_joint
+        if done.lost or alone:  # what pages leave over is lost
             Wallet(self.store, crew.config.budget).use(-back, now)
         said = (
             "+".join(done.group)
@@ -320,24 +315,24 @@ class Service:
             else f"{len(done.group)} sources"
         )
         sent = self.status.requests
-        sent[said] = sent.get(said, 0) + done.spent
-        if not source.has_pages and (done.result is not None or done.trouble):
+        sent[said] = sent.get(said, 0) + done.requests
+        if alone and (done.result is not None or done.trouble):
             self._learn(source, done, now)
-        for name, note in _mishandled(done).items():
+        for name, note in done.mishandled.items():
             self.status.mishandle(name, note, now)
-        for name, failed in _failures(done).items():
+        for name, failed in done.failures.items():
             self.status.failures[name] = self.status.failures.get(name, 0) + failed
         if done.trouble or done.held:
             fields = {"sources": said, "held": done.held, "trouble": done.trouble}
             logs.event("trouble", level=logging.WARNING, fields=fields)
-        if done.spent or done.result is not None:
+        if done.requests or done.result is not None:
             why = {"why": under.why} if under.why else {}
-            spent = {"sources": said, "requests": done.spent, **why}
+            spent = {"sources": said, "requests": done.requests, **why}
             logs.event("worked", fields=spent)
         if done.result is not None:
-            self._outside.told(done.result)
+            self._outside.told(done)
 
-    def _learn(self, source: SourceConfig, done: Done, now: float) -> None:
+    def _learn(self, source: SourceConfig, done: Report, now: float) -> None:
         """Keep how it goes with a source; what our network did is not its fault."""
         if done.lost:
             return
@@ -345,7 +340,7 @@ class Service:
         old = self.breakers.get(name, Breaker())
         if done.held:
             new = old.held(now)
-        elif done.trouble and not _partly(done):
+        elif done.trouble and not done.partly:
             new = old.failed(name, now, done.trouble)
         else:
             new = old.fine(now)
@@ -412,7 +407,7 @@ class Service:
         self._time.judged = now
         config, store = crew.config, self.store
         sources = [source for group in crew.groups for source in group]
-        judge = source_health.Judge(config, store, now, self.breakers, self._casts)
+        judge = source_health.Judge(config, store, now, self.breakers, self._memo)
         found = [judge.health(source) for source in sources]
         if self.status.offline:  # nobody is dead for want of our own network
             found = [replace(one, failures=0, blocked=NO_NETWORK) for one in found]
@@ -432,7 +427,7 @@ class Service:
     def _measure(self, now: float) -> dict[str, Forecast]:
         """Return how good the copy of each source is at this moment."""
         config = self.settings.config
-        judge = source_health.Judge(config, self.store, now, self.breakers, self._casts)
+        judge = source_health.Judge(config, self.store, now, self.breakers, self._memo)
         found = {one.name: judge.now(one) for one in self.settings.chosen}
         return {name: cast for name, cast in found.items() if cast is not None}
 
@@ -467,24 +462,12 @@ class Service:
         self._under.clear()
 
 
-def _partly(done: Done) -> bool:
-    """Say whether something came of it although not all did."""
-    looked = done.result
-    if isinstance(looked, form_runner.Turned):
-        looked = looked.looked
-    return isinstance(looked, listing_runner.Looked) and looked.listed > 0
-
-
-def _mishandled(done: Done) -> dict[str, str]:
-    """Return the sources with an answer that our own code failed at, and which."""
-    if isinstance(done.result, Outcome):
-        tallies = done.result.sources.items()
-        return {name: one.mishandled for name, one in tallies if one.mishandled}
-    return {name: done.trouble for name in done.group if is_mishandled(done.trouble)}
-
-
-def _failures(done: Done) -> dict[str, int]:
-    """Return the looks that failed, by source; those of our own network do not."""
-    if isinstance(done.result, Outcome):
-        return {name: one.failed for name, one in done.result.sources.items()}
-    return {name: int(bool(done.trouble) and not done.lost) for name in done.group}
+def _broken(names: Group, trouble: str) -> Report:
+    """Return the report on work that ended in an error."""
+    mine = names if is_mishandled(trouble) else ()
+    return Report(
+        names,
+        trouble=trouble,
+        mishandled=dict.fromkeys(mine, trouble),
+        failures=dict.fromkeys(names, int(bool(trouble))),
+    )

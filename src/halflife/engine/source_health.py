@@ -3,28 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from math import floor, inf, isfinite, nan
-from typing import TypeAlias
+from math import floor, inf, nan
 
 import numpy as np
 
 from halflife.alerts import Health, Lateness
 from halflife.alerts.rules import span
-from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
-from halflife.engine import quality_forecast, redirects, scheduler, targets, zones
+from halflife.engine import redirects, scheduler, targets, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
-from halflife.engine.quality_forecast import AHEAD, TURN, Foresight, Known, form_ages
+from halflife.engine.quality_forecast import AHEAD, NOW, quality, quality_now
 from halflife.engine.wallet import Wallet
-from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.pages import guard as pages_guard
+from halflife.kinds.protocol import Memo, relief
+from halflife.kinds.registry import kind_of
+from halflife.market.stand import TURN
 from halflife.market.targets import Target
 from halflife.stores import Store
-
-Casts: TypeAlias = quality_forecast.Casts
 
 LONGEST = 300  # characters that are told of what is wrong with the settings
 _EXACT = 30  # halvings that find when some of the budget is there again
@@ -38,7 +36,7 @@ class Judge:
         store: What is known.
         now: The time, in days.
         breakers: How it went with sources that have no pages.
-        casts: Forecasts that were made before; they hold until the next look.
+        memo: What was worked out before; it holds until the next look.
 
     """
 
@@ -48,63 +46,48 @@ class Judge:
         store: Store,
         now: float,
         breakers: Mapping[str, Breaker],
-        casts: Casts,
+        memo: Memo,
     ) -> None:
         self._config, self._now = config, now
         groups = scheduler.grouped(config.source, apart=targets.is_on(config))
-        self._appraiser = Appraiser(config, store, now, groups=groups)
-        self._foresight = Foresight(self._appraiser, casts)
+        self._appraiser = Appraiser(config, store, now, memo, groups)
         self._held = {one.source: one.why for one in store.staged()}
         self._held |= {one.source: one.why for one in pages_guard.held(store)}
         self._breakers = breakers
 
     def health(self, source: SourceConfig) -> Health:
         """Return how a source is."""
-        breaker = self._breakers.get(source.name)
-        failures, silent = _silence(self._appraiser, source, breaker)
-        known = Known.of(self._appraiser, source)
+        kind, state = kind_of(source), self._appraiser.state(source)
+        breaker = self._breakers.get(source.name, Breaker())
+        failures, silent = kind.silence(state, breaker, self._now)
+        lost, new = kind.drift(self._appraiser.reading, source, breaker)
         health = Health(
             source.name,
             held=self._held.get(source.name, ""),
             failures=failures,
             silent=silent,
-            trouble=breaker.trouble if breaker else "",
-            moved_to=self._moved_to(source),
+            trouble=breaker.trouble,
+            moved_to=redirects.where(self._appraiser.store, source, kind.count(state)),
+            drift=tuple(lost),
+            novelty=tuple(new),
         )
-        health = self._with_drift(source, health)
-        relief, blocked = self._relief(source, health)
-        late = self._lateness(known, looks=not blocked)
-        health = replace(health, relief=relief, blocked=blocked, lateness=late)
-        health = self._with_quality(known, health)
-        return health if blocked else self._expected(known, health)
+        wait, blocked = self._relief(source, health)
+        late = self._lateness(source, looks=not blocked)
+        health = replace(health, relief=wait, blocked=blocked, lateness=late)
+        health = self._with_quality(source, health)
+        return health if blocked else self._expected(source, health)
 
-    def _moved_to(self, source: SourceConfig) -> str:
-        pages = self._appraiser.count(source) if source.has_pages else 0
-        return redirects.where(self._appraiser.store, source, pages)
-
-    def _with_drift(self, source: SourceConfig, health: Health) -> Health:
-        """Return the same with what is different about a source's answers."""
-        if source.has_pages:
-            return health
-        store, breaker = self._appraiser.store, self._breakers.get(source.name)
-        one = breaker or Breaker()
-        lost = listing_schema_drift.lost(store, source, one.trouble, one.failures)
-        new = listing_schema_drift.new(store, source, self._now)
-        return replace(health, drift=tuple(lost), novelty=tuple(new))
-
-    def _with_quality(self, known: Known, health: Health) -> Health:
+    def _with_quality(self, source: SourceConfig, health: Health) -> Health:
         """Return the same with how good the copy is, and when it is too bad."""
-        wanted = targets.level(known.source)
+        wanted = targets.level(source)
         level, sure = wanted or (nan, None)
-        now = self._foresight.quality(
-            known, sure, looks=False, ahead=quality_forecast.NOW
-        )
+        now = quality(self._appraiser, source, sure, looks=False, ahead=NOW)
         if now is None:
             return replace(health, target=level)
         ahead = None
         if wanted:
             looks = not health.blocked
-            ahead = self._foresight.quality(known, sure, looks=looks, ahead=AHEAD)
+            ahead = quality(self._appraiser, source, sure, looks=looks, ahead=AHEAD)
         return replace(
             health,
             mean=float(now.mean[0]),
@@ -118,7 +101,7 @@ class Judge:
 
     def now(self, source: SourceConfig) -> Forecast | None:
         """Return the quality of a source's copy at this moment; None if not known."""
-        return self._foresight.now(Known.of(self._appraiser, source))
+        return quality_now(self._appraiser, source)
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
         """Return the days until a source can be looked at, and what is in the way."""
@@ -134,7 +117,7 @@ class Judge:
         opens = zones.window_of(source, self._now).next_open(self._now) - self._now
         return (opens, f"its hours begin in {span(opens)}") if opens > 0 else (inf, "")
 
-    def _expected(self, known: Known, health: Health) -> Health:
+    def _expected(self, source: SourceConfig, health: Health) -> Health:
         """Return the same with when the next look is expected.
 
         Whoever spends only what targets ask for looks in time, unless it is too late
@@ -144,7 +127,8 @@ class Judge:
             late = inf if health.lateness is None else health.lateness.wait
             soon = min(health.first_below, late) <= TURN / 2.0
             return replace(health, relief=inf if soon else 0.0)
-        return replace(health, relief=known.relief(self._now))
+        looks = kind_of(source).looks(self._appraiser.state(source))
+        return replace(health, relief=relief(looks, self._now))
 
     @cached_property
     def refill(self) -> float:
@@ -152,19 +136,14 @@ class Judge:
         wallet = Wallet(self._appraiser.store, self._config.budget)
         return refill(wallet, self._now)
 
-    def _lateness(self, known: Known, *, looks: bool) -> Lateness | None:
-        source = known.source
+    def _lateness(self, source: SourceConfig, *, looks: bool) -> Lateness | None:
         ages = [target for target in source.targets if target.measure == "age"]
         if not ages:
             return None
         target = min(ages, key=lambda one: one.interval)
-        if known.copy is not None:
-            parts = form_ages(known.copy, source, self._now)
-        else:
-            parts = self._appraiser.age(source, some=True)
-        gap = np.full(parts.size, inf)
-        if looks and source.has_pages:
-            gap = self._foresight.gaps(source)
+        kind, state = kind_of(source), self._appraiser.state(source)
+        parts = kind.parts(state)
+        gap = kind.gaps(state) if looks else np.full(parts.size, inf)
         seen = np.isfinite(parts)  # what was never seen has no age yet
         return lateness(target, parts[seen], gap[seen])
 
@@ -227,29 +206,3 @@ def refill(wallet: Wallet, now: float) -> float:
         else:
             none = middle
     return some
-
-
-def _silence(
-    appraiser: Appraiser, source: SourceConfig, breaker: Breaker | None
-) -> tuple[int, float]:
-    """Return the failures since the last good look, and the days since then."""
-    if not source.has_pages:
-        one = breaker or Breaker()
-        since = one.well if one.well > 0 else appraiser.now
-        return one.failures, max(appraiser.now - since, 0.0)
-    evidence, rows = appraiser.looked_at(source)
-    failures, tried_at = evidence.failures[rows], evidence.tried_at[rows]
-    tried = failures > 0
-    last = float(evidence.last_at[rows].max(initial=-inf))
-    if not tried.any():
-        return 0, 0.0
-    later = tried & (tried_at > last)
-    waited = _waited(int(failures.max()))
-    silent = appraiser.now - last if isfinite(last) else waited
-    return int(failures[later].sum()), max(silent, 0.0)
-
-
-def _waited(failures: int) -> float:
-    """Return the days that lie between so many failures in a row, at least."""
-    doubled = min(failures - 1, 8)
-    return FIRST_PAUSE * (2.0**doubled - 1.0) + (failures - 1 - doubled) * LONGEST_PAUSE

@@ -8,21 +8,18 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import inf
 
 import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
-from halflife.engine import full_sync_target
-from halflife.engine.appraisal import Appraiser, Decays
-from halflife.kinds.pages import (
-    target as pages_target,
-    target_warmup as pages_target_warmup,
-)
-from halflife.kinds.pages.target import TURN, Memory, Pages, Stand
+from halflife.engine.appraisal import Appraiser
+from halflife.kinds.registry import kind_of
+from halflife.market.stand import NOTHING, TURN, Memory, Stand
 from halflife.market.target_rule import Goal, Past
 from halflife.stores import Store
+from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.sqlite import SqliteStore
 
 FRESH = 1.0 / 24.0  # days for which what is needed in the long run is believed
 USUAL = 0.95  # the confidence of bounds where a target names none
@@ -71,39 +68,43 @@ def latest(config: Config, source: SourceConfig) -> float:
 def level(source: SourceConfig) -> tuple[float, float | None] | None:
     """Return the quality to be kept, and how surely; None if there is no such target.
 
-    Of several the highest level counts, and the surest. The ``recall`` of a listing is
-    such a target, if the settings name it.
+    Of several the highest level counts, and the surest. Where there is none, keys of
+    the source's own kind may ask for one, as the ``recall`` of a listing does.
     """
     asked = [t for t in source.targets if t.measure != "age"]
-    if not asked and source.kind == "listing" and "recall" in source.model_fields_set:
-        return source.recall, source.confidence
     if not asked:
-        return None
+        return kind_of(source).level(source)
     sure = [t.confidence for t in asked if t.confidence is not None]
     return max(t.level for t in asked), max(sure, default=None)
 
 
-def aim(appraiser: Appraiser, sources: Sequence[SourceConfig], decays: Decays) -> Aim:
+def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:
     """Return what sources with targets ask for now."""
-    del decays  # what the appraiser was given
     stands, memories = {}, {}
     for source in sources:
         wanted = level(source)
         if wanted is None:
             continue
-        goal, memory = Goal(*wanted), _renewed(appraiser, source, wanted)
-        if source.has_pages:
-            pages = Pages(appraiser, source, goal)
-            if pages.known and memory.began == -inf:
-                memory = replace(
-                    memory, past=pages_target_warmup.past(appraiser.store, pages)
-                )
-            found = pages.stand(memory) if pages.known else None
-        else:
-            found = full_sync_target.stand(appraiser, source, goal, memory)
+        memory = _renewed(appraiser, source, wanted)
+        found = stand(appraiser, source, Goal(*wanted), memory)
         if found is not None:
             stands[source.name], memories[source.name] = found
     return Aim(stands, memories)
+
+
+def stand(
+    appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: Memory
+) -> tuple[Stand, Memory] | None:
+    """Return how a source stands to a goal; None if nothing is known of it yet."""
+    settled = _settled(appraiser.store, source, memory)
+    return kind_of(source).stand(appraiser.state(source), goal, memory, settled)
+
+
+def _settled(store: Store, source: SourceConfig, memory: Memory) -> Sequence[Issued]:
+    """Return the forecasts that got their outcomes since they were learned from."""
+    if kind_of(source).is_joint or not isinstance(store, SqliteStore):
+        return ()
+    return Forecasts(store).settled(source.name, memory.told)
 
 
 def _renewed(
@@ -141,14 +142,14 @@ def recall(store: Store, name: str) -> Memory:
 def _chances(text: str | None) -> Floats:
     """Return what was believed of pages, of which three digits were kept."""
     if text is None:
-        return pages_target.NOTHING
+        return NOTHING
     return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
 
 
 def remember(store: Store, memories: Mapping[str, Memory]) -> None:
     """Keep what is to be remembered of sources."""
     for name, one in memories.items():
-        row = asdict(replace(one, chances=pages_target.NOTHING))
+        row = asdict(replace(one, chances=NOTHING))
         del row["chances"]
         before = recall(store, name).began
         store.save_memo(f"keeping {name}", json.dumps(row))

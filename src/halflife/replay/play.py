@@ -10,7 +10,7 @@ from halflife.core.errors import UsageError
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Rhythm, Service
 from halflife.engine.signals import Stop
-from halflife.engine.workers import Extra, Result
+from halflife.kinds.protocol import Extra, Report
 from halflife.net.access import GateSettings
 from halflife.net.wire import Transport, Wire
 from halflife.replay import virtual_loop
@@ -30,7 +30,7 @@ class Play:
         days: How long it lasts.
         every: Days between two calls of ``watch``.
         watch: Is called with the time and the store.
-        told: Hears of every result.
+        told: Hears of every report that something came of.
         extra: What gets the audit's share of each turn of pages.
         rhythm: How often the service turns.
 
@@ -40,7 +40,7 @@ class Play:
     days: float
     every: float = 1.0
     watch: Callable[[float, SqliteStore], None] = lambda _, __: None
-    told: Callable[[Result], None] = lambda _: None
+    told: Callable[[Report], None] = lambda _: None
     extra: Extra | None = None
     rhythm: Rhythm = field(default_factory=Rhythm)
 

@@ -12,10 +12,12 @@ from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.wording import count
 from halflife.engine import rhythms
-from halflife.engine.appraisal import Known
 from halflife.engine.bootstrap import Outlook
-from halflife.engine.quality_forecast import SURE, form_quality, listing_quality
+from halflife.engine.quality_forecast import SURE
 from halflife.kinds.form import value as form_value
+from halflife.kinds.form.quality import form_quality
+from halflife.kinds.listing.kind import listing_quality
+from halflife.kinds.protocol import Known
 from halflife.kinds.search import selection as search_selection
 from halflife.models.recall_curve import Knots
 from halflife.stores import Store, summaries

@@ -13,12 +13,13 @@ from halflife.core.budget import Budget
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
 from halflife.engine import appraisal, bootstrap
-from halflife.engine.appraisal import Appraiser, Known
+from halflife.engine.appraisal import Appraiser
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.wallet import Wallet
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.pages.guard import HeldSource
 from halflife.kinds.pages.source_rows import rows_of
+from halflife.kinds.protocol import Known
 from halflife.stores import Store
 from halflife.stores.lifetimes import Staged
 from halflife.web import many, rows

@@ -16,9 +16,10 @@ from halflife.config import SourceConfig
 from halflife.core.errors import AlreadyRunning, BudgetSpent, SourceError
 from halflife.core.object_store import NEVER, Attributes, Listing, Register
 from halflife.engine import rhythms
-from halflife.engine.quality_forecast import SURE, form_quality
+from halflife.engine.quality_forecast import SURE
 from halflife.kinds.form import client, runner
 from halflife.kinds.form.client import Former
+from halflife.kinds.form.quality import form_quality
 from halflife.kinds.form.runner import Turned
 from halflife.kinds.form.web_form import Desk
 from halflife.kinds.listing import runner as listing_runner

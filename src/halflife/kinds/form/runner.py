@@ -12,7 +12,7 @@ import numpy as np
 from halflife.alerts.schemas import Column
 from halflife.config import SourceConfig
 from halflife.core.errors import ConfigError, SourceError
-from halflife.core.forms import Found
+from halflife.core.forms import Found, Interface
 from halflife.core.object_store import Attributes, Listing, Register
 from halflife.core.tracker import Change, Tracker
 from halflife.core.wording import count
@@ -26,6 +26,7 @@ from halflife.kinds.listing import (
 )
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.listing.schema_drift import TOTAL
+from halflife.models.rhythm import Rhythm
 from halflife.queries.first_crawl import crawling, first_crawl
 from halflife.queries.form_copy import Held, Wish
 from halflife.queries.frontier import Crawl, restored, written
@@ -86,6 +87,16 @@ class Turned:
     def trouble(self) -> str:
         """What went wrong; empty if nothing did."""
         return self.looked.trouble
+
+    @property
+    def section(self) -> str:
+        """What a program's answer calls such results."""
+        return "listings"
+
+    @property
+    def partly(self) -> bool:
+        """Whether something was shown, although not all may have been."""
+        return self.looked.partly
 
     def row(self) -> dict[str, object]:
         """Return what people and programs are told."""
@@ -356,9 +367,26 @@ def plan(
     """
     copy = held(store, source) if known is None else known
     how = client.corrected(store, source)
+    return planned(
+        copy, how.interface, rhythms.rhythm(store, source.name), source, (now, most)
+    )
+
+
+def planned(
+    copy: Held,
+    interface: Interface,
+    rhythm: Rhythm,
+    source: SourceConfig,
+    when: tuple[float, int],
+) -> list[Asked]:
+    """Return what a turn would ask first; ``when`` is now, and for how many requests.
+
+    It goes by what the form can do, and by the source's own time.
+    """
+    now, most = when
     if not copy.records:
         first = "everything, query by query"
         return [Asked(first, most, 0.0, "there is no copy yet")]
-    rng, rhythm = np.random.default_rng(0), rhythms.rhythm(store, source.name)
-    own, now = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
-    return ahead(own, how.interface, wish(source), now, rng, most)
+    rng = np.random.default_rng(0)
+    own, moment = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
+    return ahead(own, interface, wish(source), moment, rng, most)

@@ -53,6 +53,16 @@ class Looked:
     trouble: str = ""
     held: str = ""
 
+    @property
+    def section(self) -> str:
+        """What a program's answer calls such results."""
+        return "listings"
+
+    @property
+    def partly(self) -> bool:
+        """Whether something was listed, although not all may have been."""
+        return self.listed > 0
+
     def row(self) -> dict[str, object]:
         """Return what people and programs are told."""
         change = self.change

@@ -10,15 +10,13 @@ from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
 from halflife.kinds.listing import runner
 from halflife.kinds.pages.runner import LONGEST_NAP, SHORTEST_NAP
+from halflife.market.stand import FIRST, LATEST, SOONEST
 from halflife.policies.threshold import Threshold
 from halflife.stores import Store
 
 if TYPE_CHECKING:
     from halflife.kinds.listing.runner import Looked
 
-SOONEST = 5.0 / 1440.0  # days between two looks, at least
-FIRST = 1.0 / 24.0  # days between the first look and the second, at most
-LATEST = 7.0  # and at most: what we believe must be checked now and then
 AGAIN = 1.0 / 24.0  # days until a look that failed or was held is tried again
 
 

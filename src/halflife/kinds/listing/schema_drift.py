@@ -20,6 +20,7 @@ from halflife.alerts.schemas import (
 )
 from halflife.config import SourceConfig
 from halflife.core.object_store import Attributes, Listing
+from halflife.engine.breakers import Breaker
 from halflife.readers.records import UNREADABLE
 from halflife.readers.text import fingerprint
 from halflife.stores import Store
@@ -163,3 +164,11 @@ def new(store: Store, source: SourceConfig, now: float) -> list[str]:
     """Return what is different about answers though nothing is lost, lately."""
     found = [recall(store, source, unit).news for unit in (RECORDS, ANSWERS)]
     return [text for news in found for text, at in news if now - at < TOLD]
+
+
+def told(
+    store: Store, source: SourceConfig, breaker: Breaker, now: float
+) -> tuple[list[str], list[str]]:
+    """Return what is lost, and what is only new, of a source that goes so."""
+    found = lost(store, source, breaker.trouble, breaker.failures)
+    return found, new(store, source, now)

@@ -18,11 +18,11 @@ from halflife.core.evidence import Evidence
 from halflife.core.observation import Looks, Seen
 from halflife.core.plan import Plan, no_plan
 from halflife.core.view import View
-from halflife.engine.appraisal import sampled
 from halflife.engine.loop import Loop
 from halflife.engine.wallet import WindowPurse
 from halflife.kinds.pages.runner import Keeper
 from halflife.kinds.pages.source_rows import rows_of
+from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective
 from halflife.models.quality import freshness_forecast
 from halflife.stores.forecasts import Check, Forecasts, Issued

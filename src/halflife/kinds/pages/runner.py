@@ -13,6 +13,7 @@ from halflife.belief.room import Roomy
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import StoreError
 from halflife.core.observation import Looks, Seen
+from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
 from halflife.engine.signals import Stop, until_stopped
@@ -76,6 +77,31 @@ class Outcome:
     def total(self, column: str) -> int:
         """Return the sum of a column over all sources."""
         return sum(getattr(tally, column) for tally in self.sources.values())
+
+    def words(self, *, trouble: bool = True) -> str:
+        """Return what a turn did, in a line; what went wrong is told by source."""
+        del trouble
+        return (
+            f"{count(self.requests, 'request')}: {count(self.total('looks'), 'look')}, "
+            f"{self.total('changed')} found a change, {self.total('failed')} failed, "
+            f"{count(self.found, 'new item')}"
+        )
+
+    def row(self) -> dict[str, object]:
+        """Return the same for programs."""
+        totals = {name: self.total(name) for name in ("looks", "changed", "failed")}
+        rows = [
+            {
+                "source": name,
+                "looks": tally.looks,
+                "changed": tally.changed,
+                "failed": tally.failed,
+                "trouble": tally.trouble,
+            }
+            for name, tally in sorted(self.sources.items())
+        ]
+        head = {"requests": self.requests, "found": self.found}
+        return {**head, **totals, "results": rows}
 
 
 class Keeper:

@@ -4,102 +4,40 @@ Pages are kept in rounds: what is believed of each when a round begins is kept i
 store, so that the looks of the round can be held against it.
 """
 
-from dataclasses import dataclass, field, replace
-from math import ceil, floor, inf
+from dataclasses import replace
+from math import ceil, floor
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Bools, Floats
 from halflife.core.wording import number
-from halflife.engine.appraisal import Appraiser
-from halflife.kinds.listing.schedule import FIRST
+from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
-from halflife.market.target_rule import Goal, Past, Round
+from halflife.market.stand import FIRST, ROUND, Memory, Stand
+from halflife.market.target_rule import Goal, Round
 
-TURN = 900.0 / 86400.0  # days between two turns while there is something left over
-ROUND = 1.0  # days of a round, at most
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
 LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
 WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
-NOTHING: Floats = np.zeros(0)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What is remembered of a source between turns.
-
-    Attributes:
-        past: What its rounds and looks have shown.
-        began: When the present round began, in days.
-        length: How many days it lasts.
-        unwatched: Days for which nobody had looked at pages then, in the mean.
-        chances: The chance of each page to be out of date, as it was believed then.
-        told: Until when outcomes of forecasts were learned from.
-        needed: Requests a day that it needs in the long run; ``inf`` if none do.
-        found: When that was found.
-        level: For which level.
-
-    """
-
-    past: Past = field(default_factory=Past)
-    began: float = -inf
-    length: float = ROUND
-    unwatched: float = ROUND
-    chances: Floats = field(default_factory=lambda: NOTHING, compare=False)
-    told: float = -inf
-    needed: float = 0.0
-    found: float = -inf
-    level: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """How a source with a target stands.
-
-    Attributes:
-        source: Its name.
-        asked: Requests that it asks for now.
-        needed: Requests a day that keep the level in the long run; ``inf`` if none do.
-        said: Why it asks, in a few words.
-        again: Days after which it has to be thought of again, at most.
-
-    """
-
-    source: str
-    asked: float
-    needed: float
-    said: str
-    again: float = inf
-
-    def ask(self) -> float:
-        """Return the requests that it asks for now."""
-        return self.asked
-
-    def why(self) -> str:
-        """Say in a few words why it asks for that."""
-        return self.said
 
 
 class Pages:
     """The pages of a source at one moment.
 
     Args:
-        appraiser: What is believed of all pages.
-        source: The source.
+        state: What is known of the source.
         goal: What is to be kept of it.
 
     """
 
-    def __init__(self, appraiser: Appraiser, source: SourceConfig, goal: Goal) -> None:
-        self.view, of = appraiser.near(source).pages
-        self.rows = of[source.name]
-        self.now, self.source, self.goal = appraiser.now, source, goal
+    def __init__(self, state: PagesState, goal: Goal) -> None:
+        self.view, self.rows = state.pages
+        self.now, self.source, self.goal = state.now, state.source, goal
         weight = np.where(self.view.held, self.view.weight, 0.0)[self.rows]
         self.share = weight / max(float(weight.sum()), 1e-12)
         cost = float(self.view.cost[self.rows].sum())
-        self.least = appraiser.shortest(source, cost)
+        self.least = state.reading.shortest(state.source, cost)
 
     @property
     def known(self) -> bool:

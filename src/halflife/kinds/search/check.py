@@ -43,6 +43,7 @@ class Checked:
         holds: Whether it was passed; None if that could not be told.
         excess: How far they differ from those of the summary beyond chance.
         trouble: What went wrong; empty if nothing did.
+        held: Nothing of a check waits for a decision.
 
     """
 
@@ -54,6 +55,17 @@ class Checked:
     holds: bool | None
     excess: float
     trouble: str = ""
+    held: str = ""
+
+    @property
+    def section(self) -> str:
+        """What a program's answer calls such results."""
+        return "summaries"
+
+    @property
+    def partly(self) -> bool:
+        """Whether something came of it although not all did."""
+        return False
 
     def row(self) -> dict[str, object]:
         """Return what people and programs are told."""
@@ -69,8 +81,9 @@ class Checked:
             "ending": self.trouble or self._verdict(),
         }
 
-    def words(self) -> str:
+    def words(self, *, trouble: bool = True) -> str:
         """Return the same in a line."""
+        del trouble  # it is the verdict
         told = self.trouble or self._verdict()
         return (
             f"{self.source}: check of its summary, {span(self.age)} old: {told}; "

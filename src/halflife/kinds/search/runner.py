@@ -81,6 +81,7 @@ class Summarized:
         ending: Why sampling ended, in words.
         kept: The summary; None if there is nothing to summarise.
         in_use: Whether it is the one in use from now on.
+        held: Nothing of a summary waits for a decision.
 
     """
 
@@ -89,6 +90,22 @@ class Summarized:
     ending: str
     kept: Kept | None = None
     in_use: bool = False
+    held: str = ""
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong; empty if there is a summary."""
+        return "" if self.kept else self.ending
+
+    @property
+    def section(self) -> str:
+        """What a program's answer calls such results."""
+        return "summaries"
+
+    @property
+    def partly(self) -> bool:
+        """Whether something came of it although not all did."""
+        return False
 
     def row(self) -> dict[str, object]:
         """Return what people and programs are told."""
@@ -109,8 +126,9 @@ class Summarized:
             "ending": self.ending,
         }
 
-    def words(self) -> str:
+    def words(self, *, trouble: bool = True) -> str:
         """Return the same in a line."""
+        del trouble  # why there is no summary is all there is to say
         if self.kept is None:
             asked = (
                 f"after {count(self.requests, 'request')}"

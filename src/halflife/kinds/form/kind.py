@@ -1,0 +1,264 @@
+"""The kind of source that is a database behind a form."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.forms import Interface
+from halflife.core.lifetimes import Collection
+from halflife.core.value_curve import Offers
+from halflife.engine import rhythms
+from halflife.engine.breakers import Breaker
+from halflife.engine.renewals import renewed
+from halflife.kinds.form import audit, client, runner, value
+from halflife.kinds.form.quality import form_ages, form_quality
+from halflife.kinds.listing import schema_drift
+from halflife.kinds.listing.kind import RECENT, age_of
+from halflife.kinds.protocol import (
+    NEVER_SEEN,
+    Desk,
+    Known,
+    Memo,
+    Reading,
+    one_offer,
+)
+from halflife.kinds.whole import (
+    AHEAD,
+    WholeKind,
+    WholeResult,
+    losses,
+    step_of,
+    together,
+)
+from halflife.market.curves import Decay
+from halflife.market.target_rule import Goal, Whole
+from halflife.models.rhythm import Learned
+from halflife.queries.form_copy import Held
+
+FIRST_SHARE = 0.25  # of what is left, for the first look
+
+
+@dataclass(frozen=True)
+class FormState:
+    """What is known of a database behind a form.
+
+    Attributes:
+        source: Its settings.
+        now: When it was read, in days.
+        reading: What the settings allow, and what was worked out before.
+        collection: Its history; None if nothing of it was ever read.
+        copy: Its copy; None if there is none.
+        interface: What the form can do.
+        habit: What is known of the hours at which it changes.
+        turns: When it was asked lately, in days.
+
+    """
+
+    source: SourceConfig
+    now: float
+    reading: Reading
+    collection: Collection | None
+    copy: Held | None
+    interface: Interface
+    habit: Learned
+    turns: Floats
+
+    @property
+    def memo(self) -> Memo:
+        """What was worked out before."""
+        return self.reading.memo
+
+    @cached_property
+    def whole(self) -> float:
+        """Requests of a look at everything."""
+        return 1.0 if self.copy is None else value.whole(self.copy, self.source)
+
+    @property
+    def shortest(self) -> float:
+        """Days between two looks at everything that settings allow."""
+        return self.reading.shortest(self.source, self.whole)
+
+    @cached_property
+    def decay(self) -> Decay | None:
+        """How the copy decays after a look at everything."""
+        copy = self.copy
+        if copy is None:
+            return None
+        seen = self.source.name, len(copy.records), copy.last
+        if seen not in self.memo.decays:
+            wish = runner.wish(self.source)
+            self.memo.decays[seen] = value.decay(copy, wish, 0.95)
+        return self.memo.decays[seen]
+
+
+class FormKind(WholeKind[FormState]):
+    """Databases behind forms, asked query by query."""
+
+    def states(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Mapping[str, FormState]:
+        """Read what is known of databases."""
+        return {source.name: _state(reading, source) for source in sources}
+
+    def quality(
+        self, state: FormState, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the share of the copy that is there and true, if nobody asks."""
+        del looks
+        if state.copy is None:
+            return None
+        rhythm = state.habit.rhythm
+        return form_quality(
+            state.copy, state.source, state.now, sure, ahead, rhythm=rhythm
+        )
+
+    def worth(self, state: FormState, confidence: float) -> Known:
+        """Return what requests buy in the long run."""
+        copy, source, whole = state.copy, state.source, state.whole
+        if copy is None:
+            return Known(source, whole, None, "nothing of it was read yet")
+        if not copy.begun:
+            return Known(source, whole, None, "its first crawl has not come to its end")
+        decay = value.decay(copy, runner.wish(source), confidence)
+        cost, measure = (whole, state.shortest), value.measure_of(source)
+        return Known(source, whole, renewed(source, measure, decay, cost, confidence))
+
+    def offers(self, state: FormState) -> Offers:
+        """Return what queries buy now, best first."""
+        copy, source = state.copy, state.source
+        if copy is None:
+            return one_offer(source, 1.0, NEVER_SEEN)
+        when = state.now, value.PLANNED
+        rhythm = state.habit.rhythm
+        steps = runner.planned(copy, state.interface, rhythm, source, when)
+        cost, gain = value.gains(copy, steps)
+        none = np.zeros(cost.size, dtype=np.intp)
+        return Offers((source.name,), none, cost, source.weight * gain)
+
+    def ages(self, state: FormState, *, some: bool = False) -> Floats:
+        """Return the days since anything of it was seen."""
+        del some
+        return np.array([age_of(state.collection, state.now)])
+
+    def parts(self, state: FormState) -> Floats:
+        """Return the days since each record was seen."""
+        if state.copy is None:
+            return self.ages(state)
+        return form_ages(state.copy, state.source, state.now)
+
+    def decay(self, state: FormState) -> Decay | None:
+        """Return how the copy decays after a look at everything."""
+        return state.decay
+
+    def whole(self, state: FormState) -> float:
+        """Return the requests of a look at everything."""
+        return state.whole
+
+    def cost(self, state: FormState) -> float:
+        """Return the same in whole requests."""
+        return float(ceil(state.whole))
+
+    def shortest(self, state: FormState) -> float:
+        """Return the days between two looks at everything that settings allow."""
+        return state.shortest
+
+    def standing(self, state: FormState, goal: Goal) -> tuple[Whole, float] | None:
+        """Return the mean over records, each as long after it was seen as it is.
+
+        By the source's own time, in which records that change together are one thing.
+        """
+        copy, decay = state.copy, state.decay
+        if copy is None or decay is None:
+            return None
+        things = float(len(copy.records))
+        if not copy.begun:  # it was not read to its end yet
+            return Whole(things, 0.0, 1.0, 0.0, AHEAD), 0.0
+        new = runner.wish(state.source).purpose == "new"
+        seen = np.array([copy.last] if new else list(copy.seen.values()))
+        step = step_of(decay, goal, state.shortest)
+        lost = losses(decay, state.habit, seen, (state.now, step))
+        return Whole(max(things / together(state.habit), 1.0), *lost, step), inf
+
+    def looks(self, state: FormState) -> Floats:
+        """Return when it was asked lately."""
+        return state.turns
+
+    def first_cost(
+        self, reading: Reading, group: Sequence[SourceConfig], room: int
+    ) -> float:
+        """Return the requests of the first turn; 0 if there was one."""
+        (source,) = group
+        if source.name in reading.store.collections():
+            return 0.0
+        return max(room * FIRST_SHARE, 1.0)
+
+    def drift(
+        self, reading: Reading, source: SourceConfig, breaker: Breaker
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Return what its answers lack now, and what is new about them."""
+        return schema_drift.told(reading.store, source, breaker, reading.now)
+
+    def reader(self, desk: Desk, source: SourceConfig) -> "FormReader":
+        """Return what asks a form."""
+        return FormReader(desk, source)
+
+
+class FormReader:
+    """Asks one form, and checks a part of its copy by records drawn at random."""
+
+    def __init__(self, desk: Desk, source: SourceConfig) -> None:
+        self._desk, self._source = desk, source
+        self._former: client.Former | None = None
+        self._owed = 0.0  # checks; fractions add up
+        self._short = 0  # what all went into redirects the last time
+
+    async def read(self, requests: int) -> "runner.Turned":
+        """Ask for what puts most right; a share of it goes into checks."""
+        desk = self._desk
+        former = client.Former(desk.config, desk.store, desk.clock, desk.gate)
+        self._former = former
+        requests, self._short = max(requests, self._short), 0
+        if desk.checks is not None:
+            self._owed += desk.config.audit.share * requests
+        turned, checked = await audit.turn(
+            former, self._source, requests, int(self._owed)
+        )
+        self._owed -= checked
+        seen = turned.looked.listed or turned.kept.absent or turned.trouble
+        if turned.requests and not seen:
+            # All of it went into redirects: next time, go one further.
+            self._short = turned.requests + 1
+        return turned
+
+    def ease(self) -> None:
+        """Ask nothing more."""
+        if self._former is not None:
+            self._former.ease()
+
+    def audit(self, result: WholeResult) -> None:
+        """Do nothing: what is drawn at random tells, and did so already."""
+
+
+def _state(reading: Reading, source: SourceConfig) -> FormState:
+    store, name = reading.store, source.name
+    collection = store.collection(name) if name in store.collections() else None
+    turns = {float(one["at"]) for one in runner.tried(store, source)}
+    return FormState(
+        source=source,
+        now=reading.now,
+        reading=reading,
+        collection=collection,
+        copy=value.held(store, source),
+        interface=client.corrected(store, source).interface,
+        habit=rhythms.learned(store, name),
+        turns=np.array(sorted(turns))[-RECENT:],
+    )
+
+
+KIND = FormKind()

@@ -1,0 +1,61 @@
+"""How good the copy of a database behind a form is, now and later."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.kinds.form import runner, value
+from halflife.kinds.form.turnover import turnover
+from halflife.models.rhythm import FLAT, Rhythm
+from halflife.models.turnover import bounds
+from halflife.queries.form_copy import Held
+
+
+def form_quality(
+    copy: Held,
+    source: SourceConfig,
+    now: float,
+    sure: float,
+    ahead: Floats,
+    *,
+    rhythm: Rhythm = FLAT,
+) -> Forecast | None:
+    """Return how good a copy is, each record as long after its last look as it is.
+
+    Records change, go and come as fast as they were seen to, and as unevenly
+    (``models.turnover``); each bound holds with the confidence ``sure``. Days count as
+    the source's rhythm has it.
+
+    None of a copy that was not read to its end yet: what it lacks nobody knows.
+    """
+    if not copy.begun:
+        return None
+    wish, turns = runner.wish(source), turnover(copy)
+    since = now - form_ages(copy, source, now)
+    age = rhythm.between(since[:, None], now + ahead)
+    alive = np.ones(age.shape)
+    if wish.purpose != "new":
+        after, still, *_ = value.bounds(copy, replace(wish, purpose="known"), sure)
+        alive = np.interp(age, np.append(0.0, after), np.append(1.0, still))
+        alive *= np.exp(-turns.goes * age)
+    mean, low, high = bounds(
+        turns,
+        len(copy.records),
+        alive,
+        age,
+        confidence=max(2.0 * sure - 1.0, 0.01),
+        comes=wish.purpose != "known",
+    )
+    measure = value.measure_of(source)
+    there, best = value.found(copy, wish)  # of the records that are reported
+    return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
+
+
+def form_ages(copy: Held, source: SourceConfig, now: float) -> Floats:
+    """Return the days since each record was seen; for new ones, since any look."""
+    new = runner.wish(source).purpose == "new"
+    seen = [copy.last] if new else list(copy.seen.values())
+    return np.maximum(now - np.array(seen), 0.0)

@@ -1,0 +1,268 @@
+"""The kind of source that lists objects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.lifetimes import Collection
+from halflife.core.value_curve import Offers
+from halflife.engine import costs, rhythms
+from halflife.engine.breakers import Breaker
+from halflife.engine.renewals import recall_decay, renewed
+from halflife.kinds.listing import runner, schema_drift
+from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.protocol import (
+    NEVER_SEEN,
+    Desk,
+    Known,
+    Memo,
+    Reading,
+    one_offer,
+)
+from halflife.kinds.whole import (
+    SLACK,
+    WholeKind,
+    WholeResult,
+    losses,
+    step_of,
+    together,
+)
+from halflife.market.curves import Decay
+from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.target_rule import Goal, Whole
+from halflife.models.recall_curve import Knots, recall
+from halflife.models.rhythm import FLAT, Learned, Rhythm
+
+RECENT = 6  # looks that tell how often there is one
+
+
+@dataclass(frozen=True)
+class ListingState:
+    """What is known of a listing.
+
+    Attributes:
+        source: Its settings.
+        now: When it was read, in days.
+        whole: Requests of a whole look.
+        shortest: Days between two whole looks that settings allow.
+        collection: Its history; None if nobody has looked.
+        habit: What is known of the hours at which it changes.
+        memo: What was worked out before.
+
+    """
+
+    source: SourceConfig
+    now: float
+    whole: float
+    shortest: float
+    collection: Collection | None
+    habit: Learned
+    memo: Memo
+
+    @property
+    def known(self) -> Collection | None:
+        """The history if it tells how the listing changes: two looks at least."""
+        some = self.collection is not None and self.collection.looks.size > 1
+        return self.collection if some else None
+
+    @cached_property
+    def decay(self) -> Decay | None:
+        """How the copy decays after a look."""
+        known = self.known
+        if known is None:
+            return None
+        seen = self.source.name, int(known.looks.size), float(known.looks[-1])
+        if seen not in self.memo.decays:
+            self.memo.decays[seen] = recall_decay(known, 0.95, self.shortest)
+        return self.memo.decays[seen]
+
+    def knots(self, known: Collection, both: float) -> Knots:
+        """Return the forecasts made since the last look; older ones are given up."""
+        looks, casts = known.looks, self.memo.casts
+        mark = known.name, int(looks.size), float(looks[-1]), both
+        for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
+            del casts[old]
+        return casts.setdefault(mark, {})
+
+
+class ListingKind(WholeKind[ListingState]):
+    """Lists of objects: an API, a feed of records, a table in a page."""
+
+    def states(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Mapping[str, ListingState]:
+        """Read what is known of listings."""
+        return {source.name: _state(reading, source) for source in sources}
+
+    def quality(
+        self, state: ListingState, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the recall of the copy if nobody looks."""
+        del looks  # it is read whole, or not at all
+        known = state.known
+        if known is None:
+            return None
+        both = max(2.0 * sure - 1.0, 0.01)
+        rhythm, knots = state.habit.rhythm, state.knots(known, both)
+        return listing_quality(
+            known, state.now, ahead, both, rhythm=rhythm, known=knots
+        )
+
+    def worth(self, state: ListingState, confidence: float) -> Known:
+        """Return what requests buy in the long run."""
+        source, known, least = state.source, state.known, state.shortest
+        if known is None:
+            seen = state.collection is not None and state.collection.looks.size
+            why = "it was looked at once" if seen else "it was never looked at"
+            return Known(source, state.whole, None, why)
+        decay, cost = recall_decay(known, confidence, least), (state.whole, least)
+        worth = renewed(source, "recall", decay, cost, confidence)
+        return Known(source, state.whole, worth)
+
+    def offers(self, state: ListingState) -> Offers:
+        """Return what a look buys now."""
+        known, decay = state.known, state.decay
+        if known is None or decay is None:
+            return one_offer(state.source, state.whole, NEVER_SEEN)
+        last, now = np.array([min(float(known.looks[-1]), state.now), state.now])
+        age = float(state.habit.rhythm.between(last, now))
+        return one_offer(state.source, state.whole, decay.index(age))
+
+    def ages(self, state: ListingState, *, some: bool = False) -> Floats:
+        """Return the days since anything of it was seen."""
+        del some
+        return np.array([age_of(state.collection, state.now)])
+
+    def decay(self, state: ListingState) -> Decay | None:
+        """Return how the copy decays after a look."""
+        return state.decay
+
+    def whole(self, state: ListingState) -> float:
+        """Return the requests of a whole look."""
+        return state.whole
+
+    def shortest(self, state: ListingState) -> float:
+        """Return the days between two looks that settings allow."""
+        return state.shortest
+
+    def standing(self, state: ListingState, goal: Goal) -> tuple[Whole, float] | None:
+        """Return how it stands; it is foreseen for as long as it was watched."""
+        known = state.collection
+        if known is None or not known.looks.size:
+            return None
+        first, last = float(known.looks[0]), float(known.looks[-1])
+        age = max(state.now - last, 0.0)
+        most = max(min(max(last - first, FIRST), LATEST), SOONEST)
+        things = max(float(np.count_nonzero(known.lives.present(last))), 1.0)
+        if state.decay is None:  # one look tells nothing of how fast it changes
+            return Whole(things, age, 0.0, 0.0, SOONEST), SOONEST
+        step = step_of(state.decay, goal, state.shortest)
+        lost = losses(state.decay, state.habit, np.array([last]), (state.now, step))
+        return Whole(max(things / together(state.habit), 1.0), *lost, step), most
+
+    def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
+        """Return the recall that the settings name, if they do."""
+        if "recall" in source.model_fields_set:
+            return source.recall, source.confidence
+        return None
+
+    def looks(self, state: ListingState) -> Floats:
+        """Return when it was looked at lately."""
+        known = state.collection
+        return np.empty(0) if known is None else known.looks[-RECENT:]
+
+    def first_cost(
+        self, reading: Reading, group: Sequence[SourceConfig], room: int
+    ) -> float:
+        """Return the requests of the first look; 0 if there was one."""
+        del room
+        (source,) = group
+        if source.name in reading.store.collections():
+            return 0.0
+        return SLACK * costs.noted(reading.store, source) + source.max_pages
+
+    def drift(
+        self, reading: Reading, source: SourceConfig, breaker: Breaker
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Return what its records lack now, and what is new about them."""
+        return schema_drift.told(reading.store, source, breaker, reading.now)
+
+    def reader(self, desk: Desk, source: SourceConfig) -> "ListingReader":
+        """Return what reads a listing."""
+        return ListingReader(desk, source)
+
+
+class ListingReader:
+    """Reads one listing."""
+
+    def __init__(self, desk: Desk, source: SourceConfig) -> None:
+        self._desk, self._source = desk, source
+
+    async def read(self, requests: int) -> "runner.Looked":
+        """Look at it once; it may have grown since it was priced."""
+        desk, most = self._desk, int(SLACK * requests) + 2
+        return await runner.sync(
+            desk.config,
+            desk.store,
+            self._source,
+            most=most,
+            clock=desk.clock,
+            gate=desk.gate,
+        )
+
+    def ease(self) -> None:
+        """Let the look end: it is short."""
+
+    def audit(self, result: WholeResult) -> None:
+        """Score the forecasts of which this look shows what came of them."""
+        assert isinstance(result, runner.Looked)
+        audit_set(self._desk.store, self._source.name, result.run)
+
+
+def _state(reading: Reading, source: SourceConfig) -> ListingState:
+    store, name = reading.store, source.name
+    whole = float(costs.noted(store, source))
+    collection = store.collection(name) if name in store.collections() else None
+    least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
+    return ListingState(
+        source, reading.now, whole, least, collection, habit, reading.memo
+    )
+
+
+def age_of(collection: Collection | None, now: float) -> float:
+    """Return the days since anything of a collection was seen; ``inf`` if never."""
+    if collection is None or len(collection.lives) + collection.looks.size == 0:
+        return inf
+    seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
+    last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
+    return max(now - last, 0.0)
+
+
+def listing_quality(
+    collection: Collection,
+    now: float,
+    ahead: Floats,
+    confidence: float = 0.95,
+    *,
+    rhythm: Rhythm = FLAT,
+    known: Knots | None = None,
+) -> Forecast:
+    """Return the recall of a listing's copy from now on, if nobody looks.
+
+    Days since the last look count as the source's rhythm has it; ``known`` has the
+    forecasts that were made since that look.
+    """
+    last = float(collection.looks[-1])
+    at = max(now, last) + ahead
+    ages = at - last if rhythm.flat else rhythm.between(np.array(last), at)
+    band = recall(collection, ages, confidence, known)
+    return Forecast("recall", now + ahead, *band, confidence)
+
+
+KIND = ListingKind()

@@ -1,0 +1,259 @@
+"""The kind of source that has pages of which copies are kept."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from math import inf, isfinite
+
+import numpy as np
+
+from halflife.allocation import allocate
+from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats, Ints
+from halflife.core.evidence import Evidence
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Offers, Worth
+from halflife.core.view import View
+from halflife.engine.breakers import Breaker
+from halflife.engine.renewals import POINTS, spread
+from halflife.kinds.pages import map_discovery, target_warmup
+from halflife.kinds.pages.state import Neighbourhood, PagesState, sampled
+from halflife.kinds.pages.target import Pages
+from halflife.kinds.pages.worker import opened
+from halflife.kinds.protocol import (
+    NEVER_SEEN,
+    OVERDUE,
+    Desk,
+    Kind,
+    Known,
+    Prospects,
+    Reading,
+    Worker,
+)
+from halflife.market import price
+from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.target_rule import Goal
+from halflife.models.quality import beta_bounds, freshness_forecast
+from halflife.policies.planner import law, taken
+from halflife.stores.forecasts import Issued
+
+RARE = 1000.0  # days between two looks at all pages, at most
+SOME = 2000  # pages of a source that stand for all when requests are priced
+
+
+class PagesKind(Kind[PagesState]):
+    """Pages, named one by one or found by following links."""
+
+    is_joint = True
+
+    def states(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Mapping[str, PagesState]:
+        """Read what is known of all pages at once."""
+        around = Neighbourhood(reading, sources)
+        return {source.name: PagesState(source, reading, around) for source in sources}
+
+    def quality(
+        self, state: PagesState, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the share of pages that are as their source has them."""
+        view, rows = state.sampled
+        mine = np.zeros(len(view))
+        mine[rows] = view.weight[rows]
+        if not mine.any():
+            return None
+        view, both = replace(view, weight=mine), max(2.0 * sure - 1.0, 0.01)
+        if not looks or ahead.size < 2:
+            return freshness_forecast(view, ahead, confidence=both)
+        gap = np.full(len(view), inf)
+        gap[rows] = self.gaps(state)
+        casts = [
+            freshness_forecast(_later(view, gap, t), np.zeros(1), confidence=both)
+            for t in ahead.tolist()
+        ]
+        mean, low, high = (
+            np.concatenate([getattr(cast, name) for cast in casts])
+            for name in ("mean", "low", "high")
+        )
+        return Forecast("freshness", view.now + ahead, mean, low, high, both)
+
+    def worth(self, state: PagesState, confidence: float) -> Known:
+        """Return what requests buy in the long run."""
+        source = state.source
+        evidence, mine = state.evidence
+        whole = float(evidence.cost[mine].sum())
+        if not evidence.looks[mine].any():
+            return Known(source, max(whole, 1.0), None, "no page was looked at yet")
+        most = max(whole / state.reading.shortest(source, whole), whole)
+        requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
+        view, rows = state.sampled
+        part = float(view.cost[rows].sum()) / whole
+        mean, variance = np.array([fresh(view, rows, part * r) for r in requests]).T
+        mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
+        variance = np.minimum(variance, mean * (1.0 - mean))
+        low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
+        low = np.maximum.accumulate(low)
+        worth = Worth(
+            source.name, "freshness", source.weight, requests, mean, low, high
+        )
+        return Known(source, whole, worth)
+
+    def offers(self, state: PagesState) -> Offers:
+        """Return what a look at each page buys now."""
+        source = state.source
+        view, rows = state.pages
+        gain = state.near.gain[rows]
+        share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
+        buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
+        buys = np.where(view.ready[rows], buys, 0.0)
+        none = np.zeros(rows.size, dtype=np.intp)
+        return Offers((source.name,), none, view.cost[rows], buys)
+
+    def ages(self, state: PagesState, *, some: bool = False) -> Floats:
+        """Return the days since the last look at each page."""
+        view, rows = state.sampled if some else state.pages
+        return view.age[rows]
+
+    def gaps(self, state: PagesState) -> Floats:
+        """Return the days between two looks at each page, by habit.
+
+        ``inf`` where that is not known, or no look came when one should have.
+        """
+        view, rows = state.sampled
+        evidence, mine = state.evidence
+        gap = _gaps(evidence, sampled(mine))
+        return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)
+
+    def prospects(self, state: PagesState) -> Prospects | None:
+        """Return what looks at pages buy, the older their copies are."""
+        view, mine = state.pages
+        rows = mine[:: max(mine.size // SOME, 1)]
+        if not view.held[rows].any():
+            return None
+        share = view.weight[rows] / max(float(view.weight[mine].sum()), 1e-12)
+        gain = price.gains(taken(view, rows).survival, rows.size)
+        many = np.full(rows.size, mine.size / rows.size)
+        weighted = state.source.weight * share[:, None] * gain
+        return Prospects(weighted, view.cost[rows], many)
+
+    def stand(
+        self, state: PagesState, goal: Goal, memory: Memory, settled: Sequence[Issued]
+    ) -> tuple[Stand, Memory] | None:
+        """Return how pages stand to a goal; looks before there was one teach too."""
+        del settled  # rounds tell what forecasts would
+        pages = Pages(state, goal)
+        if not pages.known:
+            return None
+        if memory.began == -inf:
+            past = target_warmup.past(state.reading.store, pages)
+            memory = replace(memory, past=past)
+        return pages.stand(memory)
+
+    def first_cost(
+        self, reading: Reading, group: Sequence[SourceConfig], room: int
+    ) -> float:
+        """Return the requests of the first look at pages that nobody looked at."""
+        del room
+        evidence = reading.store.evidence(tuple(source.name for source in group))
+        return float(
+            map_discovery.first_requests(
+                reading.config, reading.store, group, evidence, reading.now
+            )
+        )
+
+    def count(self, state: PagesState) -> int:
+        """Return how many pages it has."""
+        return int(state.evidence[1].size)
+
+    def silence(
+        self, state: PagesState, breaker: Breaker, now: float
+    ) -> tuple[int, float]:
+        """Return the failures since the last good look, and the days since then."""
+        del breaker
+        evidence, rows = state.evidence
+        failures, tried_at = evidence.failures[rows], evidence.tried_at[rows]
+        tried = failures > 0
+        last = float(evidence.last_at[rows].max(initial=-inf))
+        if not tried.any():
+            return 0, 0.0
+        later = tried & (tried_at > last)
+        waited = _waited(int(failures.max()))
+        silent = now - last if isfinite(last) else waited
+        return int(failures[later].sum()), max(silent, 0.0)
+
+    def open(
+        self, desk: Desk, group: Sequence[SourceConfig]
+    ) -> AbstractAsyncContextManager[Worker]:
+        """Hold the lease on pages, and all it takes to keep them."""
+        return opened(desk, group)
+
+
+def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
+    """Return mean and variance of the share of fresh pages with so many requests.
+
+    Looks are spread over the pages as they are worth most (``allocation``); a page
+    looked at every T days is fresh with the chance F = (integral of S over 0..T) / T
+    at a random moment, uncertainty about its rate included. The variance is
+    sum(share^2 F (1 - F)): pages change independently.
+    """
+    weight = view.weight[rows]
+    share = weight / max(float(weight.sum()), 1e-12)
+    found = allocate(view.rate[rows], requests, weight=weight, cost=view.cost[rows])
+    looked = found.frequency > 0
+    every = np.ones(rows.size)
+    every[looked] = 1.0 / found.frequency[looked]
+    each = _lasting(view, rows, every) / every
+    each = np.where(looked, each, (view.rate[rows] == 0).astype(np.float64))
+    return float(share @ each), float(share**2 @ (each * (1.0 - each)))
+
+
+def _lasting(view: View, rows: Ints, every: Floats) -> Floats:
+    """Return the days out of ``every`` for which copies of these pages stay true."""
+    if law(view) is not None:
+        return taken(view, rows).survival.lasting(every)
+    whole = np.ones(len(view))
+    whole[rows] = every
+    return view.survival.lasting(whole)[rows]
+
+
+def _later(view: View, gap: Floats, later: float) -> View:
+    """Return what is believed later, if pages are looked at after their usual gaps."""
+    passed = view.age + later
+    again = np.isfinite(gap) & (passed >= gap)
+    since = np.fmod(np.where(again, passed, 0.0), np.where(again, gap, 1.0))
+    return replace(
+        view,
+        age=np.where(again, since, passed),
+        exposure=np.where(again, since, view.exposure + later),
+        doubt=np.where(again, 0.0, view.doubt),
+    )
+
+
+def _gaps(evidence: Evidence, rows: Ints) -> Floats:
+    """Return the mean days between two looks at each page; ``inf`` if unknown."""
+    total, many = _watched(evidence, rows), evidence.looks[rows] - 1
+    gap = np.full(rows.size, inf)
+    some = (many > 0) & (total > 0)
+    gap[some] = total[some] / many[some]
+    return gap
+
+
+def _watched(evidence: Evidence, rows: Ints) -> Floats:
+    """Return the days that pages were watched, from their first look to the last."""
+    wanted = np.zeros(len(evidence), dtype=np.bool_)
+    wanted[rows] = True
+    gaps = evidence.gaps()
+    some = wanted[gaps.item]
+    length = gaps.length[some] * gaps.tally[some]
+    total = np.bincount(gaps.item[some], length, len(evidence))
+    return np.asarray(total[rows], dtype=np.float64)
+
+
+def _waited(failures: int) -> float:
+    """Return the days that lie between so many failures in a row, at least."""
+    doubled = min(failures - 1, 8)
+    return FIRST_PAUSE * (2.0**doubled - 1.0) + (failures - 1 - doubled) * LONGEST_PAUSE
+
+
+KIND = PagesKind()

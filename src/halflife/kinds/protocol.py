@@ -1,0 +1,325 @@
+"""What a kind of source is: all that the engine asks of one, and nothing else.
+
+A kind reads the state of its sources once (``states``). Quality, offers, worth and the
+rest are functions of that state; they read no store, no clock and no network. ``open``
+gives the worker that does the I/O, and every piece of work comes back as a ``Report``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Offers, Worth
+from halflife.engine.breakers import Breaker
+from halflife.engine.loop import Clock
+from halflife.engine.renewals import shortest
+from halflife.market.curves import Decay
+from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.target_rule import Goal
+from halflife.models.recall_curve import Knots
+from halflife.net.gate import Gate
+from halflife.stores import Store
+from halflife.stores.forecasts import Issued
+
+NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
+OVERDUE = 1.5  # times the usual gap after which no look is expected any more
+
+Group: TypeAlias = tuple[str, ...]
+Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
+State = TypeVar("State")
+
+
+@dataclass(slots=True)
+class Memo:
+    """What was worked out before and holds until the next look at a source.
+
+    Attributes:
+        decays: How copies decay.
+        casts: Forecasts, by source, looks, the last look and confidence.
+
+    """
+
+    decays: dict[Seen, Decay] = field(default_factory=dict)
+    casts: dict[tuple[str, int, float, float], Knots] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the state of sources is read from.
+
+    Attributes:
+        config: The settings.
+        store: What is known.
+        now: The time, in days.
+        memo: What was worked out before.
+        groups: Sources that are kept together.
+
+    """
+
+    config: Config
+    store: Store
+    now: float
+    memo: Memo = field(default_factory=Memo)
+    groups: Sequence[Sequence[SourceConfig]] = ()
+
+    def shortest(self, source: SourceConfig, whole: float) -> float:
+        """Return the days between two whole reads that settings allow."""
+        return shortest(self.config, source, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A source and what requests buy there.
+
+    Attributes:
+        source: Its settings.
+        whole: Requests that one look at all of it takes.
+        worth: What requests buy; None if that is not known.
+        why: Why it is not.
+
+    """
+
+    source: SourceConfig
+    whole: float
+    worth: Worth | None = None
+    why: str = ""
+
+
+class Prospects(NamedTuple):
+    """What renewing things of a source buys, the older they are.
+
+    Attributes:
+        gain: Weighted quality-days at ``market.price.AGES`` (things x ages).
+        cost: Requests that each takes.
+        many: How many things each stands for.
+
+    """
+
+    gain: Floats
+    cost: Floats
+    many: Floats
+
+
+class Result(Protocol):
+    """What a piece of work came to, for people and programs."""
+
+    def row(self) -> dict[str, object]:
+        """Return it for programs."""
+        ...
+
+    def words(self, *, trouble: bool = True) -> str:
+        """Return it in a line; without ``trouble`` not what went wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a piece of work.
+
+    Attributes:
+        group: The sources that were worked at.
+        requests: Requests sent.
+        result: What was seen; None if nothing could be done.
+        trouble: What went wrong; empty if nothing did, or only with single items.
+        held: Why the answer waits for a decision; empty if it does not.
+        lost: Whether our own network kept something from being sent.
+        heard: Whether anything was answered, or failed for another reason.
+        partly: Whether something came of it although not all did.
+        found: Items that became known.
+        mishandled: The sources with an answer that our own code failed at, and which.
+        failures: Fetches that failed, by source; those of our own network do not.
+        section: What a program's answer calls such results; empty for pages.
+
+    """
+
+    group: Group
+    requests: int = 0
+    result: Result | None = None
+    trouble: str = ""
+    held: str = ""
+    lost: bool = False
+    heard: bool = False
+    partly: bool = False
+    found: int = 0
+    mishandled: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    section: str = ""
+
+
+class Worker(Protocol):
+    """Works at one group of sources."""
+
+    async def work(self, requests: int) -> Report:
+        """Spend up to so many requests."""
+        ...
+
+    def ease(self) -> None:
+        """Begin nothing more."""
+        ...
+
+    async def keep(self) -> None:
+        """Hold on to the sources between pieces of work; ends if they are lost."""
+        ...
+
+
+Extra: TypeAlias = Callable[[Any, int], Awaitable[int]]
+"""Spends up to so many requests on checks; returns how many it spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What workers share.
+
+    Attributes:
+        config: The settings.
+        store: What is known.
+        gate: The way out.
+        clock: The time in days.
+        checks: What gets the audit's share of each turn of pages; nothing is audited
+            without.
+
+    """
+
+    config: Config
+    store: Store
+    gate: Gate
+    clock: Clock
+    checks: Extra | None = None
+
+
+class Kind(ABC, Generic[State]):
+    """A kind of source; one object serves all sources of it.
+
+    Attributes:
+        is_joint: Whether its sources are worked at together, item by item, under one
+            lease; others are each worked at alone, and left alone when they fail.
+
+    """
+
+    is_joint: ClassVar[bool] = False
+
+    @abstractmethod
+    def states(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Mapping[str, State]:
+        """Read what is known of sources; all that follows goes by it alone."""
+
+    @abstractmethod
+    def quality(
+        self, state: State, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the quality so many days ahead; None if nothing is known of it.
+
+        ``sure`` is the confidence of each bound. With ``looks`` items are looked at as
+        often as they were, else nobody looks.
+        """
+
+    @abstractmethod
+    def worth(self, state: State, confidence: float) -> Known:
+        """Return what requests buy in the long run."""
+
+    @abstractmethod
+    def offers(self, state: State) -> Offers:
+        """Return what could be done now, in weighted quality-days."""
+
+    @abstractmethod
+    def ages(self, state: State, *, some: bool = False) -> Floats:
+        """Return the days since the last look, one for each offer.
+
+        ``inf`` where nobody has looked yet. With ``some``, of items that stand for all.
+        """
+
+    @abstractmethod
+    def prospects(self, state: State) -> Prospects | None:
+        """Return what renewing things buys, the older they are; None if not known."""
+
+    @abstractmethod
+    def stand(
+        self, state: State, goal: Goal, memory: Memory, settled: Sequence[Issued]
+    ) -> tuple[Stand, Memory] | None:
+        """Return how the source stands to a goal, and what to remember of it.
+
+        ``settled`` are the forecasts that got their outcomes since. None if nothing is
+        known yet.
+        """
+
+    @abstractmethod
+    def first_cost(
+        self, reading: Reading, group: Sequence[SourceConfig], room: int
+    ) -> float:
+        """Return the requests of the first look at what was never tried; 0 if all was.
+
+        ``room`` is what the budget has left.
+        """
+
+    @abstractmethod
+    def open(
+        self, desk: Desk, group: Sequence[SourceConfig]
+    ) -> AbstractAsyncContextManager[Worker]:
+        """Hold all that it takes to work at sources during the block."""
+
+    def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
+        """Return the quality that keys of this kind alone ask for, and how surely."""
+        del source
+        return None
+
+    def least(self, state: State) -> float:
+        """Return the days between two reads, at least."""
+        del state
+        return 0.0
+
+    def parts(self, state: State) -> Floats:
+        """Return the age in days of each part that a target of ages counts."""
+        return self.ages(state, some=True)
+
+    def gaps(self, state: State) -> Floats:
+        """Return the usual days between two looks at each of these parts."""
+        return np.full(self.parts(state).size, inf)
+
+    def looks(self, state: State) -> Floats:
+        """Return when the source was read lately, in days."""
+        del state
+        return np.empty(0)
+
+    def count(self, state: State) -> int | None:
+        """Return how many pages it has; None if it has none of its own."""
+        del state
+        return None
+
+    def silence(self, state: State, breaker: Breaker, now: float) -> tuple[int, float]:
+        """Return the failures since the last good look, and the days since then."""
+        del state
+        since = breaker.well if breaker.well > 0 else now
+        return breaker.failures, max(now - since, 0.0)
+
+    def drift(
+        self, reading: Reading, source: SourceConfig, breaker: Breaker
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Return what its answers lack now, and what is new about them, in words."""
+        del reading, source, breaker
+        return (), ()
+
+
+def relief(looks: Floats, now: float) -> float:
+    """Return the days until a look comes, by habit; ``inf`` if none may."""
+    if looks.size < 2:
+        return inf
+    gap = float(np.median(np.diff(looks)))
+    age = max(now - float(looks[-1]), 0.0)
+    return inf if age > OVERDUE * gap + TURN else max(gap - age, 0.0)
+
+
+def one_offer(source: SourceConfig, cost: float, gain: float) -> Offers:
+    """Return the offer of what is renewed whole."""
+    none = np.zeros(1, dtype=np.intp)
+    return Offers(
+        (source.name,), none, np.array([cost]), np.array([source.weight * gain])
+    )

@@ -1,0 +1,284 @@
+"""The kind of source that only answers queries, of which a summary is kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Offers, Worth
+from halflife.engine.breakers import Breaker
+from halflife.engine.renewals import POINTS, spread
+from halflife.kinds.listing import schema_drift
+from halflife.kinds.protocol import (
+    NEVER_SEEN,
+    Desk,
+    Known,
+    Prospects,
+    Reading,
+    one_offer,
+)
+from halflife.kinds.search import check, runner, selection
+from halflife.kinds.search.audit import audit_summary
+from halflife.kinds.search.selection import Holding
+from halflife.kinds.whole import AHEAD, WholeKind, WholeResult
+from halflife.market import price
+from halflife.market.curves import Decay
+from halflife.market.stand import ROUND, SOONEST
+from halflife.market.target_rule import Goal, Whole
+from halflife.models.drift import WeibullSurvival
+from halflife.models.rhythm import Learned
+from halflife.stores import summaries
+from halflife.stores.summaries import Kept
+
+RARE = 1000.0  # days between two summaries, at most
+SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
+FIRST_SHARE = 0.25  # of what is left, for the first summary
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The summary in use, and how long it holds.
+
+    Attributes:
+        kept: The summary.
+        survival: How long one of this database holds.
+        holding: How long this one does, from when it was last found to hold.
+        looked: When the database was last summarised or checked, in days.
+        requests: Requests of the next look: of a check, or of a new summary.
+
+    """
+
+    kept: Kept
+    survival: WeibullSurvival
+    holding: Holding
+    looked: float
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """What is known of a database that only answers queries.
+
+    Attributes:
+        source: Its settings.
+        now: When it was read, in days.
+        reading: What the settings allow.
+        used: The summary in use; None if there is none.
+        habit: Nothing is known of the hours at which it changes.
+
+    """
+
+    source: SourceConfig
+    now: float
+    reading: Reading
+    used: Used | None
+    habit: Learned = field(default_factory=Learned)
+
+    @property
+    def age(self) -> float:
+        """Days since the last look; ``inf`` if there was none."""
+        return inf if self.used is None else max(self.now - self.used.looked, 0.0)
+
+
+class SearchKind(WholeKind[SearchState]):
+    """Databases that only answer queries, known by a summary."""
+
+    def states(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Mapping[str, SearchState]:
+        """Read what is known of databases."""
+        return {
+            source.name: SearchState(
+                source, reading.now, reading, used(reading, source)
+            )
+            for source in sources
+        }
+
+    def quality(
+        self, state: SearchState, sure: float, ahead: Floats, *, looks: bool
+    ) -> Forecast | None:
+        """Return the chance that the summary holds; one summary has no bounds."""
+        del sure, looks
+        if state.used is None:
+            return None
+        age = np.maximum(state.now - state.used.kept.at, 0.0) + ahead
+        alive = state.used.holding.alive(age)
+        return Forecast("summary", state.now + ahead, alive, alive, alive)
+
+    def worth(self, state: SearchState, confidence: float) -> Known:
+        """Return what refreshing a summary buys: the share of time that it holds.
+
+        One summary holds or does not; its lower bound is the chance that it still
+        holds at the end of an interval.
+        """
+        del confidence
+        source, now = state.source, state.used
+        if now is None:
+            return Known(source, 1.0, None, "there is no summary yet")
+        least = self.shortest(state)
+        every = spread(min(least, RARE / 10.0), RARE, POINTS)[::-1]
+        mean = np.concatenate([[0.0], now.survival.lasting(every) / every])
+        alive = now.survival.alive(every)
+        low = np.concatenate([[0.0], alive])
+        each = now.kept.requests * selection.deal(alive, source, now.kept)
+        requests = np.concatenate([[0.0], np.maximum.accumulate(each / every)])
+        high = np.ones(requests.size)
+        worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
+        return Known(source, float(now.kept.requests), worth)
+
+    def offers(self, state: SearchState) -> Offers:
+        """Return what a look buys: a check, or a new summary where one is due.
+
+        A check leads to a new one as often as the summary does not hold, and is worth
+        its part of all that.
+        """
+        source, now = state.source, state.used
+        if now is None:
+            return one_offer(source, 1.0, NEVER_SEEN)
+        cost = float(now.requests)
+        if now.holding.doubted:
+            life = float(now.survival.life()[0])
+            return one_offer(source, cost, min(life, NEVER_SEEN))
+        age = np.array([state.age])
+        alive = now.survival.alive(age)
+        gain = now.survival.lasting(age) - age * alive
+        whole = now.kept.requests * selection.deal(alive, source, now.kept)
+        return one_offer(source, cost, float((gain * cost / whole)[0]))
+
+    def ages(self, state: SearchState, *, some: bool = False) -> Floats:
+        """Return the days since it was summarised or checked."""
+        del some
+        return np.array([state.age])
+
+    def decay(self, state: SearchState) -> Decay | None:
+        """Return None: a summary holds or does not (``prospects``)."""
+        del state
+        return None
+
+    def whole(self, state: SearchState) -> float:
+        """Return the requests of a new summary."""
+        return 1.0 if state.used is None else float(state.used.kept.requests)
+
+    def cost(self, state: SearchState) -> float:
+        """Return the requests of the next look: of a check, or of a new summary."""
+        return 1.0 if state.used is None else float(state.used.requests)
+
+    def shortest(self, state: SearchState) -> float:
+        """Return the days between two summaries that settings allow."""
+        return state.reading.shortest(state.source, self.whole(state))
+
+    def least(self, state: SearchState) -> float:
+        """Return the days between two looks, at least."""
+        del state
+        return SOONEST
+
+    def prospects(self, state: SearchState) -> Prospects | None:
+        """Return what a look buys, the older the summary is."""
+        now = state.used
+        if now is None:
+            return None
+        left = now.survival.alive(price.AGES)
+        deal = selection.deal(left, state.source, now.kept)
+        gain = price.gains(now.survival, 1) / deal
+        one = np.ones(1)
+        return Prospects(state.source.weight * gain, now.kept.requests * one, one)
+
+    def standing(self, state: SearchState, goal: Goal) -> tuple[Whole, float] | None:
+        """Return how a summary stands: it holds while the chance is the level.
+
+        That is what `halflife budget` counts on; how often it failed tells the longest
+        interval. Its rounds are days. One that did not pass a check is made anew at
+        once.
+        """
+        now = state.used
+        if now is None:
+            return None
+        if now.holding.doubted:
+            return Whole(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
+        old = max(state.now - now.kept.at, 0.0)
+        alive = now.holding.alive(np.array([old + AHEAD]))[0]
+        return Whole(1.0, state.age, float(alive < goal.level), 0.0, ROUND), inf
+
+    def is_due(self, now: Whole, *, late: bool) -> bool:
+        """Say whether it is to be looked at now: once a round at most."""
+        return late and now.age >= ROUND
+
+    def way(self, state: SearchState) -> str:
+        """Say how a summary is looked at next."""
+        now = state.used
+        if now is not None and now.holding.doubted:
+            return "made anew, as it did not pass a check"
+        checked = now is not None and now.requests < now.kept.requests
+        return "by a check" if checked else "made anew"
+
+    def first_cost(
+        self, reading: Reading, group: Sequence[SourceConfig], room: int
+    ) -> float:
+        """Return the requests of the first summary; 0 if there is one."""
+        (source,) = group
+        new = summaries.current(reading.store, source.name) is None
+        return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0
+
+    def drift(
+        self, reading: Reading, source: SourceConfig, breaker: Breaker
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Return what its answers lack now, and what is new about them."""
+        return schema_drift.told(reading.store, source, breaker, reading.now)
+
+    def reader(self, desk: Desk, source: SourceConfig) -> "SearchReader":
+        """Return what summarises a database."""
+        return SearchReader(desk, source)
+
+
+class SearchReader:
+    """Summarises one database, or checks its summary if that is what is due."""
+
+    def __init__(self, desk: Desk, source: SourceConfig) -> None:
+        self._desk, self._source = desk, source
+        self._worker: check.Checker | runner.Summarizer | None = None
+
+    async def read(self, requests: int) -> "runner.Summarized | check.Checked":
+        """Check the summary, or make it."""
+        desk, source = self._desk, self._source
+        parts = desk.config, desk.store
+        kept = summaries.current(desk.store, source.name)
+        if kept and selection.look_requests(desk.store, source, kept) < kept.requests:
+            checker = check.Checker(*parts, desk.clock, desk.gate)
+            self._worker = checker
+            return await checker.check(source, kept, most=requests)
+        wish = runner.again(kept) if kept else runner.Wish()
+        worker = runner.Summarizer(*parts, wish, desk.clock, desk.gate)
+        self._worker = worker
+        return await worker.summarize(source, most=requests)
+
+    def ease(self) -> None:
+        """Ask nothing more."""
+        if self._worker is not None:
+            self._worker.ease()
+
+    def audit(self, result: WholeResult) -> None:
+        """Score what was forecast of the summary before."""
+        del result
+        audit_summary(self._desk.store, self._source)
+
+
+def used(reading: Reading, source: SourceConfig) -> Used | None:
+    """Return the summary in use; None if there is none."""
+    store = reading.store
+    kept = summaries.current(store, source.name)
+    if kept is None:
+        return None
+    return Used(
+        kept,
+        selection.survival(kept, source, store),
+        selection.holding(kept, source, store),
+        selection.looked(store, kept),
+        selection.look_requests(store, source, kept),
+    )
+
+
+KIND = SearchKind()
