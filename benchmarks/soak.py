@@ -44,7 +44,6 @@ from halflife.engine.signals import Stop
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
-from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.protocol import Report
 
 DAY = 86400.0
@@ -224,7 +223,7 @@ class Soak:
                 if isinstance(result, Looked):
                     audit_set(store, result.source, result.run)
 
-            outside = Outside(clock=self, told=told, extra=pages_audit.check)
+            outside = Outside(clock=self, told=told, audits=True)
             service = Service(Settings(self.config), store, self.stop, outside)
             async with watched(service.status, 0, self) as port:
 

@@ -19,7 +19,6 @@ from halflife.engine.service import Outside, Rhythm, Service
 from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
-from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.protocol import Report
 from halflife.stores.sqlite import SqliteStore
 
@@ -124,9 +123,7 @@ async def _passed(
 
             until = hands.now + passing.days
             stop = Hurried(hands, until, passing.every, lambda: each(store))
-            outside = Outside(
-                hands, told=hear, extra=pages_audit.check, rhythm=passing.rhythm
-            )
+            outside = Outside(hands, told=hear, audits=True, rhythm=passing.rhythm)
             await Service(Settings(config), store, stop, outside).run()
     finally:
         logs.end(handler)

@@ -35,7 +35,7 @@ class Play:
     events: Lines = field(default_factory=Lines)
     service: object = None
     stop: object = None
-    extra: object = None
+    audits: bool = False
     reach: object = None
     rhythm: object = None
     naps: int = 0
@@ -64,7 +64,7 @@ class Play:
 
         self.stop.sleep = sleep
         told = lambda report: self.results.append((self.now, report.result))  # noqa: E731
-        outside = Outside(clock=self, told=told, extra=self.extra)
+        outside = Outside(clock=self, told=told, audits=self.audits)
         if self.reach is not None:
             outside.reach = self.reach
         if self.rhythm is not None:

@@ -42,10 +42,12 @@ def test_a_sync_of_a_map_heeds_the_limit_that_was_given(settings, asked):
     assert asked("sync", "--max-requests", 5)[1]["requests"] <= 5
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5])  # of requests, for checks at random
 @pytest.mark.parametrize("name", [(), ("town",)])
 def test_a_site_whose_start_was_kept_as_a_page_is_crawled(
-    name, ready, served, asked, told
+    name, share, ready, served, asked, told
 ):
+    ready.write_text(f"{ready.read_text()}\n[audit]\nshare = {share}\n")
     assert asked("add", served.url, *ALLOW)[0] == 0
     assert asked("sync")[0] == 0
     words = ("add", *name, "--site", served.url, *ALLOW, "--most", 30)

@@ -19,6 +19,7 @@ from halflife.engine import bootstrap, breakers, costs, offline, scheduler, zone
 from halflife.engine.loop import LEASE
 from halflife.kinds.form.runner import Turned
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.pages.runner import Outcome, keeping
 from halflife.kinds.search.runner import Summarized
 from halflife.net.wire import Offline, Wire
@@ -345,7 +346,7 @@ def test_one_broken_source_does_not_keep_the_others_from_their_turn(
     assert "c4n4ry" not in json.dumps(play.events)
 
 
-def test_the_audit_gets_its_share_of_the_turns_of_pages(write, server):
+def test_the_audit_gets_its_share_of_the_turns_of_pages(write, server, monkeypatch):
     given = []
 
     async def extra(keeper, requests):
@@ -354,7 +355,8 @@ def test_the_audit_gets_its_share_of_the_turns_of_pages(write, server):
         return 0
 
     path = write(page_source(server, ["/a"]), "[audit]\nshare = 0.25\n", requests=2400)
-    play = Play(path, extra=extra).run(0.1)
+    monkeypatch.setattr(pages_audit, "check", extra)
+    play = Play(path, audits=True).run(0.1)
     spent = sum(result.requests for _, result in play.results)
     assert sum(given) == pytest.approx((spent + sum(given)) / 4, abs=2)
 

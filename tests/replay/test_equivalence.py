@@ -7,7 +7,6 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import Rhythm
-from halflife.kinds.pages import audit as pages_audit
 from halflife.replay.play import Play, VirtualClock, play_over_http, play_recorded
 from halflife.replay.world import serve
 from replay.worlds import BEGAN, KINDS, settings
@@ -44,7 +43,7 @@ def dump(path):
 @pytest.mark.parametrize("delay", [0.0, 2.0])
 def test_live_over_http_and_replayed_are_the_same(kind, delay, tmp_path):
     parts = [make() for make in KINDS[kind]]
-    play = Play(BEGAN, 1.25, extra=pages_audit.check, rhythm=HOURLY)
+    play = Play(BEGAN, 1.25, audits=True, rhythm=HOURLY)
     clock = VirtualClock(BEGAN)
     with serve([part.source for part in parts], clock) as urls:
         text = settings(parts, urls, 240, delay)

@@ -84,12 +84,11 @@ async def _serve(
     from halflife.engine import logs
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
-    from halflife.kinds.pages import audit as pages_audit
 
     def told(report: "Report") -> None:
         _tell(report, json=json)
 
-    outside = Outside(told=told, extra=pages_audit.check)
+    outside = Outside(told=told, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
     handler = logs.set_up(as_json=json or not sys.stderr.isatty())
     try:

@@ -1,13 +1,15 @@
 """What somebody decides about answers that were put aside, of any kind of source."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from halflife.config import Config
-from halflife.core.errors import UsageError
+from halflife.core.errors import HeldForDecision, UsageError
 from halflife.engine import bootstrap
 from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import guard as pages_guard
+from halflife.kinds.protocol import Report
 from halflife.stores import run_history
 from halflife.stores.sqlite import SqliteStore
 
@@ -26,6 +28,17 @@ class Decided:
     source: str
     row: dict[str, object]
     words: str
+
+
+def held_error(reports: Iterable[Report]) -> HeldForDecision:
+    """Return the error that says what waits and how to decide."""
+    waiting = list(reports)
+    names = ", ".join("+".join(one.group) for one in waiting)
+    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    return HeldForDecision(
+        f"nothing was removed from {names}, somebody has to decide: if the answer is "
+        f"true run {runs}, else sync again later"
+    )
 
 
 def accept(

@@ -35,7 +35,7 @@ from halflife.engine.reload import Settings
 from halflife.engine.signals import GRACE, Stop
 from halflife.engine.wallet import Wallet
 from halflife.engine.workers import Crew, gathered
-from halflife.kinds.protocol import Extra, Group, Memo, Report
+from halflife.kinds.protocol import Group, Memo, Report
 from halflife.kinds.registry import kind_of
 from halflife.net.wire import NO_NETWORK, Transport
 from halflife.readers.containment import failure, is_mishandled
@@ -106,7 +106,7 @@ class Outside:
     Attributes:
         clock: The time in days.
         told: Hears of every report that something came of.
-        extra: What gets the audit's share of each turn of pages.
+        audits: Whether a share of requests checks what is believed.
         reach: Says whether there is a way to any of some addresses.
         rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
         transport: What carries requests; a replay answers them from a recording.
@@ -115,7 +115,7 @@ class Outside:
 
     clock: Clock = bootstrap.clock
     told: Callable[[Report], None] = lambda _: None
-    extra: Extra | None = None
+    audits: bool = False
     rhythm: Rhythm = Rhythm()
     transport: Transport | None = None
     reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
@@ -170,8 +170,8 @@ class Service:
                     self.store,
                     chosen,
                     self.clock,
-                    self._outside.extra,
-                    self._outside.transport,
+                    audits=self._outside.audits,
+                    transport=self._outside.transport,
                 )
                 crew, leases = await stack.enter_async_context(many)
                 told = notifications.delivering(

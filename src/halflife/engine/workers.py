@@ -8,7 +8,7 @@ from typing import Any
 from halflife.config import Config, SourceConfig
 from halflife.engine import bootstrap, network, scheduler, targets
 from halflife.engine.loop import Clock
-from halflife.kinds.protocol import Desk, Extra, Report, Worker
+from halflife.kinds.protocol import Desk, Report, Worker
 from halflife.kinds.registry import kind_of
 from halflife.net.gate import Gate
 from halflife.net.wire import Transport
@@ -59,7 +59,8 @@ async def gathered(
     store: SqliteStore,
     chosen: Sequence[SourceConfig],
     clock: Clock,
-    extra: Extra | None = None,
+    *,
+    audits: bool = False,
     transport: Transport | None = None,
 ) -> AsyncIterator[tuple[Crew, list["asyncio.Task[None]"]]]:
     """Hold the leases on all pages, and all it takes to work, during the block.
@@ -71,7 +72,7 @@ async def gathered(
         gate = await stack.enter_async_context(
             network.gate(config, store, clock, transport)
         )
-        desk = Desk(config, store, gate, clock, extra)
+        desk = Desk(config, store, gate, clock, audits)
         workers: list[tuple[tuple[SourceConfig, ...], Worker]] = []
         leases: list[asyncio.Task[None]] = []
         for group in scheduler.grouped(chosen, apart=targets.is_on(config)):

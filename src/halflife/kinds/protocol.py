@@ -6,11 +6,11 @@ gives the worker that does the I/O, and every piece of work comes back as a ``Re
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -137,6 +137,9 @@ class Report:
         mishandled: The sources with an answer that our own code failed at, and which.
         failures: Fetches that failed, by source; those of our own network do not.
         section: What a program's answer calls such results; empty for pages.
+        note: What else somebody who waits should know.
+        troubles: What went wrong with each source, in words that follow its name.
+        run: The run that put an answer aside; 0 if none did.
 
     """
 
@@ -152,10 +155,39 @@ class Report:
     mishandled: Mapping[str, str] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     section: str = ""
+    note: str = ""
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    run: int = 0
+
+    def failed(self) -> list[str]:
+        """Return what somebody who waits is told of what went wrong, a line each."""
+        lines = [f"source {name} {said}" for name, said in self.troubles.items()]
+        rest = (n for n in self.mishandled if n not in self.troubles)
+        return [*lines, *(f"source {name}: {self.mishandled[name]}" for name in rest)]
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What somebody asks for who has sources fetched once.
+
+    Attributes:
+        most: Requests that may be spent, at most; None: what the budget has left.
+        everything: Whether all items are looked at, not those that are worth most.
+        told: Hears how many items were fetched, each time some were.
+
+    """
+
+    most: int | None = None
+    everything: bool = False
+    told: Callable[[int], None] = lambda _: None
 
 
 class Worker(Protocol):
     """Works at one group of sources."""
+
+    async def sync(self, errand: Errand) -> Report:
+        """Fetch the sources once, for somebody who asked for it."""
+        ...
 
     async def work(self, requests: int) -> Report:
         """Spend up to so many requests."""
@@ -170,10 +202,6 @@ class Worker(Protocol):
         ...
 
 
-Extra: TypeAlias = Callable[[Any, int], Awaitable[int]]
-"""Spends up to so many requests on checks; returns how many it spent."""
-
-
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What workers share.
@@ -183,8 +211,7 @@ class Desk:
         store: What is known.
         gate: The way out.
         clock: The time in days.
-        checks: What gets the audit's share of each turn of pages; nothing is audited
-            without.
+        audits: Whether a share of requests checks what is believed.
 
     """
 
@@ -192,7 +219,7 @@ class Desk:
     store: Store
     gate: Gate
     clock: Clock
-    checks: Extra | None = None
+    audits: bool = False
 
 
 class Kind(ABC, Generic[State]):
@@ -201,10 +228,12 @@ class Kind(ABC, Generic[State]):
     Attributes:
         is_joint: Whether its sources are worked at together, item by item, under one
             lease; others are each worked at alone, and left alone when they fail.
+        verb: The command that fetches such a source once.
 
     """
 
     is_joint: ClassVar[bool] = False
+    verb: ClassVar[str] = "sync"
 
     @abstractmethod
     def states(

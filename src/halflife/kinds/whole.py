@@ -23,6 +23,7 @@ from halflife.engine.offline import is_lost
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.protocol import (
     Desk,
+    Errand,
     Kind,
     Prospects,
     Report,
@@ -35,6 +36,7 @@ from halflife.market.stand import ROUND, SOONEST, TURN, Memory, Stand
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import Learned, Rhythm
 from halflife.readers.containment import is_mishandled
+from halflife.readers.records import UNREADABLE
 from halflife.stores.forecasts import Issued
 
 AHEAD = 2.0 * TURN  # days until the next round, at most
@@ -65,6 +67,11 @@ WholeState = TypeVar("WholeState", bound=Renewed)
 
 class WholeResult(Result, Protocol):
     """What a read came to."""
+
+    @property
+    def run(self) -> int:
+        """The run that read it; 0 if it holds nothing for a decision."""
+        ...
 
     @property
     def requests(self) -> int:
@@ -178,6 +185,10 @@ class WholeKind(Kind[WholeState]):
 class Reader(Protocol):
     """Reads one source."""
 
+    async def sync(self, errand: Errand) -> WholeResult:
+        """Read the source as far as an errand and the budget go."""
+        ...
+
     async def read(self, requests: int) -> WholeResult:
         """Read the source with up to so many requests."""
         ...
@@ -197,15 +208,22 @@ class Alone:
     def __init__(self, desk: Desk, source: SourceConfig, reader: Reader) -> None:
         self._desk, self._source, self._reader = desk, source, reader
 
+    async def sync(self, errand: Errand) -> Report:
+        """Read it as far as the budget goes."""
+        return self._took(await self._reader.sync(errand))
+
     async def work(self, requests: int) -> Report:
         """Read it; that another does, or that all is spent, is no harm."""
-        name = self._source.name
         try:
-            result = await self._reader.read(requests)
+            return self._took(await self._reader.read(requests))
         except (AlreadyRunning, BudgetSpent):
-            return Report((name,))
+            return Report((self._source.name,))
+
+    def _took(self, result: WholeResult) -> Report:
+        """Keep what could not be handled, and score what was forecast."""
+        name = self._source.name
         faults.note(self._desk.store, name, result.trouble)
-        if self._desk.checks is not None:
+        if self._desk.audits:
             self._reader.audit(result)
         return report_on(name, result)
 
@@ -238,6 +256,19 @@ def report_on(name: str, result: WholeResult) -> Report:
         mishandled={name: trouble} if is_mishandled(trouble) else {},
         failures={name: int(bool(trouble) and not lost)},
         section=result.section,
+        troubles={name: _said(name, trouble)} if trouble else {},
+        run=result.run if result.held else 0,
+    )
+
+
+def _said(name: str, trouble: str) -> str:
+    """Say what went wrong, and what to do if the history of a source is wrong."""
+    said = f"did not answer in full: {trouble}"
+    if UNREADABLE not in trouble:
+        return said
+    return (
+        f"{said}; if earlier answers were read wrongly too, mend its settings and "
+        f"forget them with `halflife source reset {name}`"
     )
 
 

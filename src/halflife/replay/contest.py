@@ -13,7 +13,6 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
 from halflife.engine.service import Rhythm
-from halflife.kinds.pages import audit as pages_audit
 from halflife.metrics.intervals import series_interval
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.recorded_source import RecordedSource
@@ -96,7 +95,7 @@ def _play(
     watch = Watch(sources)
     world = {_origin(i): source for i, source in enumerate(sources)}
     play = Play(
-        begin, end - begin, 1.0 / MOMENTS, watch.look, extra=pages_audit.check,
+        begin, end - begin, 1.0 / MOMENTS, watch.look, audits=True,
         rhythm=HOURLY,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:

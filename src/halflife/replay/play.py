@@ -10,7 +10,7 @@ from halflife.core.errors import UsageError
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Rhythm, Service
 from halflife.engine.signals import Stop
-from halflife.kinds.protocol import Extra, Report
+from halflife.kinds.protocol import Report
 from halflife.net.access import GateSettings
 from halflife.net.wire import Transport, Wire
 from halflife.replay import virtual_loop
@@ -31,7 +31,7 @@ class Play:
         every: Days between two calls of ``watch``.
         watch: Is called with the time and the store.
         told: Hears of every report that something came of.
-        extra: What gets the audit's share of each turn of pages.
+        audits: Whether a share of requests checks what is believed.
         rhythm: How often the service turns.
 
     """
@@ -41,7 +41,7 @@ class Play:
     every: float = 1.0
     watch: Callable[[float, SqliteStore], None] = lambda _, __: None
     told: Callable[[Report], None] = lambda _: None
-    extra: Extra | None = None
+    audits: bool = False
     rhythm: Rhythm = field(default_factory=Rhythm)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ def _play(
         outside = Outside(
             clock,
             told=play.told,
-            extra=play.extra,
+            audits=play.audits,
             rhythm=play.rhythm,
             transport=transport,
         )

@@ -10,16 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from halflife.config import Config, SourceConfig
-from halflife.core import wording
-from halflife.core.errors import HalflifeError, UsageError
-from halflife.engine import bootstrap, faults, held_answers
-from halflife.engine.wallet import spent
-from halflife.kinds.form import runner as form_runner
-from halflife.kinds.form.client import Former
-from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.pages import crawl as pages_crawl
-from halflife.kinds.pages.runner import keeping
+from halflife.config import Config
+from halflife.core.errors import HalflifeError
+from halflife.engine import bootstrap, held_answers, once
+from halflife.engine.signals import Stop
+from halflife.kinds.protocol import Errand
 from halflife.readers.containment import describe
 from halflife.web import showcase, words
 
@@ -85,46 +80,11 @@ class Deeds:
 
 def sync(config: Config, name: str) -> str:
     """Do what ``halflife sync NAME`` does; return what came of it, in words."""
-    (source,) = config.named([name])
-    if source.kind == "search":
-        raise UsageError(f"{name} is a search; run `halflife summarize {name}`")
-    if source.has_pages:
-        return asyncio.run(_pages(config, source))
-    return asyncio.run(_set(config, source))
-
-
-async def _pages(config: Config, source: SourceConfig) -> str:
+    chosen = once.fetched(config, [name])
     with bootstrap.writing(config) as store:
-        async with keeping(config, store, [source]) as keeper:
-            now = keeper.clock()
-            requests = keeper.allowance()
-            if not requests and not keeper.wallet.room(now):
-                raise spent(config.budget)
-            if not requests:
-                wait = words.span(keeper.wallet.next_income(now))
-                return f"nothing to spend yet: the next request comes in in {wait}"
-            if keeper.crawls:
-                outcome = await pages_crawl.turns(keeper, requests)
-            else:
-                outcome = await keeper.turn(requests)
-    total = outcome.total
-    return (
-        f"{wording.count(outcome.requests, 'request')}: "
-        f"{wording.count(total('looks'), 'look')}, "
-        f"{total('changed')} found a change, {total('failed')} failed, "
-        f"{wording.count(outcome.found, 'new item')}"
-    )
-
-
-async def _set(config: Config, source: SourceConfig) -> str:
-    with bootstrap.writing(config) as store:
-        if source.kind == "form":
-            turned = await form_runner.sync(Former(config, store), source)
-            faults.note(store, source.name, turned.trouble)
-            return turned.words()
-        looked = await listing_runner.sync(config, store, source)
-        faults.note(store, source.name, looked.trouble)
-        return looked.words()
+        done = asyncio.run(once.sync(config, store, chosen, Errand(), Stop()))
+    said = [report.note or report.result.words() for report in done if report.result]
+    return "; ".join(said)
 
 
 def accept(config: Config, run: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
+from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
 from halflife.core.forms import Interface
 from halflife.core.lifetimes import Collection
@@ -20,9 +21,11 @@ from halflife.kinds.form import audit, client, runner, value
 from halflife.kinds.form.quality import form_ages, form_quality
 from halflife.kinds.listing import schema_drift
 from halflife.kinds.listing.kind import RECENT, age_of
+from halflife.kinds.listing.runner import Looked
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Desk,
+    Errand,
     Known,
     Memo,
     Reading,
@@ -40,6 +43,7 @@ from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.rhythm import Learned
 from halflife.queries.form_copy import Held
+from halflife.readers.containment import contained
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
 
@@ -218,13 +222,27 @@ class FormReader:
         self._owed = 0.0  # checks; fractions add up
         self._short = 0  # what all went into redirects the last time
 
+    async def sync(self, errand: Errand) -> "runner.Turned | Looked":
+        """Ask once, for somebody who wants it; a share of it goes into checks."""
+        former, source = self._asker(), self._source
+        share = self._desk.config.audit.share if self._desk.audits else 0.0
+        try:
+            with contained(source.where):
+                checks = audit.usual(former, source, errand.most, share)
+                return (await audit.turn(former, source, errand.most, checks))[0]
+        except SourceError as error:
+            return Looked(source.name, 0, trouble=str(error))
+
+    def _asker(self) -> client.Former:
+        desk = self._desk
+        self._former = client.Former(desk.config, desk.store, desk.clock, desk.gate)
+        return self._former
+
     async def read(self, requests: int) -> "runner.Turned":
         """Ask for what puts most right; a share of it goes into checks."""
-        desk = self._desk
-        former = client.Former(desk.config, desk.store, desk.clock, desk.gate)
-        self._former = former
+        desk, former = self._desk, self._asker()
         requests, self._short = max(requests, self._short), 0
-        if desk.checks is not None:
+        if desk.audits:
             self._owed += desk.config.audit.share * requests
         turned, checked = await audit.turn(
             former, self._source, requests, int(self._owed)

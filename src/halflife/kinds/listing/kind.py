@@ -9,6 +9,7 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
+from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
@@ -20,6 +21,7 @@ from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Desk,
+    Errand,
     Known,
     Memo,
     Reading,
@@ -38,6 +40,7 @@ from halflife.market.stand import FIRST, LATEST, SOONEST
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Learned, Rhythm
+from halflife.readers.containment import contained
 
 RECENT = 6  # looks that tell how often there is one
 
@@ -204,9 +207,20 @@ class ListingReader:
     def __init__(self, desk: Desk, source: SourceConfig) -> None:
         self._desk, self._source = desk, source
 
+    async def sync(self, errand: Errand) -> "runner.Looked":
+        """Look at it once, for somebody who asked for it."""
+        try:
+            with contained(self._source.where):
+                return await self._look(errand.most)
+        except SourceError as error:
+            return runner.Looked(self._source.name, 0, trouble=str(error))
+
     async def read(self, requests: int) -> "runner.Looked":
         """Look at it once; it may have grown since it was priced."""
-        desk, most = self._desk, int(SLACK * requests) + 2
+        return await self._look(int(SLACK * requests) + 2)
+
+    async def _look(self, most: int | None) -> "runner.Looked":
+        desk = self._desk
         return await runner.sync(
             desk.config,
             desk.store,
@@ -222,7 +236,8 @@ class ListingReader:
     def audit(self, result: WholeResult) -> None:
         """Score the forecasts of which this look shows what came of them."""
         assert isinstance(result, runner.Looked)
-        audit_set(self._desk.store, self._source.name, result.run)
+        if result.run:
+            audit_set(self._desk.store, self._source.name, result.run)
 
 
 def _state(reading: Reading, source: SourceConfig) -> ListingState:

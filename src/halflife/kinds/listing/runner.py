@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from halflife.config import Config, SourceConfig
 from halflife.core.budget import Purse
-from halflife.core.errors import HeldForDecision, SourceError, UsageError
+from halflife.core.errors import SourceError, UsageError
 from halflife.core.object_store import Listing, Register
 from halflife.core.tracker import Change, Tracker
 from halflife.core.wording import count
@@ -253,36 +253,6 @@ def _against(
         return verdict.why
     drift = schema_drift.look(store, source, listing)
     return "; ".join(filter(None, (verdict.why if verdict else "", drift)))
-
-
-class Holding(Protocol):
-    """What came of looking at a source, and whether somebody has to decide on it."""
-
-    @property
-    def source(self) -> str:
-        """The source."""
-        ...
-
-    @property
-    def run(self) -> int:
-        """The run that looked."""
-        ...
-
-    @property
-    def held(self) -> str:
-        """Why the answer waits for a decision; empty if it does not."""
-        ...
-
-
-def held_error(looked: Iterable[Holding]) -> HeldForDecision:
-    """Return the error that says what waits and how to decide."""
-    waiting = [one for one in looked if one.held]
-    names = ", ".join(one.source for one in waiting)
-    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
-    return HeldForDecision(
-        f"nothing was removed from {names}, somebody has to decide: if the answer is "
-        f"true run {runs}, else sync again later"
-    )
 
 
 def accept(

@@ -265,14 +265,18 @@ async def turns(
     requests: int,
     most: int | None = None,
     told: Callable[[Looks], None] = lambda _: None,
+    *,
+    found: int = 0,
 ) -> "Outcome":
     """Turn until no more pages are found, or the budget or ``most`` is spent.
 
     Each turn brings pages that the next may look at; no page is looked at twice. A
     turn that was all redirects, and saw nothing, gets some more to see where they end.
+    ``found`` pages became known just before.
     """
     began = keeper.since
     outcome = await keeper.turn(requests, told, since=began)
+    outcome.found += found
     last = outcome
     while (last.found or _led_astray(last)) and not keeper.eased:
         room = keeper.allowance()

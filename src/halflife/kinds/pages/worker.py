@@ -6,14 +6,16 @@ from dataclasses import replace
 from math import inf
 
 from halflife.config import SourceConfig
+from halflife.core.observation import Looks
+from halflife.core.wording import span
 from halflife.engine import targets
 from halflife.engine.offline import Steady
-from halflife.kinds.pages.audit import spare
-from halflife.kinds.pages.crawl import HOPS
+from halflife.engine.wallet import spent
+from halflife.kinds.pages import audit, crawl
 from halflife.kinds.pages.interval_limits import Punctual, Spaced
 from halflife.kinds.pages.random_share import HalfDrawn
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, Outcome, keeping
-from halflife.kinds.protocol import Desk, Report, Worker
+from halflife.kinds.protocol import Desk, Errand, Report, Worker
 from halflife.policies.shortlist import Shortlist
 
 
@@ -31,22 +33,74 @@ class PageWorker:
     def __init__(
         self, desk: Desk, group: Sequence[SourceConfig], keeper: Keeper
     ) -> None:
-        self._desk, self.keeper = desk, keeper
+        self._desk, self.keeper, self._sources = desk, keeper, group
         self._group = tuple(source.name for source in group)
         self._steady = Steady(keeper.loop.source)
         keeper.loop = replace(keeper.loop, source=self._steady)
-        keeper.pace(LONGEST_NAP)
-        config, first = desk.config, group[0]
-        if targets.is_on(config) and targets.level(first) is not None:
-            mixed = HalfDrawn(keeper.loop.policy)
-            keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
-        keep_intervals(keeper, first, targets.latest(config, first))
+        self._paced = False
         self._owed = 0.0  # checks; fractions add up
         self._short = 0  # what all went into redirects the last time
         self._debt = 0  # what redirects took beyond what was granted
 
+    def _pace(self) -> None:
+        """Heed the settings of the service: hosts, intervals and targets."""
+        if self._paced:
+            return
+        self._paced, keeper = True, self.keeper
+        keeper.pace(LONGEST_NAP)
+        config, first = self._desk.config, self._sources[0]
+        if targets.is_on(config) and targets.level(first) is not None:
+            mixed = HalfDrawn(keeper.loop.policy)
+            keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
+        keep_intervals(keeper, first, targets.latest(config, first))
+
+    async def sync(self, errand: Errand) -> Report:
+        """Check some pages drawn at random, then look where it buys most."""
+        keeper, budget = self.keeper, self._desk.config.budget
+        requests = keeper.allowance(everything=errand.everything)
+        note = ""
+        if not requests:
+            if not keeper.wallet.room(keeper.clock()):
+                raise spent(budget)
+            wait = span(keeper.wallet.next_income(keeper.clock()))
+            note = f"nothing to spend yet: the next request comes in in {wait}"
+        requests = min(requests, errand.most or requests)
+        lost = self._steady.lost
+        audits = self._desk.audits and not errand.everything
+        share = self._desk.config.audit.share if audits else 0.0
+        evidence = self._desk.store.evidence(keeper.run.sources)
+        known = len(evidence)
+        checked = await audit.check_share(keeper, share, requests)
+        found = len(evidence) - known
+        outcome = await self._turned(errand, requests, (checked, found))
+        outcome.requests += checked
+        if requests and not outcome.sources:
+            note = _waiting(keeper)
+        cut = self._steady.lost > lost
+        report = report_on(self._group, outcome, lost=cut, heard=not cut)
+        return replace(report, note=note)
+
+    async def _turned(
+        self, errand: Errand, requests: int, checks: tuple[int, int]
+    ) -> Outcome:
+        """Spend what the checks leave; a crawl goes on while it finds pages.
+
+        ``checks`` has the requests of the checks, and the pages that they found.
+        """
+        checked, found = checks
+
+        def told(looks: Looks) -> None:
+            errand.told(len(looks))
+
+        if not self.keeper.crawls:
+            return await self.keeper.turn(requests - checked, told)
+        most = None if errand.most is None else errand.most - checked
+        left = requests - checked
+        return await crawl.turns(self.keeper, left, most, told, found=found)
+
     async def work(self, requests: int) -> Report:
         """Spend up to so many requests; a share of it checks pages drawn at random."""
+        self._pace()
         repaid = min(self._debt, requests)
         self._debt -= repaid
         if repaid and repaid == requests:
@@ -56,22 +110,20 @@ class PageWorker:
         lost, heard = self._steady.lost, self._steady.heard
         # Checked first: after the turn the copy is better than it mostly is.
         evidence = self._desk.store.evidence(self.keeper.run.sources)
-        audited = min(self._audited(requests), spare(evidence, requests))
-        checked = 0
-        if audited and self._desk.checks is not None:
-            checked = await self._desk.checks(self.keeper, audited)
+        audited = min(self._audited(requests), audit.spare(evidence, requests))
+        checked = await audit.check(self.keeper, audited) if audited else 0
         outcome = await self.keeper.turn(requests - audited)
         outcome.requests += checked
         self._debt += max(outcome.requests + repaid - granted, 0)
         cut, answered = self._steady.lost > lost, self._steady.heard > heard
         if outcome.requests and not answered and not cut:
             # All of it went into redirects: next time, see where they end.
-            self._short = outcome.requests + HOPS
+            self._short = outcome.requests + crawl.HOPS
         return report_on(self._group, outcome, lost=cut, heard=answered)
 
     def _audited(self, requests: int) -> int:
         """Return the audit's share of a turn; fractions add up."""
-        if self._desk.checks is None:
+        if not self._desk.audits:
             return 0
         self._owed += self._desk.config.audit.share * requests
         whole = min(int(self._owed), requests)
@@ -85,6 +137,16 @@ class PageWorker:
     async def keep(self) -> None:
         """Hold on to the sources, also between turns."""
         await self.keeper.keep_lease()
+
+
+def _waiting(keeper: Keeper) -> str:
+    """Say that pages wait because they failed, if any do."""
+    waiting, days = keeper.paused()
+    if not waiting:
+        return ""
+    one = "1 page failed and is"
+    pages = one if waiting == 1 else f"{waiting} pages failed and are"
+    return f"{pages} not asked for again yet; the next one in {span(days)}"
 
 
 def report_on(
@@ -102,6 +164,9 @@ def report_on(
         found=outcome.found,
         mishandled={n: one.mishandled for n, one in tallies.items() if one.mishandled},
         failures={name: one.failed for name, one in tallies.items()},
+        troubles={
+            name: f"did not answer: {tallies[name].trouble}" for name in outcome.silent
+        },
     )
 
 

@@ -44,6 +44,7 @@ class Checked:
         excess: How far they differ from those of the summary beyond chance.
         trouble: What went wrong; empty if nothing did.
         held: Nothing of a check waits for a decision.
+        run: So no run has to be named.
 
     """
 
@@ -56,6 +57,7 @@ class Checked:
     excess: float
     trouble: str = ""
     held: str = ""
+    run: int = 0
 
     @property
     def section(self) -> str:

@@ -16,6 +16,7 @@ from halflife.kinds.listing import schema_drift
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Desk,
+    Errand,
     Known,
     Prospects,
     Reading,
@@ -86,6 +87,8 @@ class SearchState:
 
 class SearchKind(WholeKind[SearchState]):
     """Databases that only answer queries, known by a summary."""
+
+    verb = "summarize"
 
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
@@ -241,18 +244,28 @@ class SearchReader:
         self._desk, self._source = desk, source
         self._worker: check.Checker | runner.Summarizer | None = None
 
+    async def sync(self, errand: Errand) -> "runner.Summarized | check.Checked":
+        """Summarise the database anew, for somebody who asked for it."""
+        desk, source = self._desk, self._source
+        kept = summaries.current(desk.store, source.name)
+        wish = runner.again(kept) if kept else runner.Wish()
+        self._worker = worker = self._summarizer(wish)
+        return await worker.summarize(source, most=errand.most)
+
+    def _summarizer(self, wish: runner.Wish) -> runner.Summarizer:
+        desk = self._desk
+        return runner.Summarizer(desk.config, desk.store, wish, desk.clock, desk.gate)
+
     async def read(self, requests: int) -> "runner.Summarized | check.Checked":
         """Check the summary, or make it."""
         desk, source = self._desk, self._source
-        parts = desk.config, desk.store
         kept = summaries.current(desk.store, source.name)
         if kept and selection.look_requests(desk.store, source, kept) < kept.requests:
-            checker = check.Checker(*parts, desk.clock, desk.gate)
+            checker = check.Checker(desk.config, desk.store, desk.clock, desk.gate)
             self._worker = checker
             return await checker.check(source, kept, most=requests)
         wish = runner.again(kept) if kept else runner.Wish()
-        worker = runner.Summarizer(*parts, wish, desk.clock, desk.gate)
-        self._worker = worker
+        self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=requests)
 
     def ease(self) -> None:

@@ -82,6 +82,7 @@ class Summarized:
         kept: The summary; None if there is nothing to summarise.
         in_use: Whether it is the one in use from now on.
         held: Nothing of a summary waits for a decision.
+        run: So no run has to be named.
 
     """
 
@@ -91,6 +92,7 @@ class Summarized:
     kept: Kept | None = None
     in_use: bool = False
     held: str = ""
+    run: int = 0
 
     @property
     def trouble(self) -> str:
