@@ -9,6 +9,7 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
 from halflife.engine import bootstrap
+from halflife.engine.appraisal import Appraiser
 from halflife.kinds.form import client as form_client, runner as form_runner
 from halflife.web import rows
 from processes import started, wait_for
@@ -225,15 +226,22 @@ def test_status_tells_of_a_crawl_under_way_beside_other_sets(
     assert told("status")[0] == 0
 
 
-def test_a_forecast_says_that_only_whole_looks_tell(
+def test_a_form_is_forecast_though_it_was_never_seen_whole(
     office, counter, asked, fails, here
 ):
     divided(office, counter, here)
-    while not (here / "halflife.db").exists() or not copied(here).begun:
-        asked("sync", "--max-requests", 25)
     code, said = fails("forecast", "simulated")
     assert code == 2
-    assert "never seen whole at one moment" in said
+    assert "simulated was never looked at; run `halflife sync simulated`" in said
+    while not (here / "halflife.db").exists() or not copied(here).begun:
+        asked("sync", "--max-requests", 25)
+    code, cast = asked("forecast", "simulated", "--at", "+30d")
+    assert code == 0
+    now, later = (row["recall"] for row in cast["results"])
+    (row,) = asked("status", "simulated")[1]["sets"]
+    assert now["mean"] == pytest.approx(row["recall"]["mean"], abs=1e-3)
+    assert later["mean"] <= now["mean"]
+    assert later["low"] <= later["mean"] <= later["high"]
 
 
 def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked, here):
@@ -244,7 +252,7 @@ def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked,
         asked("sync", "--max-requests", most)
         with bootstrap.reading(config) as store:
             now = bootstrap.clock()
-            foreseen.append(rows.alone(store, config.source[0], now, rows.Memo()))
+            foreseen.append(rows.alone(Appraiser(config, store, now), config.source[0]))
     (before, nothing), (after, cast) = foreseen
     assert nothing is None
     assert before.why.startswith("its first crawl goes on; ")

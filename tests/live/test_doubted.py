@@ -13,14 +13,13 @@ from halflife.engine import audit_report, bootstrap, targets as engine_targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import quality
 from halflife.engine.source_health import Judge
-from halflife.kinds import protocol
 from halflife.kinds.listing.runner import tracker
+from halflife.kinds.protocol import Memo
 from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.summaries import Kept
 from halflife.summary import Summary
 from halflife.web import survey
-from halflife.web.rows import Memo
 from set_worlds import arrival_survival
 
 NOW = 20_100.0
@@ -126,7 +125,7 @@ def told(config, store, name):
     some = worth.requests.size // 2
     aim = engine_targets.aim(appraiser, [source])
     cast = quality(appraiser, source, 0.95, looks=False)
-    health = Judge(config, store, NOW, {}, protocol.Memo()).health(source)
+    health = Judge(config, store, NOW, {}, Memo()).health(source)
     assert isinstance(health, Health)
     shown = survey.take(config, store, NOW, Memo()).casts[name]
     return {

@@ -25,12 +25,11 @@ from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
 from halflife.engine.source_health import Judge
-from halflife.kinds import protocol
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.protocol import Memo
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import survey
-from halflife.web.rows import Memo
 from search_server import corpus, serving as searching
 from service_parts import BEGAN, HOME, Play
 
@@ -132,7 +131,7 @@ def of_library(path, name, now):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         source = next(s for s in config.source if s.name == name)
-        cast = Judge(config, store, now, {}, protocol.Memo()).now(source)
+        cast = Judge(config, store, now, {}, Memo()).now(source)
     return None if cast is None else (cast.mean[0], cast.low[0], cast.high[0])
 
 

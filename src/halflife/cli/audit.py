@@ -1,6 +1,6 @@
 """The verb that says whether our own figures can be believed: audit."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
@@ -15,17 +15,7 @@ if TYPE_CHECKING:
 
     from halflife.config import SourceConfig
     from halflife.engine.audit_report import Judged
-
-BY = {
-    "listing": "whole looks",
-    "form": "records drawn at random",
-    "search": "looks at the database",
-}
-WAITS = {
-    "listing": "no two whole looks followed each other in the last 30 days",
-    "form": "no record was drawn to check it in the last 30 days",
-    "search": "no look has told whether its summary held in the last year",
-}
+    from halflife.kinds.protocol import Kind
 
 
 @app.command()
@@ -37,6 +27,7 @@ def audit(
     from halflife.config import Config
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import WINDOW, judge
+    from halflife.kinds.registry import kind_of
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
@@ -44,34 +35,37 @@ def audit(
     now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         found = [judge(store, source.name, now) for source in chosen]
-    kinds = [kind(source) for source in chosen]
+    kinds = [kind_of(source) for source in chosen]
     if json:
         head = {"at": show.date(now), "days": WINDOW, "share": settings.audit.share}
-        rows = [row(*one, now) for one in zip(found, kinds, strict=True)]
+        rows = [row(*one, now) for one in zip(found, chosen, strict=True)]
         show.emit({**head, "results": rows})
         return
     if len(found) > 1:
-        show.table([cells(*one) for one in zip(found, kinds, strict=True)])
-    for one, what in zip(found, kinds, strict=True):
-        for line in words(one, what, now):
+        show.table([cells(*one) for one in zip(found, chosen, strict=True)])
+    for one, kind in zip(found, kinds, strict=True):
+        for line in words(one, kind, now):
             show.say(show.plain(line))
         show.table([show.flat(line) for line in calibration_rows(one)])
 
 
-def kind(source: "SourceConfig") -> str:
-    """Return what is audited in one way: pages of all kinds are."""
-    return "pages" if source.has_pages else source.kind
+def audited_as(source: "SourceConfig") -> str:
+    """Return what is audited in one way: pages are, however they were found."""
+    from halflife.kinds.registry import kind_of
+
+    return "pages" if kind_of(source).is_joint else source.kind
 
 
-def row(one: "Judged", what: str, now: float) -> dict[str, object]:
+def row(one: "Judged", source: "SourceConfig", now: float) -> dict[str, object]:
     """Return what audits say of a source, for programs."""
     from halflife.cli.show import date, figure
+    from halflife.kinds.registry import kind_of
 
     return {
         "source": one.source,
-        "kind": what,
+        "kind": audited_as(source),
         "measure": one.measure,
-        "found_by": BY.get(what, "pages drawn at random"),
+        "found_by": kind_of(source).checked_by,
         "checked": one.checked,
         "silent": one.silent,
         "quality": figure(*one.quality) if one.quality else None,
@@ -91,13 +85,15 @@ def row(one: "Judged", what: str, now: float) -> dict[str, object]:
     }
 
 
-def cells(one: "Judged", what: str) -> "dict[str, str | int | float | None]":
+def cells(
+    one: "Judged", source: "SourceConfig"
+) -> "dict[str, str | int | float | None]":
     """Return the same for people, in a row of a table."""
     from halflife.cli.show import interval
 
     return {
         "source": one.source,
-        "kind": what,
+        "kind": audited_as(source),
         "measure": one.measure or None,
         "found": interval(*one.quality) if one.quality else None,
         "forecast": interval(*one.believed) if one.believed else None,
@@ -127,13 +123,12 @@ def calibration_rows(one: "Judged") -> list[dict[str, object]]:
     ]
 
 
-def words(one: "Judged", what: str, now: float) -> "Sequence[str]":
+def words(one: "Judged", kind: "Kind[Any]", now: float) -> "Sequence[str]":
     """Return what audits say of a source, line by line."""
     if not one.checked and not one.scored:
-        waits = WAITS.get(what, "nothing was checked in the last 30 days")
-        return [f"{one.source}: {waits}"]
+        return [f"{one.source}: {kind.unchecked}"]
     return [
-        f"{one.source}: {_quality(one, what)}",
+        f"{one.source}: {_quality(one, kind)}",
         *([_brier(one)] if one.reliability.size.size else []),
         _coverage(one),
         f"  {_drift(one, now)}",
@@ -141,7 +136,7 @@ def words(one: "Judged", what: str, now: float) -> "Sequence[str]":
     ]
 
 
-def _quality(one: "Judged", what: str) -> str:
+def _quality(one: "Judged", kind: "Kind[Any]") -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:
@@ -149,7 +144,7 @@ def _quality(one: "Judged", what: str) -> str:
     found, believed = interval(*one.quality), interval(*one.believed)
     said = f"{one.measure or 'quality'} found {found}, believed {believed}"
     if one.how == "looks":
-        return f"{said}, on average between {one.looked + 1} {BY[what]}"
+        return f"{said}, on average between {one.looked + 1} {kind.checked_by}"
     silent = f", {one.silent} did not answer" if one.silent else ""
     return f"{said}; {count(one.checked, 'check')}{silent}"
 

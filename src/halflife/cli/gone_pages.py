@@ -8,6 +8,7 @@ from halflife.cli import show
 from halflife.config import Config, SourceConfig
 from halflife.core.observation import Seen
 from halflife.engine import bootstrap
+from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 
 
@@ -17,7 +18,7 @@ def tell(config: Config, chosen: Sequence[SourceConfig], *, json: bool) -> None:
         found = [
             row
             for source in chosen
-            if source.has_pages
+            if kind_of(source).is_joint
             for row in rows(store, source.name)
         ]
     if json:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
+Explained = Annotated[
+    str | None,
+    typer.Argument(metavar="ITEM", help="A URL, a part of one, or a source."),
+]
 
 
 @app.command()
@@ -51,12 +55,13 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Say how good the copy of sources is believed to be."""
     from halflife.cli import sets, show, texts
     from halflife.cli.answers import budget_left
+    from halflife.cli.plans import with_pages
     from halflife.engine import bootstrap, faults
     from halflife.kinds.pages.crawl import progress, sites
     from halflife.kinds.pages.map_discovery import full
 
     chosen = settings.named(sources)
-    pages = [source for source in chosen if source.has_pages]
+    pages = with_pages(chosen)
     now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
@@ -109,11 +114,12 @@ def _of_all_pages(
     import numpy as np
 
     from halflife.cli.answers import freshness_of, source_row
+    from halflife.cli.plans import with_pages
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
     from halflife.kinds.pages.source_rows import rows_of
 
-    everything = [source for source in config.source if source.has_pages]
+    everything = with_pages(config.source)
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
     owned = rows_of(store, names, seen.evidence, lambda: bootstrap.items(everything))
@@ -170,48 +176,26 @@ def show_plan(
 ) -> None:
     """Show what a sync would spend its next requests on, and how many it would send."""
     from halflife.cli import show
-    from halflife.cli.answers import listing_rows, plan_rows, query_rows
+    from halflife.cli.plans import planned
     from halflife.engine import bootstrap
-    from halflife.engine.wallet import Wallet
-    from halflife.kinds.pages.crawl import found_by
-    from halflife.kinds.pages.map_discovery import first_requests
 
-    forms = [source for source in chosen if source.kind == "form"]
-    lists = [source for source in chosen if source.kind == "listing"]
-    pages = [source for source in chosen if source.has_pages]
-    rows: list[dict[str, object]] = []
     with bootstrap.reading(config) as store:
-        now, wallet = bootstrap.clock(), Wallet(store, config.budget)
-        listed, room = listing_rows(store, lists, now), wallet.room(now)
-        wanted = sum(int(str(row["requests"])) for row in listed)
-        if pages or not (forms or lists):
-            known = pages or chosen
-            seen = bootstrap.outlook(config, store, known, now)
-            first = first_requests(config, store, known, seen.evidence, now)
-            offer = wallet.offer(now, first)
-            via = found_by(store, chosen)
-            rows = plan_rows(seen, offer if most is None else most, via)
-            wanted += offer
-        queries = query_rows(store, forms, now, room if most is None else most)
-    requests = room if forms else min(wanted, room)
+        found = planned(config, store, chosen, most)
     if json:
-        head = {"at": show.date(now), "requests": requests, "left": room}
-        show.emit({**head, "listings": listed, "queries": queries, "results": rows})
+        head = {"at": show.date(found.at), "requests": found.requests}
+        show.emit({**head, "left": found.room, **found.sections})
         return
-    for part in (rows, listed, queries):
-        show.table([show.flat(row) for row in part])
-    about = "up to" if forms or not lists else "about"
+    for rows in (found.sections["results"], *found.others):
+        show.table([show.flat(row) for row in rows])
     show.note(
-        f"a sync now would send {about} {count(requests, 'request')}; "
-        f"the budget has {room} left"
+        f"a sync now would send {found.about} {count(found.requests, 'request')}; "
+        f"the budget has {found.room} left"
     )
 
 
 @app.command()
 def explain(
-    item: Annotated[
-        str | None, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")
-    ] = None,
+    item: Explained = None,
     *,
     run: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Say what this run did.")
@@ -219,7 +203,7 @@ def explain(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say why an item is, or is not, looked at now; or what a run did."""
+    """Say why an item or a source is, or is not, fetched now; or what a run did."""
     from halflife.cli.runs import tell_run
     from halflife.config import Config
     from halflife.core.errors import UsageError
@@ -235,14 +219,18 @@ def explain(
 
 def _explain(settings: "Config", item: str, *, json: bool) -> None:
     """Say why an item is, or is not, looked at now, and how far that is trusted."""
-    from halflife.cli import audit, show
+    from halflife.cli import audit, plans, show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import rule_of, terms
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import judge
 
     with bootstrap.reading(settings) as store:
-        seen = bootstrap.outlook(settings, store, settings.source)
+        if item in {source.name for source in settings.source}:
+            plans.explain_source(settings, store, item, json=json)
+            return
+        paged = plans.with_pages(settings.source)
+        seen = bootstrap.outlook(settings, store, paged or settings.source)
         row = find_row(seen.evidence, item)
         key = seen.evidence.keys[row]
         source = store.source_of(key) or ""
@@ -280,13 +268,16 @@ def forecast(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Say how good the copy will be if nothing more is fetched."""
-    from halflife.cli import answers, sets, words
+    from halflife.cli import answers, plans, sets, words
 
     ahead = sorted({words.days("--at", word) for word in at or () if word})
+    moments = [0.0, *ahead] if ahead else answers.moments(days)
+    if alone := plans.forecast_alone(sources or (), config):
+        plans.tell_forecast(alone, config, moments, json=json)
+        return
     found = sets.meant(sources or (), config)
     if found is None:
         sets.only_for_sets(since, where, confidence)
-        moments = [0.0, *ahead] if ahead else answers.moments(days)
         _of_pages(sources, config, moments, target=target, json=json)
         return
     sets.only_for_pages(target)
@@ -307,13 +298,14 @@ def _of_pages(
 ) -> None:
     """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
+    from halflife.cli.plans import with_pages
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
 
     settings = Config.load(Config.find(config))
-    chosen = [s for s in settings.named(sources or ()) if s.has_pages]
+    chosen = with_pages(settings.named(sources or ()))
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
     with bootstrap.reading(settings) as store:

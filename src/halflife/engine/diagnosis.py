@@ -13,12 +13,10 @@ from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
 from halflife.core.host import HostState
 from halflife.engine import breakers, ownership, redirects, state_record
-from halflife.kinds.listing import (
-    runner as listing_runner,
-    schema_drift as listing_schema_drift,
-)
 from halflife.kinds.pages import guard as pages_guard
-from halflife.stores import compaction, files, summaries
+from halflife.kinds.protocol import Reading
+from halflife.kinds.registry import kind_of
+from halflife.stores import compaction, files
 from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
@@ -32,11 +30,6 @@ LATE = 1.0  # days that a message may wait
 FAILED = 3  # failures in a row with which a host is in trouble
 MOST = 5  # names told of many
 
-_UNSEEN = """
-SELECT source.name, count(*) AS n, total(coalesce(looks, 0)) AS good
-FROM source JOIN item ON item.source = source.id
-LEFT JOIN evidence ON evidence.item = item.id GROUP BY source.id
-"""
 _HOSTS = "SELECT * FROM host WHERE failures >= ? OR not_before > ? ORDER BY name"
 _LEASES = """
 SELECT source.name, run.owner, lease.expires FROM lease
@@ -227,13 +220,11 @@ def _hosts(visit: Visit) -> Iterator[Complaint]:
 
 
 def _sources(visit: Visit) -> Iterator[Complaint]:
-    with visit.store.looking() as db:
-        looks = {name: int(good) for name, _, good in db.execute(_UNSEEN)}
-    sets = set(visit.store.collections())
+    reading = Reading(visit.config, visit.store, visit.now)
     for source in visit.config.source:
-        if not _was_seen(visit.store, source, looks, sets):
-            verb = "summarize" if source.kind == "search" else "sync"
-            advice = f"run `halflife {verb} {source.name}`"
+        kind = kind_of(source)
+        if not kind.was_seen(reading, source):
+            advice = f"run `halflife {kind.verb} {source.name}`"
             text = f"{source.name} was never seen"
             yield Complaint(WARNING, "sources", text, advice)
 
@@ -256,43 +247,34 @@ def _owners(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(WARNING, "sources", two.words(), two.advice)
 
 
-def _was_seen(
-    store: SqliteStore, source: SourceConfig, looks: dict[str, int], sets: set[str]
-) -> bool:
-    if source.has_pages:
-        return looks.get(source.name, 0) > 0
-    if source.kind == "search":
-        return summaries.current(store, source.name) is not None
-    return source.name in sets
-
-
 def _changed(visit: Visit) -> Iterator[Complaint]:
     """Look for sources that have moved, or whose answers look different."""
     store = visit.store
+    reading = Reading(visit.config, store, visit.now)
     for source in visit.config.source:
         name = source.name
-        some = source.has_pages and redirects.recall(store, name)
-        pages = len(store.evidence([name])) if some else 0
+        paged = kind_of(source).is_joint
+        pages = None
+        if paged and redirects.recall(store, name):
+            pages = len(store.evidence([name]))
         if place := redirects.where(store, source, pages):
             advice = f"open it; if it is the same, write it into the settings of {name}"
             text = f"{name} has moved for good to {place}"
             yield Complaint(WARNING, "sources", text, advice)
         how = breakers.recall(store, name)
-        for said in listing_schema_drift.lost(store, source, how.trouble, how.failures):
+        lost, new = kind_of(source).drift(reading, source, how)
+        for said in lost:
             text = f"{name}: its answers look different: {said}"
             yield Complaint(WARNING, "sources", text, _mend(source))
-        for said in listing_schema_drift.new(store, source, visit.now):
+        for said in new:
             text = f"{name}: its answers look different, nothing is lost: {said}"
             yield Complaint(NOTE, "sources", text, "nothing has to be done")
 
 
 def _incomplete(visit: Visit) -> Iterator[Complaint]:
     """Look for listings that were not read to their end."""
-    known = set(visit.store.collections())
     for source in visit.config.source:
-        if source.kind != "listing" or source.name not in known:
-            continue
-        if why := listing_runner.incomplete(visit.store, source.name):
+        if why := kind_of(source).incomplete(visit.store, source):
             advice = "until it is read whole, nothing that it lacks counts as gone"
             text = f"{source.name}: the last answer is incomplete: {why}"
             yield Complaint(WARNING, "sources", text, advice)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halflife.config import SourceConfig
+from halflife.kinds.registry import kind_of
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
 from halflife.stores.sqlite import SqliteStore
@@ -56,7 +57,7 @@ def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
 
 
 def _of(store: Store, source: SourceConfig) -> Fault | None:
-    if not source.has_pages:
+    if not kind_of(source).is_joint:
         said = store.memo(MEMO + source.name)
         return Fault(source.name, 1, said) if said else None
     notes = list(_notes(store, source.name))

@@ -9,8 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from math import inf
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from math import inf, nan
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
 import numpy as np
 
@@ -29,6 +38,9 @@ from halflife.net.gate import Gate
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
+if TYPE_CHECKING:
+    from halflife.replay.recorded_source import RecordedSource
+
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
 OVERDUE = 1.5  # times the usual gap after which no look is expected any more
 
@@ -44,11 +56,13 @@ class Memo:
     Attributes:
         decays: How copies decay.
         casts: Forecasts, by source, looks, the last look and confidence.
+        worths: What requests buy, by source, looks, the last look and what else counts.
 
     """
 
     decays: dict[Seen, Decay] = field(default_factory=dict)
     casts: dict[tuple[str, int, float, float], Knots] = field(default_factory=dict)
+    worths: dict[tuple[Seen, tuple[float, ...]], Worth] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,46 @@ class Prospects(NamedTuple):
     gain: Floats
     cost: Floats
     many: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What there is to say of a source besides its quality.
+
+    Attributes:
+        measure: What its quality is called.
+        items: Items that are held.
+        last: When it was last fetched, in days; ``-inf`` if never.
+        rate: Items that arrive or change a day; nan if that is not known.
+        gone: Items that were held and are known to be gone.
+        why: Why nothing is known of its quality; empty if something is.
+
+    """
+
+    measure: str
+    items: int = 0
+    last: float = -inf
+    rate: float = nan
+    gone: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What would be fetched next.
+
+    Attributes:
+        what: The item or query.
+        requests: Requests that it takes.
+        gain: Quality-days that it buys, by request.
+        why: Why it is worth that.
+
+    """
+
+    what: str
+    requests: int
+    gain: float
+    why: str
 
 
 class Result(Protocol):
@@ -229,11 +283,23 @@ class Kind(ABC, Generic[State]):
         is_joint: Whether its sources are worked at together, item by item, under one
             lease; others are each worked at alone, and left alone when they fail.
         verb: The command that fetches such a source once.
+        is_open_ended: Whether a sync of it goes on as far as the budget does.
+        planned_as: What a program's answer calls its steps, and what each fetches.
+        view: What its page shows: ``pages``, ``objects``, ``summary`` or nothing more.
+        foreseen_by: How its forecasts are made, in a sentence.
+        checked_by: What tells whether forecasts of it came true, in words.
+        unchecked: Why nothing may have told that, in words.
 
     """
 
     is_joint: ClassVar[bool] = False
     verb: ClassVar[str] = "sync"
+    is_open_ended: ClassVar[bool] = False
+    planned_as: ClassVar[tuple[str, str]] = ("others", "what")
+    view: ClassVar[str] = ""
+    foreseen_by: ClassVar[str] = ""
+    checked_by: ClassVar[str] = "looks at it"
+    unchecked: ClassVar[str] = "nothing was checked in the last 30 days"
 
     @abstractmethod
     def states(
@@ -258,6 +324,18 @@ class Kind(ABC, Generic[State]):
     @abstractmethod
     def offers(self, state: State) -> Offers:
         """Return what could be done now, in weighted quality-days."""
+
+    @abstractmethod
+    def measure(self, source: SourceConfig) -> str:
+        """Return what the quality of a source is called."""
+
+    @abstractmethod
+    def describe(self, state: State) -> Description:
+        """Return what there is to say of the source."""
+
+    @abstractmethod
+    def steps(self, state: State, most: int) -> list[Step]:
+        """Return what would be fetched next for so many requests, best first."""
 
     @abstractmethod
     def ages(self, state: State, *, some: bool = False) -> Floats:
@@ -295,8 +373,32 @@ class Kind(ABC, Generic[State]):
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold all that it takes to work at sources during the block."""
 
+    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+        """Say whether anything of it was ever fetched."""
+        return source.name in reading.store.collections()
+
+    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+        """Return what a store knows of a source as a recording; None if too little."""
+        del store, source
+        return None
+
+    def details(self, store: Store, source: SourceConfig) -> dict[str, list[Any]]:
+        """Return what else its page shows: lists of rows, by name."""
+        del store, source
+        return {}
+
+    def incomplete(self, store: Store, source: SourceConfig) -> str:
+        """Return why the last answer was not all there is; empty if it was."""
+        del store, source
+        return ""
+
     def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
         """Return the quality that keys of this kind alone ask for, and how surely."""
+        del source
+        return None
+
+    def wanted(self, source: SourceConfig) -> float | None:
+        """Return the quality that is good enough if the settings name none."""
         del source
         return None
 

@@ -2,13 +2,9 @@
 
 from collections.abc import Sequence
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import UsageError
-from halflife.kinds.form import client as form_client
-from halflife.kinds.form.recorded import RecordedForm
-from halflife.kinds.listing.recorded import RecordedListing
-from halflife.kinds.pages.recorded import RecordedPages, recording_of
-from halflife.recordings.registers import relation_of
+from halflife.kinds.registry import kind_of
 from halflife.replay.recorded_source import RecordedSource
 from halflife.stores import Store
 
@@ -23,7 +19,7 @@ def recorded_sources(
     """
     found: list[RecordedSource] = []
     for source in config.named(names):
-        recorded = _recorded(store, source)
+        recorded = kind_of(source).recorded(store, source)
         if recorded is not None:
             found.append(recorded)
         elif names:
@@ -32,21 +28,3 @@ def recorded_sources(
                 "replay a recorded folder"
             )
     return found
-
-
-def _recorded(store: Store, source: SourceConfig) -> RecordedSource | None:
-    name = source.name
-    if source.has_pages:
-        history = store.history((name,))
-        if not history.at.size:
-            return None
-        span = float(history.at.min()), float(history.at.max())
-        return RecordedPages(name, recording_of(history), span)
-    if name not in store.collections():
-        return None
-    relation = relation_of(store.register(name), name)
-    if source.kind == "form":
-        interface = form_client.interface(source)
-        purpose = "known" if source.purpose == "known" else "new"
-        return RecordedForm(name, relation, interface, purpose, source.differs_by)
-    return RecordedListing(name, relation)

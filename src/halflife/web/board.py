@@ -9,8 +9,8 @@ from time import monotonic
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap
+from halflife.kinds.protocol import Memo
 from halflife.web import glance, survey
-from halflife.web.rows import Memo
 from halflife.web.survey import Survey
 
 AGED = 30.0  # seconds after which what is believed is computed again

@@ -5,9 +5,10 @@ import math
 from halflife.config import Config, SourceConfig
 from halflife.engine.wallet import Wallet
 from halflife.kinds.pages import guard as pages_guard
+from halflife.kinds.registry import kind_of
 from halflife.stores import Store, run_history
 from halflife.stores.sqlite import SqliteStore
-from halflife.web.rows import PENDING, Row, level, measure_of
+from halflife.web.rows import PENDING, Row, level
 from halflife.web.survey import Survey, by_day
 
 WHY = "how good its copy is has not been worked out yet"
@@ -48,7 +49,7 @@ def _row(source: SourceConfig, held: str | None) -> Row:
     return Row(
         name=source.name,
         kind=source.kind,
-        measure=measure_of(source),
+        measure=kind_of(source).measure(source),
         health="held" if held else PENDING,
         why=held or WHY,
         target=level(source),

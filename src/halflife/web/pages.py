@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.engine import bootstrap
-from halflife.kinds.form import runner as form_runner
+from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.guard import HeldSource
-from halflife.queries.turn_result import Asked
+from halflife.kinds.protocol import Step
+from halflife.kinds.registry import kind_named, kind_of
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, Row
 from halflife.web.survey import MOST_PLANNED, Survey
@@ -32,7 +33,6 @@ ORDERS = {
     "sync-by": lambda row: (_soonest(row), row.name),
     "last": lambda row: (row.last, row.name),
 }
-SETS = frozenset({"listing", "search"})
 RISKY = frozenset({"failing", "below target", "at risk"})
 
 
@@ -174,17 +174,18 @@ def plan(seen: Survey, _: Params) -> Answer:
     config, pace = seen.config, seen.config.budget.pace
     most = min(max(math.ceil(pace), 1), MOST_PLANNED)
     looks = _looks(seen, most, 1.0 / pace)
-    forms = [source for source in config.source if source.kind == "form"]
+    endless = [source for source in config.source if kind_of(source).is_open_ended]
     with bootstrap.reading(config) as store:
+        appraiser = Appraiser(config, store, seen.now)
         queries = [
             asked(source.name, step)
-            for source in forms[:NEXT]
-            for step in form_runner.plan(store, source, seen.now, NEXT)
+            for source in endless[:NEXT]
+            for step in kind_of(source).steps(appraiser.state(source), NEXT)
         ]
     soon = [
         told(row, seen.now)
         for row in sorted(
-            (r for r in seen.rows if r.kind in SETS and r.sync_by - seen.now <= 1.0),
+            (r for r in seen.rows if _is_whole(r) and r.sync_by - seen.now <= 1.0),
             key=ORDERS["sync-by"],
         )
     ]
@@ -197,7 +198,13 @@ def plan(seen: Survey, _: Params) -> Answer:
     }
 
 
-def asked(source: str, step: Asked) -> Answer:
+def _is_whole(row: Row) -> bool:
+    """Say whether a source is read whole, at one moment."""
+    kind = kind_named(row.kind)
+    return not kind.is_joint and not kind.is_open_ended
+
+
+def asked(source: str, step: Step) -> Answer:
     """Return what would be asked of a form."""
     return {
         "source": source,

@@ -2,48 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.core.forecast import Forecast
-from halflife.core.lifetimes import Collection
-from halflife.core.wording import count
-from halflife.engine import rhythms
+from halflife.engine.appraisal import Appraiser
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.quality_forecast import SURE
-from halflife.kinds.form import value as form_value
-from halflife.kinds.form.quality import form_quality
-from halflife.kinds.listing.kind import listing_quality
-from halflife.kinds.protocol import Known
-from halflife.kinds.search import selection as search_selection
-from halflife.models.recall_curve import Knots
-from halflife.stores import Store, summaries
+from halflife.kinds.registry import kind_of
 from halflife.web import many
 from halflife.web.many import Owned
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
-MEASURES = {"listing": "recall", "search": "summary"}
-Look: TypeAlias = tuple[str, int, float, int]
 WORST = ("held", "failing", "below target", "at risk", "unknown", "no target", "fine")
 PENDING = "being worked out"  # the health of a source until its quality is known
-
-
-@dataclass(frozen=True, slots=True)
-class Memo:
-    """What only another look changes, by source and look.
-
-    Attributes:
-        knots: Forecasts made since the look.
-        known: What requests buy.
-
-    """
-
-    knots: dict[Look, Knots] = field(default_factory=dict)
-    known: dict[Look, Known] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +59,12 @@ class Row:
     last: float = -math.inf
 
 
-def look_at(known: Collection) -> Look:
-    """Return what tells the latest look at a set source from others."""
-    looks = known.looks
-    return known.name, looks.size, float(looks[-1:].sum()), len(known.lives)
-
-
 def level(source: SourceConfig) -> float:
     """Return the quality that is asked for; nan if none is."""
     asked = [t.level for t in source.targets if t.measure != "age"]
-    if not asked and source.kind == "listing":
-        asked = [source.recall]
+    wanted = kind_of(source).wanted(source)
+    if not asked and wanted is not None:
+        asked = [wanted]
     return max(asked, default=math.nan)
 
 
@@ -129,67 +99,21 @@ def paged(
     return found, together
 
 
-def alone(
-    store: Store, source: SourceConfig, now: float, memo: Memo
-) -> tuple[Row, Forecast | None]:
+def alone(appraiser: Appraiser, source: SourceConfig) -> tuple[Row, Forecast | None]:
     """Return a source without pages, and its quality from now on."""
-    row = Row(source.name, source.kind, measure_of(source), target=level(source))
-    if source.kind == "search":
-        return _searched(store, source, row, now)
-    if source.name not in store.collections():
-        return replace(row, why="never looked at"), None
-    if source.kind == "form":
-        return _formed(store, source, row, now)
-    known = store.collection(source.name)
-    if not known.looks.size:
-        held = int(known.in_copy().size)
-        why = "it was never read whole" if held else "never looked at"
-        return replace(row, items=held, why=why), None
-    last = float(known.looks[-1])
-    row = replace(row, items=int(known.in_copy().size), last=last)
-    if known.looks.size < 2:
-        return replace(row, why="looked at once: rates need a second look"), None
-    knots = memo.knots.setdefault(look_at(known), {})
-    since = known.looks[0]
-    came = int(np.count_nonzero(known.lives.first_seen > since))
-    rate = came / max(last - float(since), 1e-9)
-    rhythm = rhythms.rhythm(store, source.name)
-    cast = listing_quality(known, now, AHEAD, rhythm=rhythm, known=knots)
-    return replace(row, rate=rate), cast
-
-
-def _formed(
-    store: Store, source: SourceConfig, row: Row, now: float
-) -> tuple[Row, Forecast | None]:
-    copy = form_value.held(store, source)
-    if copy is None:
-        return replace(row, why="nothing of it was read yet"), None
-    row = replace(row, items=len(copy.records), last=copy.last)
-    rhythm = rhythms.rhythm(store, source.name)
-    cast = form_quality(copy, source, now, SURE, AHEAD, rhythm=rhythm)
-    if cast is None:
-        why = f"its first crawl goes on; {count(row.items, 'record')} read so far"
-        return replace(row, why=why), None
-    return replace(row, rate=copy.arrival[0]), cast
-
-
-def _searched(
-    store: Store, source: SourceConfig, row: Row, now: float
-) -> tuple[Row, Forecast | None]:
-    kept = summaries.current(store, source.name)
-    if kept is None:
-        return replace(row, why="there is no summary yet"), None
-    age = max(now - kept.at, 0.0) + AHEAD
-    alive = search_selection.holding(kept, source, store).alive(age)
-    row = replace(row, items=kept.summary.sampled, last=kept.at)
-    return row, Forecast("summary", now + AHEAD, alive, alive, alive)
-
-
-def measure_of(source: SourceConfig) -> str:
-    """Return what the quality of a source is called."""
-    if source.kind == "form":
-        return form_value.measure_of(source)
-    return MEASURES.get(source.kind, "freshness")
+    kind, state = kind_of(source), appraiser.state(source)
+    told = kind.describe(state)
+    row = Row(
+        source.name,
+        source.kind,
+        told.measure,
+        target=level(source),
+        why=told.why,
+        rate=told.rate,
+        items=told.items,
+        last=told.last,
+    )
+    return row, kind.quality(state, SURE, AHEAD, looks=False)
 
 
 def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:

@@ -11,7 +11,8 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.core.wording import count, number
 from halflife.engine import bootstrap
-from halflife.kinds.form import client as form_client, runner as form_runner
+from halflife.engine.appraisal import Appraiser
+from halflife.kinds.registry import kind_named, kind_of
 from halflife.stores import Store, run_history, summaries
 from halflife.stores.run_history import Ran
 from halflife.stores.sqlite import SqliteStore
@@ -21,14 +22,10 @@ from halflife.web.pages import Answer, Params, asked, told, whole
 from halflife.web.rows import Row
 from halflife.web.survey import Survey
 
-FORECAST = {
-    "listing": "The forecast is a weighted mean of several models; each counts by how "
-    "well its forecasts at past looks came true.",
-    "form": "The forecast lets records come and change at the rates seen so far.",
-}
 DAYS = 30  # of a timeline
 PAGE = 25  # items at a time
 RUNS = 20
+STEPS = 10  # queries that would be asked next
 MOST = 2000  # pages whose looks are drawn
 WORDS = 20  # of a summary
 
@@ -59,7 +56,7 @@ def source(seen: Survey, params: Params) -> Answer:
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],
         "held_run": held[0] if held else None,
-        "syncs": settings.kind != "search",
+        "syncs": kind_of(settings).verb == "sync",
         "card": [],
         "items_shown": [],
         "grouped": "",
@@ -86,25 +83,26 @@ def _run(one: Ran) -> Answer:
 def _of_kind(
     seen: Survey, store: Store, row: Row, settings: SourceConfig, params: Params
 ) -> Answer:
-    if settings.has_pages:
+    kind = kind_of(settings)
+    if kind.view == "pages":
         return _pages(seen, store, row, params)
-    if settings.kind == "search":
+    if kind.view == "summary":
         return _search(store, row)
-    if row.name not in store.collections():
+    if kind.view != "objects" or row.name not in store.collections():
         return {}
     known = store.collection(row.name)
     answer = _objects(known, row, seen.now)
     answer["grouped"], answer["groups"] = groups.of_objects(known, settings.group)
-    if settings.kind == "form":
-        steps = form_runner.plan(store, settings, seen.now, 10)
+    details = kind.details(store, settings)
+    if kind.is_open_ended:
+        state = Appraiser(seen.config, store, seen.now).state(settings)
+        steps = kind.steps(state, STEPS)
         answer["queries"] = [asked(row.name, step) for step in steps]
-        answer["tried"] = [
-            {**one, "what": words.plain(one["what"]), "at": words.date(one["at"])}
-            for one in form_runner.tried(store, settings)
-        ]
-        found = form_client.known(store, settings)
-        answer["findings"] = [str(one) for one in found.findings] if found else []
-    return answer
+    answer["tried"] = [
+        {**one, "what": words.plain(one["what"]), "at": words.date(one["at"])}
+        for one in details.get("tried", ())
+    ]
+    return {**answer, "findings": details.get("findings", [])}
 
 
 def _pages(seen: Survey, store: Store, row: Row, params: Params) -> Answer:
@@ -281,8 +279,7 @@ def _set_card(known: Collection, row: Row) -> list[str]:
             f"No object was seen to go in {words.span(days)}; the rate is at most "
             f"{number(most, 2)} a day at 95 % confidence."
         )
-    said.append(FORECAST[row.kind])
-    return said
+    return [*said, kind_named(row.kind).foreseen_by]
 
 
 def _search(store: Store, row: Row) -> Answer:

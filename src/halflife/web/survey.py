@@ -19,12 +19,13 @@ from halflife.engine.wallet import Wallet
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.pages.guard import HeldSource
 from halflife.kinds.pages.source_rows import rows_of
-from halflife.kinds.protocol import Known
+from halflife.kinds.protocol import Known, Memo
+from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 from halflife.stores.lifetimes import Staged
 from halflife.web import many, rows
 from halflife.web.many import Owned
-from halflife.web.rows import Memo, Row
+from halflife.web.rows import Row
 from halflife.web.slider import Slider
 
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
@@ -104,7 +105,7 @@ class Survey:
     @cached_property
     def paged(self) -> dict[str, int]:
         """The sources with pages, and their places among each other."""
-        paged = (s.name for s in self.config.source if s.has_pages)
+        paged = (s.name for s in self.config.source if kind_of(s).is_joint)
         return {name: i for i, name in enumerate(paged)}
 
     @cached_property
@@ -139,7 +140,7 @@ class Survey:
     def _paged(self) -> list[Known]:
         """Return the same of sources with pages that were not appraised alone."""
         alone = {known.source.name for known in self.known}
-        sources = [s for s in self.config.source if s.has_pages]
+        sources = [s for s in self.config.source if kind_of(s).is_joint]
         if self.owned is None or {s.name for s in sources} <= alone:
             return []
         weight = np.array([s.weight for s in sources])
@@ -156,22 +157,22 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Return what is known of all sources; ``memo`` keeps what only looks change."""
     staged, guarded = tuple(store.staged()), tuple(pages_guard.held(store))
     held = {s.source: s.why for s in staged} | {s.source: s.why for s in guarded}
-    pages = [source for source in config.source if source.has_pages]
+    pages = [source for source in config.source if kind_of(source).is_joint]
     outlook = bootstrap.outlook(config, store, pages, now) if pages else None
     owned = _owned(outlook, store, pages) if outlook is not None else None
-    alone = (source for source in config.source if not source.has_pages)
-    told = [rows.alone(store, source, now, memo) for source in alone]
+    appraiser = Appraiser(config, store, now, memo)
+    alone = (source for source in config.source if not kind_of(source).is_joint)
+    told = [rows.alone(appraiser, source) for source in alone]
     together = None
     if owned is not None and outlook is not None:
         paged, cast = rows.paged(outlook, owned, pages)
         together = cast if len(owned.view) else None
         told += paged
     found = {row.name: row for row, _ in told}
-    appraiser = Appraiser(config, store, now)
     casts = _trusted(appraiser, {row.name: cast for row, cast in told if cast})
     few = len(pages) <= FEW_SOURCES and (owned is None or len(owned.view) <= FEW_PAGES)
-    wanted = [source for source in config.source if few or not source.has_pages]
-    known = [_appraised(appraiser, source, memo) for source in wanted]
+    wanted = [s for s in config.source if few or not kind_of(s).is_joint]
+    known = [appraiser.known(source) for source in wanted]
     place = {source.name: i for i, source in enumerate(config.source)}
     wallet = Wallet(store, config.budget)
     return Survey(
@@ -204,17 +205,6 @@ def _trusted(
         name: appraiser.trust(sources[name]).forecast(cast)
         for name, cast in casts.items()
     }
-
-
-def _appraised(appraiser: Appraiser, source: SourceConfig, memo: Memo) -> Known:
-    """Return what requests buy at a source; of a listing only looks change that."""
-    store = appraiser.store
-    if source.kind != "listing" or source.name not in store.collections():
-        return appraiser.known(source)
-    look = rows.look_at(store.collection(source.name))
-    if look not in memo.known or memo.known[look].source != source:
-        memo.known[look] = appraiser.known(source)
-    return memo.known[look]
 
 
 def _owned(outlook: Outlook, store: Store, pages: Sequence[SourceConfig]) -> Owned:

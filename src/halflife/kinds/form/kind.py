@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
 from halflife.core.forms import Interface
 from halflife.core.lifetimes import Collection
+from halflife.core.object_store import Register
 from halflife.core.value_curve import Offers
+from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import renewed
@@ -24,11 +27,13 @@ from halflife.kinds.listing.kind import RECENT, age_of
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.protocol import (
     NEVER_SEEN,
+    Description,
     Desk,
     Errand,
     Known,
     Memo,
     Reading,
+    Step,
     one_offer,
 )
 from halflife.kinds.whole import (
@@ -43,7 +48,12 @@ from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.rhythm import Learned
 from halflife.queries.form_copy import Held
+from halflife.queries.turn_result import Asked
 from halflife.readers.containment import contained
+from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.replay.recorded_source import RecordedSource
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
 
@@ -104,6 +114,13 @@ class FormState:
 class FormKind(WholeKind[FormState]):
     """Databases behind forms, asked query by query."""
 
+    is_open_ended = True
+    planned_as = "queries", "query"
+    view = "objects"
+    foreseen_by = "The forecast lets records come and change at the rates seen so far."
+    checked_by = "records drawn at random"
+    unchecked = "no record was drawn to check it in the last 30 days"
+
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
     ) -> Mapping[str, FormState]:
@@ -138,12 +155,56 @@ class FormKind(WholeKind[FormState]):
         copy, source = state.copy, state.source
         if copy is None:
             return one_offer(source, 1.0, NEVER_SEEN)
-        when = state.now, value.PLANNED
-        rhythm = state.habit.rhythm
-        steps = runner.planned(copy, state.interface, rhythm, source, when)
-        cost, gain = value.gains(copy, steps)
+        cost, gain = value.gains(copy, self._asked(state, copy, value.PLANNED))
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
+
+    def _asked(self, state: FormState, copy: Held, most: int) -> list[Asked]:
+        rhythm, when = state.habit.rhythm, (state.now, most)
+        return runner.planned(copy, state.interface, rhythm, state.source, when)
+
+    def measure(self, source: SourceConfig) -> str:
+        """Return what the quality of the copy is called."""
+        return value.measure_of(source)
+
+    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+        """Return what was shown as a recording."""
+        from halflife.kinds.form.recorded import RecordedForm  # noqa: PLC0415  (slow)
+        from halflife.recordings.registers import relation_of  # noqa: PLC0415
+
+        if source.name not in store.collections():
+            return None
+        relation = relation_of(store.register(source.name), source.name)
+        interface = client.interface(source)
+        purpose = "known" if source.purpose == "known" else "new"
+        differs = source.differs_by
+        return RecordedForm(source.name, relation, interface, purpose, differs)
+
+    def details(self, store: Store, source: SourceConfig) -> dict[str, list[Any]]:
+        """Return what the latest queries brought, and what was found of the form."""
+        found = client.known(store, source)
+        findings = [str(one) for one in found.findings] if found else []
+        return {"tried": runner.tried(store, source), "findings": findings}
+
+    def describe(self, state: FormState) -> Description:
+        """Return how many records are held, and how many come."""
+        measure, copy = value.measure_of(state.source), state.copy
+        if copy is None:
+            never = state.collection is None
+            why = "never looked at" if never else "nothing of it was read yet"
+            return Description(measure, why=why)
+        items = len(copy.records)
+        ended = 0 if state.collection is None else state.collection.lives.ended.sum()
+        gone = int(ended)
+        if not copy.begun:
+            why = f"its first crawl goes on; {count(items, 'record')} read so far"
+            return Description(measure, items, copy.last, gone=gone, why=why)
+        return Description(measure, items, copy.last, copy.arrival[0], gone)
+
+    def steps(self, state: FormState, most: int) -> list[Step]:
+        """Return what would be asked first, best first."""
+        asked = self._asked(state, state.copy or Held.of(Register()), most)
+        return [Step(one.what, one.requests, one.gain, one.why) for one in asked]
 
     def ages(self, state: FormState, *, some: bool = False) -> Floats:
         """Return the days since anything of it was seen."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
+from halflife.core.wording import span
 from halflife.engine import costs, rhythms
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import recall_decay, renewed
@@ -20,11 +22,13 @@ from halflife.kinds.listing import runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.protocol import (
     NEVER_SEEN,
+    Description,
     Desk,
     Errand,
     Known,
     Memo,
     Reading,
+    Step,
     one_offer,
 )
 from halflife.kinds.whole import (
@@ -41,6 +45,10 @@ from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Learned, Rhythm
 from halflife.readers.containment import contained
+from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.replay.recorded_source import RecordedSource
 
 RECENT = 6  # looks that tell how often there is one
 
@@ -57,6 +65,7 @@ class ListingState:
         collection: Its history; None if nobody has looked.
         habit: What is known of the hours at which it changes.
         memo: What was worked out before.
+        expected: Requests that the next look is expected to take.
 
     """
 
@@ -67,6 +76,7 @@ class ListingState:
     collection: Collection | None
     habit: Learned
     memo: Memo
+    expected: int
 
     @property
     def known(self) -> Collection | None:
@@ -97,6 +107,15 @@ class ListingState:
 class ListingKind(WholeKind[ListingState]):
     """Lists of objects: an API, a feed of records, a table in a page."""
 
+    planned_as = "listings", "what"
+    view = "objects"
+    foreseen_by = (
+        "The forecast is a weighted mean of several models; each counts by how "
+        "well its forecasts at past looks came true."
+    )
+    checked_by = "whole looks"
+    unchecked = "no two whole looks followed each other in the last 30 days"
+
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
     ) -> Mapping[str, ListingState]:
@@ -121,12 +140,16 @@ class ListingKind(WholeKind[ListingState]):
         """Return what requests buy in the long run."""
         source, known, least = state.source, state.known, state.shortest
         if known is None:
-            seen = state.collection is not None and state.collection.looks.size
-            why = "it was looked at once" if seen else "it was never looked at"
+            once = state.collection is not None and state.collection.looks.size
+            why = "it was looked at once" if once else "it was never looked at"
             return Known(source, state.whole, None, why)
-        decay, cost = recall_decay(known, confidence, least), (state.whole, least)
-        worth = renewed(source, "recall", decay, cost, confidence)
-        return Known(source, state.whole, worth)
+        cost, worths = (state.whole, least), state.memo.worths
+        seen = source.name, int(known.looks.size), float(known.looks[-1])
+        mark = seen, (confidence, source.weight, *cost)
+        if mark not in worths:  # only another look changes it
+            decay = recall_decay(known, confidence, least)
+            worths[mark] = renewed(source, "recall", decay, cost, confidence)
+        return Known(source, state.whole, worths[mark])
 
     def offers(self, state: ListingState) -> Offers:
         """Return what a look buys now."""
@@ -136,6 +159,53 @@ class ListingKind(WholeKind[ListingState]):
         last, now = np.array([min(float(known.looks[-1]), state.now), state.now])
         age = float(state.habit.rhythm.between(last, now))
         return one_offer(state.source, state.whole, decay.index(age))
+
+    def measure(self, source: SourceConfig) -> str:
+        """Return what the quality of a listing is called."""
+        del source
+        return "recall"
+
+    def describe(self, state: ListingState) -> Description:
+        """Return how many objects are held, and how many come."""
+        known = state.collection
+        if known is None:
+            return Description("recall", why="never looked at")
+        held, gone = int(known.in_copy().size), int(known.lives.ended.sum())
+        if not known.looks.size:
+            why = "it was never read whole" if held else "never looked at"
+            return Description("recall", held, gone=gone, why=why)
+        first, last = float(known.looks[0]), float(known.looks[-1])
+        if state.known is None:
+            why = "looked at once: rates need a second look"
+            return Description("recall", held, last, gone=gone, why=why)
+        came = int(np.count_nonzero(known.lives.first_seen > first))
+        rate = came / max(last - first, 1e-9)
+        return Description("recall", held, last, rate, gone)
+
+    def steps(self, state: ListingState, most: int) -> list[Step]:
+        """Return the one step there is: read all of it, as it was last time."""
+        del most
+        known = state.collection
+        why = "it was never read whole"
+        if known is not None and known.looks.size:
+            why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
+        gain = float(self.offers(state).gain[0]) / max(state.expected, 1)
+        return [Step("all of it", state.expected, gain, why)]
+
+    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+        """Return what was listed as a recording."""
+        from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
+        from halflife.recordings.registers import relation_of  # noqa: PLC0415
+
+        if source.name not in store.collections():
+            return None
+        relation = relation_of(store.register(source.name), source.name)
+        return RecordedListing(source.name, relation)
+
+    def incomplete(self, store: Store, source: SourceConfig) -> str:
+        """Return why the last answer was not all of the list."""
+        known = source.name in store.collections()
+        return runner.incomplete(store, source.name) if known else ""
 
     def ages(self, state: ListingState, *, some: bool = False) -> Floats:
         """Return the days since anything of it was seen."""
@@ -174,6 +244,10 @@ class ListingKind(WholeKind[ListingState]):
         if "recall" in source.model_fields_set:
             return source.recall, source.confidence
         return None
+
+    def wanted(self, source: SourceConfig) -> float | None:
+        """Return the recall that is good enough."""
+        return source.recall
 
     def looks(self, state: ListingState) -> Floats:
         """Return when it was looked at lately."""
@@ -246,7 +320,14 @@ def _state(reading: Reading, source: SourceConfig) -> ListingState:
     collection = store.collection(name) if name in store.collections() else None
     least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
     return ListingState(
-        source, reading.now, whole, least, collection, habit, reading.memo
+        source=source,
+        now=reading.now,
+        whole=whole,
+        shortest=least,
+        collection=collection,
+        habit=habit,
+        memo=reading.memo,
+        expected=costs.expected(store, source),
     )
 
 

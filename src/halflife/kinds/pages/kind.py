@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.forecast import Forecast
+from halflife.core.observation import Seen
 from halflife.core.value_curve import Offers, Worth
 from halflife.core.view import View
 from halflife.engine.breakers import Breaker
@@ -24,11 +26,13 @@ from halflife.kinds.pages.worker import opened
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     OVERDUE,
+    Description,
     Desk,
     Kind,
     Known,
     Prospects,
     Reading,
+    Step,
     Worker,
 )
 from halflife.market import price
@@ -36,7 +40,11 @@ from halflife.market.stand import TURN, Memory, Stand
 from halflife.market.target_rule import Goal
 from halflife.models.quality import beta_bounds, freshness_forecast
 from halflife.policies.planner import law, taken
+from halflife.stores import Store
 from halflife.stores.forecasts import Issued
+
+if TYPE_CHECKING:
+    from halflife.replay.recorded_source import RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
 SOME = 2000  # pages of a source that stand for all when requests are priced
@@ -46,6 +54,8 @@ class PagesKind(Kind[PagesState]):
     """Pages, named one by one or found by following links."""
 
     is_joint = True
+    view = "pages"
+    checked_by = "pages drawn at random"
 
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
@@ -110,6 +120,47 @@ class PagesKind(Kind[PagesState]):
         none = np.zeros(rows.size, dtype=np.intp)
         return Offers((source.name,), none, view.cost[rows], buys)
 
+    def measure(self, source: SourceConfig) -> str:
+        """Return what the quality of pages is called."""
+        del source
+        return "freshness"
+
+    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+        """Return what was seen of pages as a recording."""
+        from halflife.kinds.pages.recorded import RecordedPages, recording_of  # noqa: PLC0415  (slow)
+
+        history = store.history((source.name,))
+        if not history.at.size:
+            return None
+        span = float(history.at.min()), float(history.at.max())
+        return RecordedPages(source.name, recording_of(history), span)
+
+    def describe(self, state: PagesState) -> Description:
+        """Return how many pages there are, and how many change a day."""
+        evidence, rows = state.evidence
+        if not evidence.looks[rows].any():
+            why = "no page was looked at yet"
+            return Description("freshness", int(rows.size), why=why)
+        view, mine = state.pages
+        gone = (evidence.looks[rows] > 0) & (evidence.seen[rows] == Seen.ABSENT)
+        return Description(
+            "freshness",
+            int(rows.size),
+            float(evidence.last_at[rows].max(initial=-inf)),
+            float(np.where(view.held, view.rate, 0.0)[mine].sum()),
+            int(np.count_nonzero(gone)),
+        )
+
+    def steps(self, state: PagesState, most: int) -> list[Step]:
+        """Return the pages that would be looked at next, best first."""
+        seen, of = state.near.seen
+        mine = {seen.evidence.keys[row] for row in of[state.source.name].tolist()}
+        return [
+            Step(step.request.key, 1, step.gain, step.why)
+            for step in seen.plan(most)[:most]
+            if step.request.key in mine
+        ]
+
     def ages(self, state: PagesState, *, some: bool = False) -> Floats:
         """Return the days since the last look at each page."""
         view, rows = state.sampled if some else state.pages
@@ -149,6 +200,11 @@ class PagesKind(Kind[PagesState]):
             past = target_warmup.past(state.reading.store, pages)
             memory = replace(memory, past=past)
         return pages.stand(memory)
+
+    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+        """Say whether any page was ever fetched well."""
+        evidence = reading.store.evidence((source.name,))
+        return bool((evidence.looks > 0).any())
 
     def first_cost(
         self, reading: Reading, group: Sequence[SourceConfig], room: int

@@ -10,16 +10,19 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Offers, Worth
+from halflife.core.wording import span
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.listing import schema_drift
 from halflife.kinds.protocol import (
     NEVER_SEEN,
+    Description,
     Desk,
     Errand,
     Known,
     Prospects,
     Reading,
+    Step,
     one_offer,
 )
 from halflife.kinds.search import check, runner, selection
@@ -89,6 +92,10 @@ class SearchKind(WholeKind[SearchState]):
     """Databases that only answer queries, known by a summary."""
 
     verb = "summarize"
+    planned_as = "searches", "what"
+    view = "summary"
+    checked_by = "looks at the database"
+    unchecked = "no look has told whether its summary held in the last year"
 
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
@@ -151,6 +158,29 @@ class SearchKind(WholeKind[SearchState]):
         gain = now.survival.lasting(age) - age * alive
         whole = now.kept.requests * selection.deal(alive, source, now.kept)
         return one_offer(source, cost, float((gain * cost / whole)[0]))
+
+    def measure(self, source: SourceConfig) -> str:
+        """Return what the quality of a summary is called."""
+        del source
+        return "summary"
+
+    def describe(self, state: SearchState) -> Description:
+        """Return how many documents the summary rests on."""
+        if state.used is None:
+            return Description("summary", why="there is no summary yet")
+        kept = state.used.kept
+        return Description("summary", kept.summary.sampled, kept.at)
+
+    def steps(self, state: SearchState, most: int) -> list[Step]:
+        """Return the one step there is: a check, or a new summary."""
+        if state.used is None:
+            what, requests = "a first summary", min(SUMMARY, most)
+            return [Step(what, requests, NEVER_SEEN / SUMMARY, "there is none yet")]
+        offers = self.offers(state)
+        gain = float(offers.gain[0] / offers.cost[0])
+        seen = f"last looked at {span(state.age)} ago"
+        what = f"its summary, {self.way(state)}"
+        return [Step(what, state.used.requests, gain, seen)]
 
     def ages(self, state: SearchState, *, some: bool = False) -> Floats:
         """Return the days since it was summarised or checked."""
@@ -217,6 +247,10 @@ class SearchKind(WholeKind[SearchState]):
             return "made anew, as it did not pass a check"
         checked = now is not None and now.requests < now.kept.requests
         return "by a check" if checked else "made anew"
+
+    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+        """Say whether it was ever summarised."""
+        return summaries.current(reading.store, source.name) is not None
 
     def first_cost(
         self, reading: Reading, group: Sequence[SourceConfig], room: int
