@@ -272,14 +272,18 @@ class ListingKind(WholeKind[ListingState]):
 
     def reader(self, desk: Desk, source: SourceConfig) -> "ListingReader":
         """Return what reads a listing."""
-        return ListingReader(desk, source)
+        return ListingReader(desk, source, self.read(desk, source))
+
+    def read(self, desk: Desk, source: SourceConfig) -> runner.Read:
+        """Return how a listing is read; a kind that reads in its own way says so."""
+        return runner.reading(desk.config, source)
 
 
 class ListingReader:
     """Reads one listing."""
 
-    def __init__(self, desk: Desk, source: SourceConfig) -> None:
-        self._desk, self._source = desk, source
+    def __init__(self, desk: Desk, source: SourceConfig, read: runner.Read) -> None:
+        self._desk, self._source, self._read = desk, source, read
 
     async def sync(self, errand: Errand) -> "runner.Looked":
         """Look at it once, for somebody who asked for it."""
@@ -302,6 +306,7 @@ class ListingReader:
             most=most,
             clock=desk.clock,
             gate=desk.gate,
+            read=self._read,
         )
 
     def ease(self) -> None:

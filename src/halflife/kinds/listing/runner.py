@@ -144,7 +144,7 @@ def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
     return None if verdict.credible else verdict
 
 
-async def sync(
+async def sync(  # noqa: PLR0913  (who reads what, and for how much)
     config: Config,
     store: Store,
     source: SourceConfig,
@@ -152,14 +152,17 @@ async def sync(
     most: int | None = None,
     clock: Clock = bootstrap.clock,
     gate: Gate | None = None,
+    read: Read | None = None,
 ) -> Looked:
     """Look at a set source once, as far as the budget goes.
+
+    ``read`` reads it; by default that is what the settings say.
 
     An answer that lacks more than is credible is put aside: nothing is removed,
     and ``held`` says why. What our own network kept from being asked leaves no trace.
     Raise ``BudgetSpent`` if nothing can be spent.
     """
-    read = _reading(config, source)
+    read = read or reading(config, source)
     visitor = Visitor(config, store, clock, gate)
     async with visitor.visit(source.name, most) as (run, way, purse):
         listing, trouble = await read(way, purse)
@@ -181,7 +184,7 @@ async def sync(
         return looked
 
 
-def _reading(config: Config, source: SourceConfig) -> Read:
+def reading(config: Config, source: SourceConfig) -> Read:
     """Return how a listing is read: from its addresses, or by its function."""
     if source.python:
         made = function.load(source.python, config.path.parent)
