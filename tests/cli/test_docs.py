@@ -15,9 +15,12 @@ from halflife.config import (
     Config,
     FetchConfig,
     PolicyConfig,
-    SourceConfig,
 )
 from halflife.config.alerts import AlertConfig, KeepConfig
+from halflife.kinds.form.settings import AttributeConfig, FormConfig
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.search.settings import SearchConfig
 from halflife.readers.records import Reader
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,7 +63,11 @@ def test_every_exit_code_is_in_the_reference():
         BudgetConfig,
         PolicyConfig,
         FetchConfig,
-        SourceConfig,
+        PagesConfig,
+        ListingConfig,
+        SearchConfig,
+        FormConfig,
+        AttributeConfig,
         AlertConfig,
         KeepConfig,
     ],

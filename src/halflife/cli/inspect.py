@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
+    from halflife.kinds.form.settings import FormConfig
+    from halflife.kinds.listing.settings import ListingConfig
+    from halflife.kinds.pages.settings import PagesConfig
     from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
@@ -165,6 +168,18 @@ def plan(
     show_plan(settings, settings.named(sources or ()), most=top, json=json)
 
 
+def _by_kind(
+    chosen: "Sequence[SourceConfig]",
+) -> "tuple[list[FormConfig], list[ListingConfig], list[PagesConfig]]":
+    """Return the forms, the listings and the sources of pages."""
+    from halflife.kinds.form.settings import FormConfig
+    from halflife.kinds.listing.settings import ListingConfig
+    from halflife.kinds.pages.settings import PagesConfig
+
+    sets = FormConfig.among(chosen), ListingConfig.among(chosen)
+    return *sets, PagesConfig.among(chosen)
+
+
 def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
@@ -176,9 +191,7 @@ def show_plan(
     from halflife.kinds.pages.crawl import found_by
     from halflife.kinds.pages.map_discovery import first_requests
 
-    forms = [source for source in chosen if source.kind == "form"]
-    lists = [source for source in chosen if source.kind == "listing"]
-    pages = [source for source in chosen if source.has_pages]
+    forms, lists, pages = _by_kind(chosen)
     rows: list[dict[str, object]] = []
     with bootstrap.reading(config) as store:
         now, wallet = bootstrap.clock(), Wallet(store, config.budget)

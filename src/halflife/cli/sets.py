@@ -14,6 +14,7 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.engine import audit_report, bootstrap, rhythms
 from halflife.engine.bound_widening import FULL, Trust
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.pages import guard as pages_guard
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
@@ -185,7 +186,7 @@ def status_rows(
     store: Store, names: Sequence[str], chosen: Sequence[SourceConfig], now: float
 ) -> list[dict[str, object]]:
     """Return what the copy of each set source is believed to be worth now."""
-    forms = {source.name: source for source in chosen if source.kind == "form"}
+    forms = {source.name: source for source in FormConfig.among(chosen)}
     rows: list[dict[str, object]] = []
     for name in names:
         if name in forms:
@@ -227,7 +228,7 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
     return {**row, **worth, **last}
 
 
-def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
+def _form_row(store: Store, source: FormConfig, now: float) -> dict[str, object]:
     """Return the same of a form, which is hardly ever seen whole."""
     from halflife.engine.quality_forecast import SURE, form_quality
     from halflife.kinds.form import runner as form_runner

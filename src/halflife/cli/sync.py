@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from halflife.kinds.form.runner import Turned
     from halflife.kinds.listing.runner import Looked
     from halflife.kinds.pages.runner import Keeper, Outcome
+    from halflife.kinds.pages.settings import PagesConfig
     from halflife.stores.sqlite import SqliteStore
 
 
@@ -93,9 +94,10 @@ def _sync_all(
     import asyncio
 
     from halflife.kinds.pages.runner import Outcome
+    from halflife.kinds.pages.settings import PagesConfig
 
     sets = [s for s in chosen if s.kind in {"listing", "form"}]
-    pages = [s for s in chosen if s.has_pages]
+    pages = PagesConfig.among(chosen)
     outcome: Outcome | None = Outcome()
     code = 0
     if pages or not sets:
@@ -149,16 +151,19 @@ async def _at(
     from halflife.core.errors import SourceError
     from halflife.engine import audit
     from halflife.kinds.form import audit as form_audit
+    from halflife.kinds.form.settings import FormConfig
     from halflife.kinds.listing import runner as listing_runner
+    from halflife.kinds.listing.settings import ListingConfig
     from halflife.readers.containment import contained
 
     looked = listing_runner.Looked(source.name, 0)
     try:
         with contained(source.where):
-            if source.kind == "form":
+            if isinstance(source, FormConfig):
                 checks = form_audit.usual(former, source, most, config.audit.share)
                 return (await form_audit.turn(former, source, most, checks))[0]
-            looked = await listing_runner.sync(config, former.store, source, most=most)
+            listing = ListingConfig.of(source)
+            looked = await listing_runner.sync(config, former.store, listing, most=most)
             audit.score(former.store, source, looked)
     except SourceError as error:
         return replace(looked, trouble=looked.trouble or str(error))
@@ -273,7 +278,7 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
 
 async def _sync(
     config: "Config",
-    chosen: "Sequence[SourceConfig]",
+    chosen: "Sequence[PagesConfig]",
     most: int | None,
     *,
     everything: bool,

@@ -26,8 +26,10 @@ from halflife.engine import audit_report, bootstrap, costs, rhythms
 from halflife.engine.bound_widening import FULL, Trust
 from halflife.engine.renewals import POINTS, recall_decay, renewed, shortest, spread
 from halflife.kinds.form import runner as form_runner, value as form_value
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.market.curves import Decay
 from halflife.market.limits import Limits
 from halflife.models.quality import beta_bounds, parts
@@ -145,8 +147,8 @@ class Appraiser:
         if source.kind == "listing":
             return self._listing(source, confidence)
         if source.kind == "search":
-            return self._search(source)
-        return self._form(source, confidence)
+            return self._search(SearchConfig.of(source))
+        return self._form(FormConfig.of(source), confidence)
 
     def offers(self, sources: Sequence[SourceConfig]) -> Offers:
         """Return what could be done now, in weighted quality-days."""
@@ -157,9 +159,9 @@ class Appraiser:
             elif source.kind == "listing":
                 found.append(self._listing_offer(source))
             elif source.kind == "search":
-                found.append(self._search_offer(source))
+                found.append(self._search_offer(SearchConfig.of(source)))
             elif source.kind == "form":
-                found.append(self._form_offers(source))
+                found.append(self._form_offers(FormConfig.of(source)))
         return joined(found)
 
     def decay(self, source: SourceConfig) -> tuple[Decay | None, float]:
@@ -172,14 +174,15 @@ class Appraiser:
             some = collection is not None and collection.looks.size > 1
             decay = self._decay(source, collection) if some and collection else None
             return decay, float(costs.noted(self.store, source))
-        copy = self._held(source)
+        form = FormConfig.of(source)
+        copy = self._held(form)
         if copy is None:
             return None, 1.0
-        seen = source.name, len(copy.records), copy.last
+        seen = form.name, len(copy.records), copy.last
         if seen not in self._decays:
-            wish = form_runner.wish(source)
+            wish = form_runner.wish(form)
             self._decays[seen] = form_value.decay(copy, wish, 0.95)
-        return self._decays[seen], form_value.whole(copy, source)
+        return self._decays[seen], form_value.whole(copy, form)
 
     def shortest(self, source: SourceConfig, whole: float) -> float:
         """Return the days between two whole reads that settings allow."""
@@ -320,7 +323,7 @@ class Appraiser:
             self._decays[seen] = recall_decay(collection, 0.95, least)
         return self._decays[seen]
 
-    def _form(self, source: SourceConfig, confidence: float) -> Known:
+    def _form(self, source: FormConfig, confidence: float) -> Known:
         copy = self._held(source)
         if copy is None:
             return Known(source, 1.0, None, "nothing of it was read yet")
@@ -332,7 +335,7 @@ class Appraiser:
         cost = whole, self.shortest(source, whole)
         return Known(source, whole, renewed(source, measure, decay, cost, confidence))
 
-    def _form_offers(self, source: SourceConfig) -> Offers:
+    def _form_offers(self, source: FormConfig) -> Offers:
         copy = self._held(source)
         if copy is None:
             return _one(source, 1.0, NEVER_SEEN)
@@ -341,7 +344,7 @@ class Appraiser:
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 
-    def _held(self, source: SourceConfig) -> "Held | None":
+    def _held(self, source: FormConfig) -> "Held | None":
         if source.name not in self._copies:
             self._copies[source.name] = form_value.held(self.store, source)
         return self._copies[source.name]
@@ -354,7 +357,7 @@ class Appraiser:
             self._collections[name] = found
         return self._collections[name]
 
-    def _search(self, source: SourceConfig) -> Known:
+    def _search(self, source: SearchConfig) -> Known:
         """Return what refreshing a summary buys: the share of time that it holds.
 
         One summary holds or does not; its lower bound is the chance that it still
@@ -375,7 +378,7 @@ class Appraiser:
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
         return Known(source, float(kept.requests), worth)
 
-    def _search_offer(self, source: SourceConfig) -> Offers:
+    def _search_offer(self, source: SearchConfig) -> Offers:
         """Return what a look buys: a check, or a new summary where one is due.
 
         A check leads to a new one as often as the summary does not hold, and is worth

@@ -8,6 +8,7 @@ from halflife.kinds.pages.runner import Outcome
 from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.check import Checked
 from halflife.kinds.search.runner import Summarized
+from halflife.kinds.search.settings import SearchConfig
 from halflife.stores import Store
 
 
@@ -24,4 +25,4 @@ def score(
     if isinstance(result, Looked):
         audit_set(store, source.name, result.run)
     elif isinstance(result, Summarized | Checked):
-        audit_summary(store, source)
+        audit_summary(store, SearchConfig.of(source))

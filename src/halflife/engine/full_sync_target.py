@@ -16,9 +16,12 @@ from halflife.engine import costs, rhythms
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.form import runner as form_runner, value as form_value
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing.schedule import FIRST, LATEST, SOONEST
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.target import ROUND, TURN, Memory, Stand
 from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.market import target_rule
 from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Past, Whole
@@ -35,8 +38,7 @@ def stand(
 ) -> tuple[Stand, Memory] | None:
     """Return how a source without pages stands, and what to remember."""
     store = appraiser.store
-    kinds = {"search": _search, "listing": _listing}
-    found = kinds.get(source.kind, _form)(appraiser, source, goal)
+    found = _found(appraiser, source, goal)
     if found is None:
         return None
     now, most = found
@@ -53,6 +55,16 @@ def stand(
     if asked and source.kind == "search":
         said = f"{said}; {_way(store, source)}"
     return Stand(source.name, asked, memory.needed, said, now.step / 2.0), memory
+
+
+def _found(
+    appraiser: Appraiser, source: SourceConfig, goal: Goal
+) -> tuple[Whole, float] | None:
+    if isinstance(source, SearchConfig):
+        return _search(appraiser, source, goal)
+    if isinstance(source, ListingConfig):
+        return _listing(appraiser, source, goal)
+    return _form(appraiser, FormConfig.of(source), goal)
 
 
 def _way(store: Store, source: SourceConfig) -> str:
@@ -114,17 +126,18 @@ def _missed(
 
 def _requests(store: Store, source: SourceConfig) -> float:
     """Return the requests of a whole look at what has no pages."""
-    if source.kind == "form":
+    if isinstance(source, FormConfig):
         copy = form_value.held(store, source)
         return 1.0 if copy is None else float(ceil(form_value.whole(copy, source)))
-    kept = summaries.current(store, source.name) if source.kind == "search" else None
-    if kept is not None:
-        return float(search_selection.look_requests(store, source, kept))
+    if isinstance(source, SearchConfig):
+        kept = summaries.current(store, source.name)
+        if kept is not None:
+            return float(search_selection.look_requests(store, source, kept))
     return float(costs.noted(store, source))
 
 
 def _search(
-    appraiser: Appraiser, source: SourceConfig, goal: Goal
+    appraiser: Appraiser, source: SearchConfig, goal: Goal
 ) -> tuple[Whole, float] | None:
     """Return how a summary stands: it is taken to hold while the chance is the level.
 
@@ -145,7 +158,7 @@ def _search(
 
 
 def _form(
-    appraiser: Appraiser, source: SourceConfig, goal: Goal
+    appraiser: Appraiser, source: FormConfig, goal: Goal
 ) -> tuple[Whole, float] | None:
     """Return the mean over records, each as long after it was last seen as it is.
 
@@ -169,7 +182,7 @@ def _form(
 
 
 def _listing(
-    appraiser: Appraiser, source: SourceConfig, goal: Goal
+    appraiser: Appraiser, source: ListingConfig, goal: Goal
 ) -> tuple[Whole, float] | None:
     """Return how a listing stands; it is foreseen for as long as it was watched."""
     store = appraiser.store

@@ -9,6 +9,7 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.market import price
 from halflife.policies.planner import taken
 from halflife.stores import summaries
@@ -49,7 +50,7 @@ def _prospects(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
     if source.has_pages:
         return _pages(appraiser, source)
     if source.kind == "search":
-        return _summary(appraiser, source)
+        return _summary(appraiser, SearchConfig.of(source))
     decay, whole = appraiser.decay(source)
     if decay is None:
         return None
@@ -69,7 +70,7 @@ def _pages(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
     return Prospects(source.weight * share[:, None] * gain, view.cost[rows], many)
 
 
-def _summary(appraiser: Appraiser, source: SourceConfig) -> Prospects | None:
+def _summary(appraiser: Appraiser, source: SearchConfig) -> Prospects | None:
     kept = summaries.current(appraiser.store, source.name)
     if kept is None:
         return None

@@ -19,8 +19,10 @@ from halflife.core.view import View
 from halflife.engine import rhythms
 from halflife.engine.appraisal import Appraiser, sampled
 from halflife.kinds.form import runner as form_runner, value as form_value
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.models.quality import freshness_forecast
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Rhythm
@@ -66,7 +68,7 @@ class Known:
         store, known = appraiser.store, cls(source)
         if source.has_pages or source.name not in store.collections():
             return known
-        if source.kind == "form":
+        if isinstance(source, FormConfig):
             known.copy = form_value.held(store, source)
             turns = {float(one["at"]) for one in form_runner.tried(store, source)}
             known.looks = np.array(sorted(turns))[-RECENT:]
@@ -124,7 +126,7 @@ class Foresight:
         if source.has_pages:
             return self._pages(source, sure, ahead, looks=looks)
         if source.kind == "search":
-            return self._search(source, ahead)
+            return self._search(SearchConfig.of(source), ahead)
         if source.kind == "form":
             return self._form(known, sure, ahead)
         return self._listing(known, sure, ahead)
@@ -163,7 +165,7 @@ class Foresight:
         gap = _gaps(evidence, sampled(mine))
         return np.where(view.age[rows] > OVERDUE * gap + TURN, inf, gap)
 
-    def _search(self, source: SourceConfig, ahead: Floats) -> Forecast | None:
+    def _search(self, source: SearchConfig, ahead: Floats) -> Forecast | None:
         """Return the chance that the summary holds; one summary has no bounds."""
         now, store = self._appraiser.now, self._appraiser.store
         kept = summaries.current(store, source.name)
@@ -178,7 +180,8 @@ class Foresight:
             return None
         now, name = self._appraiser.now, known.source.name
         rhythm = rhythms.rhythm(self._appraiser.store, name)
-        return form_quality(known.copy, known.source, now, sure, ahead, rhythm=rhythm)
+        source = FormConfig.of(known.source)
+        return form_quality(known.copy, source, now, sure, ahead, rhythm=rhythm)
 
     def _listing(self, known: Known, sure: float, ahead: Floats) -> Forecast | None:
         collection, now = known.collection, self._appraiser.now
@@ -221,7 +224,7 @@ def listing_quality(
 
 def form_quality(
     copy: "Held",
-    source: SourceConfig,
+    source: FormConfig,
     now: float,
     sure: float,
     ahead: Floats,
@@ -259,7 +262,7 @@ def form_quality(
     return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
 
 
-def form_ages(copy: "Held", source: SourceConfig, now: float) -> Floats:
+def form_ages(copy: "Held", source: FormConfig, now: float) -> Floats:
     """Return the days since each record was seen; for new ones, since any look."""
     new = form_runner.wish(source).purpose == "new"
     seen = [copy.last] if new else list(copy.seen.values())

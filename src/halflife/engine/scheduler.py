@@ -28,6 +28,7 @@ from halflife.engine import costs, prices, targets, zones
 from halflife.engine.appraisal import Appraiser, Decays
 from halflife.engine.wallet import Wallet
 from halflife.kinds.listing.schedule import SOONEST
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages import map_discovery as pages_map_discovery
 from halflife.kinds.pages.target import Memory
 from halflife.market import Limits, price as market_price, take, target_rule
@@ -213,7 +214,7 @@ def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
         return 0.0
     if source.kind == "form":
         return max(room * FIRST_SHARE, 1.0)
-    return SLACK * costs.noted(at.store, source) + source.max_pages
+    return SLACK * costs.noted(at.store, source) + ListingConfig.of(source).max_pages
 
 
 def _shared(

@@ -19,6 +19,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.quality_forecast import AHEAD, TURN, Foresight, Known, form_ages
 from halflife.engine.wallet import Wallet
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.pages import guard as pages_guard
 from halflife.market.targets import Target
@@ -159,7 +160,7 @@ class Judge:
             return None
         target = min(ages, key=lambda one: one.interval)
         if known.copy is not None:
-            parts = form_ages(known.copy, source, self._now)
+            parts = form_ages(known.copy, FormConfig.of(source), self._now)
         else:
             parts = self._appraiser.age(source, some=True)
         gap = np.full(parts.size, inf)

@@ -16,10 +16,12 @@ from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.engine import full_sync_target
 from halflife.engine.appraisal import Appraiser, Decays
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages import (
     target as pages_target,
     target_warmup as pages_target_warmup,
 )
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.target import TURN, Memory, Pages, Stand
 from halflife.market.target_rule import Goal, Past
 from halflife.stores import Store
@@ -75,7 +77,8 @@ def level(source: SourceConfig) -> tuple[float, float | None] | None:
     such a target, if the settings name it.
     """
     asked = [t for t in source.targets if t.measure != "age"]
-    if not asked and source.kind == "listing" and "recall" in source.model_fields_set:
+    given = not asked and "recall" in source.model_fields_set
+    if given and isinstance(source, ListingConfig):
         return source.recall, source.confidence
     if not asked:
         return None
@@ -93,7 +96,7 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig], decays: Decays) -
             continue
         goal, memory = Goal(*wanted), _renewed(appraiser, source, wanted)
         if source.has_pages:
-            pages = Pages(appraiser, source, goal)
+            pages = Pages(appraiser, PagesConfig.of(source), goal)
             if pages.known and memory.began == -inf:
                 memory = replace(
                     memory, past=pages_target_warmup.past(appraiser.store, pages)

@@ -13,17 +13,21 @@ from halflife.engine import audit, bootstrap, faults, network, scheduler, target
 from halflife.engine.loop import Clock
 from halflife.engine.offline import Steady, is_lost
 from halflife.kinds.form import audit as form_audit, client as form_client
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.audit import spare
 from halflife.kinds.pages.crawl import HOPS
 from halflife.kinds.pages.interval_limits import Punctual, Spaced
 from halflife.kinds.pages.random_share import HalfDrawn
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, Outcome, keeping
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.search import (
     check as search_check,
     runner as search_runner,
     selection as search_selection,
 )
+from halflife.kinds.search.settings import SearchConfig
 from halflife.net.gate import Gate
 from halflife.net.wire import Transport
 from halflife.policies.shortlist import Shortlist
@@ -123,10 +127,12 @@ class Crew:
         if source.has_pages:
             return self._pages(scheduler.names(group), requests)
         if source.kind == "listing":
-            return self._alone(source, self._listing(source, requests))
+            return self._alone(
+                source, self._listing(ListingConfig.of(source), requests)
+            )
         if source.kind == "search":
-            return self._alone(source, self._search(source, requests))
-        return self._alone(source, self._form(source, requests))
+            return self._alone(source, self._search(SearchConfig.of(source), requests))
+        return self._alone(source, self._form(FormConfig.of(source), requests))
 
     async def _pages(self, group: Group, granted: int) -> Done:
         repaid = min(self._debt.get(group, 0), granted)
@@ -193,7 +199,7 @@ class Crew:
         lost = is_lost(trouble)
         return Done(group, result.requests, result, trouble, held, lost, not lost)
 
-    async def _listing(self, source: SourceConfig, requests: int) -> "Looked":
+    async def _listing(self, source: ListingConfig, requests: int) -> "Looked":
         most = int(scheduler.SLACK * requests) + 2
         config, store, clock, gate = self.config, self.store, self.clock, self.gate
         return await listing_runner.sync(
@@ -201,7 +207,7 @@ class Crew:
         )
 
     async def _search(
-        self, source: SourceConfig, requests: int
+        self, source: SearchConfig, requests: int
     ) -> "Summarized | Checked":
         """Check a summary if that is what is due, or make it."""
         kept = summaries.current(self.store, source.name)
@@ -215,7 +221,7 @@ class Crew:
         self._eases[(source.name,)] = worker.ease
         return await worker.summarize(source, most=requests)
 
-    async def _form(self, source: SourceConfig, requests: int) -> "Turned":
+    async def _form(self, source: FormConfig, requests: int) -> "Turned":
         former = form_client.Former(self.config, self.store, self.clock, self.gate)
         self._eases[(source.name,)] = former.ease
         requests = max(requests, self._short.pop((source.name,), 0))
@@ -267,7 +273,7 @@ async def gathered(
         leases: list[asyncio.Task[None]] = []
         for group in crew.groups:
             if group[0].has_pages:
-                kept = keeping(config, store, group, clock, gate)
+                kept = keeping(config, store, PagesConfig.among(group), clock, gate)
                 keeper = await stack.enter_async_context(kept)
                 crew.add(group, keeper)
                 leases.append(asyncio.create_task(keeper.keep_lease()))

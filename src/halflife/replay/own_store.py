@@ -6,6 +6,7 @@ from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.kinds.form import client as form_client
 from halflife.kinds.form.recorded import RecordedForm
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing.recorded import RecordedListing
 from halflife.kinds.pages.recorded import RecordedPages, recording_of
 from halflife.recordings.registers import relation_of
@@ -45,7 +46,7 @@ def _recorded(store: Store, source: SourceConfig) -> RecordedSource | None:
     if name not in store.collections():
         return None
     relation = relation_of(store.register(name), name)
-    if source.kind == "form":
+    if isinstance(source, FormConfig):
         interface = form_client.interface(source)
         purpose = "known" if source.purpose == "known" else "new"
         return RecordedForm(name, relation, interface, purpose, source.differs_by)

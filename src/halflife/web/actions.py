@@ -17,9 +17,12 @@ from halflife.engine import bootstrap, faults, held_answers
 from halflife.engine.wallet import spent
 from halflife.kinds.form import runner as form_runner
 from halflife.kinds.form.client import Former
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.runner import keeping
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.readers.containment import describe
 from halflife.web import showcase, words
 
@@ -88,12 +91,12 @@ def sync(config: Config, name: str) -> str:
     (source,) = config.named([name])
     if source.kind == "search":
         raise UsageError(f"{name} is a search; run `halflife summarize {name}`")
-    if source.has_pages:
+    if isinstance(source, PagesConfig):
         return asyncio.run(_pages(config, source))
     return asyncio.run(_set(config, source))
 
 
-async def _pages(config: Config, source: SourceConfig) -> str:
+async def _pages(config: Config, source: PagesConfig) -> str:
     with bootstrap.writing(config) as store:
         async with keeping(config, store, [source]) as keeper:
             now = keeper.clock()
@@ -118,11 +121,11 @@ async def _pages(config: Config, source: SourceConfig) -> str:
 
 async def _set(config: Config, source: SourceConfig) -> str:
     with bootstrap.writing(config) as store:
-        if source.kind == "form":
+        if isinstance(source, FormConfig):
             turned = await form_runner.sync(Former(config, store), source)
             faults.note(store, source.name, turned.trouble)
             return turned.words()
-        looked = await listing_runner.sync(config, store, source)
+        looked = await listing_runner.sync(config, store, ListingConfig.of(source))
         faults.note(store, source.name, looked.trouble)
         return looked.words()
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from halflife.engine import bootstrap
 from halflife.kinds.form import runner as form_runner
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.guard import HeldSource
 from halflife.queries.turn_result import Asked
@@ -174,7 +175,7 @@ def plan(seen: Survey, _: Params) -> Answer:
     config, pace = seen.config, seen.config.budget.pace
     most = min(max(math.ceil(pace), 1), MOST_PLANNED)
     looks = _looks(seen, most, 1.0 / pace)
-    forms = [source for source in config.source if source.kind == "form"]
+    forms = FormConfig.among(config.source)
     with bootstrap.reading(config) as store:
         queries = [
             asked(source.name, step)

@@ -16,7 +16,10 @@ from halflife.engine.appraisal import Known
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.quality_forecast import SURE, form_quality, listing_quality
 from halflife.kinds.form import value as form_value
+from halflife.kinds.form.settings import FormConfig
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.search import selection as search_selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.models.recall_curve import Knots
 from halflife.stores import Store, summaries
 from halflife.web import many
@@ -91,7 +94,7 @@ def look_at(known: Collection) -> Look:
 def level(source: SourceConfig) -> float:
     """Return the quality that is asked for; nan if none is."""
     asked = [t.level for t in source.targets if t.measure != "age"]
-    if not asked and source.kind == "listing":
+    if not asked and isinstance(source, ListingConfig):
         asked = [source.recall]
     return max(asked, default=math.nan)
 
@@ -132,11 +135,11 @@ def alone(
 ) -> tuple[Row, Forecast | None]:
     """Return a source without pages, and its quality from now on."""
     row = Row(source.name, source.kind, measure_of(source), target=level(source))
-    if source.kind == "search":
+    if isinstance(source, SearchConfig):
         return _searched(store, source, row, now)
     if source.name not in store.collections():
         return replace(row, why="never looked at"), None
-    if source.kind == "form":
+    if isinstance(source, FormConfig):
         return _formed(store, source, row, now)
     known = store.collection(source.name)
     if not known.looks.size:
@@ -157,7 +160,7 @@ def alone(
 
 
 def _formed(
-    store: Store, source: SourceConfig, row: Row, now: float
+    store: Store, source: FormConfig, row: Row, now: float
 ) -> tuple[Row, Forecast | None]:
     copy = form_value.held(store, source)
     if copy is None:
@@ -172,7 +175,7 @@ def _formed(
 
 
 def _searched(
-    store: Store, source: SourceConfig, row: Row, now: float
+    store: Store, source: SearchConfig, row: Row, now: float
 ) -> tuple[Row, Forecast | None]:
     kept = summaries.current(store, source.name)
     if kept is None:
@@ -185,7 +188,7 @@ def _searched(
 
 def measure_of(source: SourceConfig) -> str:
     """Return what the quality of a source is called."""
-    if source.kind == "form":
+    if isinstance(source, FormConfig):
         return form_value.measure_of(source)
     return MEASURES.get(source.kind, "freshness")
 

@@ -12,6 +12,8 @@ from halflife.core.lifetimes import Collection
 from halflife.core.wording import count, number
 from halflife.engine import bootstrap
 from halflife.kinds.form import client as form_client, runner as form_runner
+from halflife.kinds.form.settings import FormConfig
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.stores import Store, run_history, summaries
 from halflife.stores.run_history import Ran
 from halflife.stores.sqlite import SqliteStore
@@ -94,8 +96,9 @@ def _of_kind(
         return {}
     known = store.collection(row.name)
     answer = _objects(known, row, seen.now)
-    answer["grouped"], answer["groups"] = groups.of_objects(known, settings.group)
-    if settings.kind == "form":
+    by = settings.group if isinstance(settings, ListingConfig) else ""
+    answer["grouped"], answer["groups"] = groups.of_objects(known, by)
+    if isinstance(settings, FormConfig):
         steps = form_runner.plan(store, settings, seen.now, 10)
         answer["queries"] = [asked(row.name, step) for step in steps]
         answer["tried"] = [

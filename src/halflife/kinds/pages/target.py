@@ -9,11 +9,11 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Bools, Floats
 from halflife.core.wording import number
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing.schedule import FIRST
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, Round
 
@@ -92,7 +92,7 @@ class Pages:
 
     """
 
-    def __init__(self, appraiser: Appraiser, source: SourceConfig, goal: Goal) -> None:
+    def __init__(self, appraiser: Appraiser, source: PagesConfig, goal: Goal) -> None:
         self.view, of = appraiser.near(source).pages
         self.rows = of[source.name]
         self.now, self.source, self.goal = appraiser.now, source, goal
