@@ -55,23 +55,36 @@ def _built_in(kind: str) -> type[SourceConfig] | None:
 
 
 def _plugged_in(kind: str) -> type[SourceConfig]:
+    point, made = load_plugin(kind)
+    found = getattr(made, "Settings", None)
+    if not (isinstance(found, type) and issubclass(found, SourceConfig)):
+        raise ConfigError(
+            f"{_brought(point)}, and {point.value} has no Settings, a subclass of "
+            "halflife.config.SourceConfig"
+        )
+    return found
+
+
+def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
+    """Return what a plug-in brings for a kind; raise ``ConfigError`` if nothing does.
+
+    An error of the plug-in is told with the plug-in's name.
+    """
     point = _plugins().get(kind)
     if point is None:
         raise ConfigError(f"unknown kind {kind!r}; kinds are {', '.join(kinds())}")
-    brought = f"the plug-in {point.dist.name} " if point.dist else "a plug-in "
     try:
-        found = getattr(point.load(), "Settings", None)
+        return point, point.load()
     except Exception as error:
         raise ConfigError(
-            f"{brought}brings kind {kind!r}, and {point.value} cannot be imported: "
+            f"{_brought(point)}, and {point.value} cannot be imported: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, SourceConfig)):
-        raise ConfigError(
-            f"{brought}brings kind {kind!r}, and {point.value} has no Settings, a "
-            "subclass of halflife.config.SourceConfig"
-        )
-    return found
+
+
+def _brought(point: "EntryPoint") -> str:
+    package = f"the package {point.dist.name}" if point.dist else "a plug-in"
+    return f"kind {point.name!r} comes from {package}"
 
 
 def _plugins() -> "dict[str, EntryPoint]":
