@@ -73,8 +73,9 @@ def test_every_exit_code_is_in_the_reference():
     ],
 )
 def test_every_setting_is_in_the_reference(table):
+    elsewhere = TABLES if table is Config else {"headers"}
     for key in table.model_fields:
-        if key not in TABLES:
+        if key not in elsewhere:
             assert f"| `{key}` |" in CONFIG, key
 
 
