@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.forms import Attribute, Interface
@@ -24,6 +23,7 @@ from halflife.core.object_store import Attributes, Listing
 from halflife.core.tracker import Tracker
 from halflife.engine import audit_report
 from halflife.kinds.form.audit import Audit
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.pages.audit import due_at, issue, outcome
 from halflife.models.audit import pooled
@@ -221,7 +221,7 @@ class Clocked:
 class _Desk:
     """A form that is kept by upkeep and audited, day by day."""
 
-    source: SourceConfig
+    source: FormConfig
     interface: Interface
     store: SqliteStore
     told: Told = field(default_factory=Told)
@@ -305,7 +305,7 @@ def form(
         everything=counted,
         lookup=counted,
     )
-    source = SourceConfig.model_construct(name=NAME, kind="form", purpose="both")
+    source = FormConfig.model_construct(name=NAME, kind="form", purpose="both")
     rng = np.random.default_rng(seed)
     with _opened() as store:
         desk = _Desk(source, interface, store)

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from halflife.config import Config, Secret, SourceConfig
+from halflife.config import Config, Secret
 from halflife.config.edit import TEMPLATE, add_sources, init, replace, with_sources
 from halflife.core.errors import ConfigError, UsageError
+from halflife.kinds.pages.settings import PagesConfig
 
 
 @pytest.fixture
@@ -245,7 +246,7 @@ name = "news"
 def test_adding_to_a_source_keeps_comments_and_known_pages(path):
     path.write_text(MINE)
     pages = ("https://example.org/", "https://example.org/b")
-    config = add_sources(path, [SourceConfig(name="docs", pages=pages)])
+    config = add_sources(path, [PagesConfig(name="docs", pages=pages)])
     assert config.source[0].pages == pages
     assert config == Config.load(path)
     text = path.read_text()
@@ -256,10 +257,10 @@ def test_adding_to_a_source_keeps_comments_and_known_pages(path):
 
 def test_adding_a_new_source_puts_it_last(path):
     path.write_text(MINE)
-    new = SourceConfig(
+    new = PagesConfig(
         name="new", maps=("https://new.example/s.xml",), weight=3.0, allow=("::1/128",)
     )
-    other = SourceConfig(name="other", pages=("https://other.example/",))
+    other = PagesConfig(name="other", pages=("https://other.example/",))
     config = add_sources(path, [new, other])
     assert config.source[2:] == (new, other)
     assert path.read_text().startswith(MINE.rstrip())
@@ -269,13 +270,13 @@ def test_adding_to_a_fresh_template_works_twice(path):
     init(path)
     for name in ("a", "b"):
         page = f"https://{name}.example/"
-        add_sources(path, [SourceConfig(name=name, pages=(page,))])
+        add_sources(path, [PagesConfig(name=name, pages=(page,))])
     assert [s.name for s in Config.load(path).source] == ["a", "b"]
 
 
 def test_a_dry_run_writes_nothing(path):
     path.write_text(MINE)
-    new = SourceConfig(name="new", pages=("https://new.example/",))
+    new = PagesConfig(name="new", pages=("https://new.example/",))
     assert "new.example" in with_sources(path, [new])
     assert path.read_text() == MINE
 
@@ -283,7 +284,7 @@ def test_a_dry_run_writes_nothing(path):
 def test_a_broken_file_is_left_alone(path):
     path.write_text("[budget]\nrequests = -1\n")
     with pytest.raises(ConfigError):
-        add_sources(path, [SourceConfig(name="a")])
+        add_sources(path, [PagesConfig(name="a")])
     assert path.read_text() == "[budget]\nrequests = -1\n"
 
 

@@ -49,6 +49,21 @@ def test_a_site_is_added_crawled_and_told_of(ready, served, asked, told):
     assert "the limit of 30 pages is reached" in out
 
 
+@pytest.mark.parametrize("kind", ["pages", "site"])
+def test_pages_with_a_start_are_crawled_whatever_their_kind_is_called(
+    ready, served, asked, kind
+):
+    with ready.open("a") as file:
+        file.write(
+            f'\n[[source]]\nname = "town"\nkind = "{kind}"\nmost = 30\n'
+            f'start = "{served.url}/"\nallow = ["127.0.0.0/8"]\n'
+        )
+    assert asked("sync")[0] == 0
+    assert asked("sync")[0] == 0
+    (crawl,) = asked("status")[1]["sites"]
+    assert (crawl["source"], crawl["known"]) == ("town", 30)
+
+
 def test_scope_is_written_as_the_settings_have_it(ready, served, asked):
     words = ("--scope", "http://a.org/*", "--scope", "http://b.org/x", "--depth", "3")
     code, _ = asked("add", "--site", "http://a.org", *words, "--no-check")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from halflife.config import SourceConfig
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.whole import learned
 from halflife.market.stand import Memory
 from halflife.market.target_rule import Goal, Past, Whole
@@ -12,7 +12,7 @@ from halflife.stores.sqlite import SqliteStore
 
 GOAL = Goal(0.9, 0.95)
 NOW = Whole(100.0, 0.1, 0.0, 0.0, 0.02)
-JOBS = SourceConfig(name="jobs", kind="listing", url="http://a.test/jobs", key="id")
+JOBS = ListingConfig(name="jobs", kind="listing", url="http://a.test/jobs", key="id")
 
 
 def outcome(made, told, found):

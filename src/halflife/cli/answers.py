@@ -16,6 +16,7 @@ from halflife.core.view import View
 from halflife.engine.audit_report import factor
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.wallet import Wallet
+from halflife.kinds.form.settings import FormConfig
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.policies.shortlist import MANY
@@ -110,7 +111,7 @@ def listing_rows(
 
 
 def query_rows(
-    store: Store, forms: Sequence[SourceConfig], now: float, most: int
+    store: Store, forms: Sequence[FormConfig], now: float, most: int
 ) -> list[dict[str, object]]:
     """Return what would be asked of each form first, best first."""
     from halflife.kinds.form import runner as form_runner

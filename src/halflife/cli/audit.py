@@ -123,7 +123,7 @@ def calibration_rows(one: "Judged") -> list[dict[str, object]]:
     ]
 
 
-def words(one: "Judged", kind: "Kind[Any]", now: float) -> "Sequence[str]":
+def words(one: "Judged", kind: "Kind[Any, Any]", now: float) -> "Sequence[str]":
     """Return what audits say of a source, line by line."""
     if not one.checked and not one.scored:
         return [f"{one.source}: {kind.unchecked}"]
@@ -136,7 +136,7 @@ def words(one: "Judged", kind: "Kind[Any]", now: float) -> "Sequence[str]":
     ]
 
 
-def _quality(one: "Judged", kind: "Kind[Any]") -> str:
+def _quality(one: "Judged", kind: "Kind[Any, Any]") -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:

@@ -9,12 +9,13 @@ from halflife.core.errors import BudgetSpent
 from halflife.engine.signals import Stop, until_stopped
 
 Result = TypeVar("Result")
+Settings = TypeVar("Settings", bound=SourceConfig)
 
 
 async def in_turn(
-    chosen: Sequence[SourceConfig],
+    chosen: Sequence[Settings],
     stop: Stop,
-    work: Callable[[SourceConfig], Coroutine[Any, Any, Result] | None],
+    work: Callable[[Settings], Coroutine[Any, Any, Result] | None],
     ease: Callable[[], None],
 ) -> list[Result]:
     """Return what came of each source until the budget is spent or we are stopped.

@@ -65,7 +65,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
-        listed = sets.status_rows(store, names, chosen, now)
+        listed = sets.status_rows(settings, store, names, chosen, now)
         searched = texts.status_rows(store, chosen, now)
         left = budget_left(settings.budget, store, now)
         waiting = sets.waiting_rows(store)

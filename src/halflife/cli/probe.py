@@ -10,10 +10,11 @@ from halflife.cli.options import ConfigPath, Json, Sources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from halflife.config import Config, SourceConfig
+    from halflife.config import Config
     from halflife.core.forms import Found
     from halflife.engine.signals import Stop
     from halflife.kinds.form.client import Probed
+    from halflife.kinds.form.settings import FormConfig
 
 Requests = Annotated[int, typer.Option(min=1, help="Requests to spend, at most.")]
 
@@ -50,7 +51,7 @@ def probe(
 
 async def _probe(
     config: "Config",
-    chosen: "Sequence[SourceConfig]",
+    chosen: "Sequence[FormConfig]",
     requests: int,
     *,
     json: bool,
@@ -66,7 +67,7 @@ async def _probe(
     with bootstrap.writing(config) as store, stop.heard():
         former = Former(config, store)
 
-        async def probed(source: "SourceConfig") -> "Probed":
+        async def probed(source: "FormConfig") -> "Probed":
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 

@@ -40,11 +40,12 @@ def run(
 
     from halflife.cli import inspect
     from halflife.config import Config
+    from halflife.kinds.registry import kind_of
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
     if dry_run:
-        kept = [source for source in chosen if source.kind != "search"]
+        kept = [source for source in chosen if kind_of(source).verb == "sync"]
         inspect.show_plan(settings, kept or chosen, most=None, json=json)
         return
     raise typer.Exit(asyncio.run(_run(settings, sources or [], health, json=json)))

@@ -13,8 +13,11 @@ from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.engine import audit_report, bootstrap, rhythms
+from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import FULL, Trust
+from halflife.engine.quality_forecast import quality_now
 from halflife.kinds.pages import guard as pages_guard
+from halflife.kinds.registry import kind_of
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = frozenset({"no look yet", "one look only", "nothing held"})  # of a forecast
 METRICS = ("precision", "recall", "gone", "new")
-SETS = frozenset({"listing", "form"})  # kinds of sources that hold objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,11 @@ def stored(name: str) -> Collection | None:
 
 def listings(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
-    return [source.name for source in config.source if source.kind in SETS]
+    return [source.name for source in config.source if _holds_objects(source)]
+
+
+def _holds_objects(source: SourceConfig) -> bool:
+    return kind_of(source).view == "objects"
 
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
@@ -177,22 +183,49 @@ def named(
 ) -> list[str]:
     """Return the set sources that are asked about; imported ones have no settings."""
     there = store.collections()
-    wanted = {source.name for source in chosen if source.kind in SETS}
+    wanted = {source.name for source in chosen if _holds_objects(source)}
     return [name for name in there if everything or name in wanted]
 
 
 def status_rows(
-    store: Store, names: Sequence[str], chosen: Sequence[SourceConfig], now: float
+    config: Config,
+    store: Store,
+    names: Sequence[str],
+    chosen: Sequence[SourceConfig],
+    now: float,
 ) -> list[dict[str, object]]:
-    """Return what the copy of each set source is believed to be worth now."""
-    forms = {source.name: source for source in chosen if source.kind == "form"}
-    rows: list[dict[str, object]] = []
-    for name in names:
-        if name in forms:
-            rows.append(_form_row(store, forms[name], now))
-            continue
-        rows.append(_listing_row(store, name, now))
-    return rows
+    """Return what the copy of each set source is believed to be worth now.
+
+    What is hardly ever seen whole, and what another package keeps, is told by what its
+    kind says of it.
+    """
+    appraiser = Appraiser(config, store, now)
+    plain = [s for s in chosen if kind_of(s).view not in {"pages", "summary"}]
+    told = {s.name: s for s in plain if kind_of(s).is_open_ended or not kind_of(s).view}
+    rows = [
+        _row_of(appraiser, told.pop(name))
+        if name in told
+        else _listing_row(store, name, now)
+        for name in names
+    ]
+    never = (source for source in told.values() if not kind_of(source).view)
+    return [*rows, *(_row_of(appraiser, source) for source in never)]
+
+
+def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
+    """Return what a kind says of one of its sources."""
+    told = kind_of(source).describe(appraiser.state(source))
+    row: dict[str, object] = {
+        "source": source.name,
+        "held": told.items,
+        "gone": told.gone,
+    }
+    cast = quality_now(appraiser, source)
+    if cast is None:
+        return {**row, "why": told.why}
+    worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
+    row |= {cast.measure: worth, "last_look": show.date(told.last)}
+    return {**row, "why": told.note} if told.note else row
 
 
 def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
@@ -225,27 +258,6 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
         worth["recall"] = show.figure(one.mean[0], one.low[0], one.high[0])
     last = {"last_look": show.date(asked.copied)}
     return {**row, **worth, **last}
-
-
-def _form_row(store: Store, source: SourceConfig, now: float) -> dict[str, object]:
-    """Return the same of a form, which is hardly ever seen whole."""
-    from halflife.engine.quality_forecast import SURE
-    from halflife.kinds.form import runner as form_runner
-    from halflife.kinds.form.quality import form_quality
-
-    copy = form_runner.held(store, source)
-    row: dict[str, object] = {"source": source.name, "held": len(copy.records)}
-    rhythm, zero = rhythms.rhythm(store, source.name), np.zeros(1)
-    cast = None
-    if copy.records:
-        cast = form_quality(copy, source, now, SURE, zero, rhythm=rhythm)
-    if cast is None:
-        return {**row, "why": "its first crawl has not come to its end"}
-    cast = audit_report.trust(store, source.name, now).forecast(cast)
-    worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
-    row |= {cast.measure: worth, "last_look": show.date(copy.last)}
-    short = copy.reported.words(len(copy.records)) if copy.reported else ""
-    return {**row, "why": short} if short and cast.measure == "recall" else row
 
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:

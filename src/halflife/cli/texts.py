@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from halflife.core.search import Answer
     from halflife.engine.signals import Stop
     from halflife.kinds.search.runner import Summarized, Wish
+    from halflife.kinds.search.settings import SearchConfig
     from halflife.selection.choice import Ranking
     from halflife.stores import Store
     from halflife.stores.summaries import Kept
@@ -82,7 +83,7 @@ def summarize(  # noqa: PLR0913  (each is an option)
 
 async def _summarize(
     config: "Config",
-    chosen: "Sequence[SourceConfig]",
+    chosen: "Sequence[SearchConfig]",
     wish: "Wish",
     most: int | None,
     *,
@@ -101,7 +102,7 @@ async def _summarize(
     with bootstrap.writing(config) as store, stop.heard():
         summarizer = Summarizer(config, store, wish)
 
-        async def summarized(source: "SourceConfig", left: int | None) -> "Summarized":
+        async def summarized(source: "SearchConfig", left: int | None) -> "Summarized":
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
@@ -113,7 +114,7 @@ async def _summarize(
                 return done[-1]
 
         def work(
-            source: "SourceConfig",
+            source: "SearchConfig",
         ) -> "Coroutine[Any, Any, Summarized] | None":
             left = None if most is None else most - sum(one.requests for one in done)
             return None if left == 0 else summarized(source, left)
@@ -200,7 +201,9 @@ def status_rows(
     store: "Store", sources: "Sequence[SourceConfig]", now: float
 ) -> list[dict[str, object]]:
     """Return one row a database: what is known of it, and how old that is."""
-    searched = [source for source in sources if source.kind == "search"]
+    from halflife.kinds.search.settings import SearchConfig
+
+    searched = SearchConfig.among(sources)
     if not searched:
         return []
 

@@ -4,17 +4,17 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from halflife.config import Config, CrawlConfig, SearchConfig, SourceConfig
-from halflife.config.forms import FormConfig
+from halflife.config import Config, SourceConfig
+from halflife.config.kinds import USUAL
 from halflife.core.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-_LISTS = frozenset({"values", "cuts"})  # of an attribute of a form
+_JOINED = ("pages", "maps", "allow")  # what is there already stays
 
 TEMPLATE = """\
 # Settings of halflife; every key is explained in docs/config.md.
@@ -105,7 +105,7 @@ def with_renamed(path: Path, old: str, new: str) -> str:
     document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     known = {str(table["name"]): table for table in document["source"].body}
     if new in known:
-        for key in ("pages", "maps", "allow"):
+        for key in _JOINED:
             if key in known[old]:
                 _extend(known[new], key, [str(url) for url in known[old][key]])
         _drop(document, old)
@@ -139,31 +139,34 @@ def _checked(path: Path, text: str) -> str:
 
 
 def _add(document: "TOMLDocument", source: SourceConfig) -> None:
+    """Write the keys that a source sets, lines before tables as TOML wants it."""
     table = _table_of(document, source.name)
-    for key in ("pages", "maps", "allow"):
-        if key in source.model_fields_set:
-            _extend(table, key, getattr(source, key))
-    crawl, search = CrawlConfig.model_fields, SearchConfig.model_fields
-    form = [key for key in FormConfig.model_fields if key != "attributes"]
-    for key in ("kind", "weight", "text", *crawl, *search, *form):
-        if key in source.model_fields_set:
-            value = getattr(source, key)
-            table[key] = list(value) if isinstance(value, tuple) else value
-    if source.attributes:
-        _add_attributes(table, source)
+    given = source.model_dump(exclude_unset=True, exclude_none=True)
+    if source.kind != USUAL:
+        given["kind"] = source.kind
+    for key in _JOINED:
+        if key in given:
+            _extend(table, key, given[key])
+    rest = {key: given[key] for key in given if key not in {"name", *_JOINED}}
+    for key in sorted(rest, key=lambda key: isinstance(rest[key], dict)):
+        table[key] = _written(rest[key])
 
 
-def _add_attributes(table: "Table", source: SourceConfig) -> None:
-    """Write what a form asks for, a line for each attribute."""
+def _written(value: object) -> Any:  # noqa: ANN401  (whatever TOML can hold)
+    """Return a value of the settings as TOML; of a table, a line for each entry."""
     import tomlkit  # noqa: PLC0415
 
+    if isinstance(value, tuple):
+        return [*value]
+    if not isinstance(value, dict):
+        return value
     written = tomlkit.table()
-    for name, attribute in source.attributes.items():
-        line = tomlkit.inline_table()
-        told = attribute.model_dump(exclude_unset=True)
-        line.update({k: list(v) if k in _LISTS else v for k, v in told.items()})
+    for name, one in value.items():
+        line = tomlkit.inline_table() if isinstance(one, dict) else _written(one)
+        if isinstance(one, dict):
+            line.update({key: _written(each) for key, each in one.items()})
         written[name] = line
-    table["attributes"] = written
+    return written
 
 
 def replace(path: Path, text: str) -> None:

@@ -1,23 +1,15 @@
-"""Settings that say what is to be kept of a source, and when it may be asked."""
+"""Values that say what is to be kept of a source, and when it may be asked."""
 
 import re
-from math import inf
-from typing import Annotated, Self
+from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
-from halflife.config.values import Line, Table
-from halflife.market.targets import Target, days_of, parse
+from halflife.config.values import Line
+from halflife.market.targets import days_of, parse
 
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s+(\S+)")
-_MEASURES = {
-    "pages": {"freshness"},
-    "site": {"freshness"},
-    "listing": {"recall"},
-    "form": {"recall", "content"},
-    "search": {"summary"},
-}
 
 
 def _targets(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -64,43 +56,3 @@ Targets = Annotated[
 ]
 Span = Annotated[Line, AfterValidator(_span)]
 Hours = Annotated[Line, AfterValidator(_hours)]
-
-
-class TargetConfig(Table):
-    """What is to be kept of a source, and how it may be asked for it."""
-
-    target: Targets = ()
-    max_requests: int | None = Field(default=None, ge=1, le=10**9)
-    window: Hours = ""
-    min_interval: Span = ""
-    max_interval: Span = ""
-
-    @model_validator(mode="after")
-    def _targets_are_of_its_kind(self) -> Self:
-        kind = getattr(self, "kind", "pages")
-        for target in self.targets:
-            if target.measure not in {"age", *_MEASURES[kind]}:
-                known = " or ".join(sorted({"age", *_MEASURES[kind]}))
-                raise ValueError(
-                    f"a source of kind {kind!r} has a target of {known}, "
-                    f"not of {target.measure}"
-                )
-        if self.soonest > self.latest:
-            raise ValueError("min_interval must not be longer than max_interval")
-        return self
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """What is to be kept."""
-        given = (self.target,) if isinstance(self.target, str) else self.target
-        return tuple(parse(one) for one in given)
-
-    @property
-    def soonest(self) -> float:
-        """Days between two looks, at least."""
-        return days_of(self.min_interval) if self.min_interval else 0.0
-
-    @property
-    def latest(self) -> float:
-        """Days between two looks, at most."""
-        return days_of(self.max_interval) if self.max_interval else inf

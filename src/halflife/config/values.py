@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from halflife.core.errors import ConfigError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 class Secret:
@@ -59,6 +60,24 @@ def _http_url(url: str) -> str:
     if "\\" in url or CONTROL.search(url) or " " in url:
         raise ValueError("not a URL (it holds a space, a backslash or a control)")
     return url
+
+
+def places(text: str) -> list[str]:
+    """Return what stands in braces in an address or a pattern.
+
+    >>> places("http://a.example/?q={query}&p={page}")
+    ['query', 'page']
+    """
+    return _PLACE.findall(text)
+
+
+def filled(url: str) -> str:
+    """Return an address with something in the place of what stands in braces.
+
+    >>> filled("http://a.example/?q={query}&p={page}")
+    'http://a.example/?q=1&p=1'
+    """
+    return _PLACE.sub("1", url)
 
 
 Url = Annotated[str, AfterValidator(_http_url)]

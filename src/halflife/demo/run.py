@@ -19,6 +19,7 @@ from halflife.demo.process import RunningSite, running
 from halflife.demo.world import World, build
 from halflife.engine import bootstrap
 from halflife.kinds.pages.runner import keeping
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.models.quality import freshness_forecast
 from halflife.policies import Strategy
 from halflife.replay.pages import Replay
@@ -216,7 +217,9 @@ async def _keep(
     spent = 0
     with bootstrap.writing(config) as store:
         store.add(_items(world, site.url))
-        async with keeping(free, store, free.source, hands) as keeper:
+        async with keeping(
+            free, store, PagesConfig.among(free.source), hands
+        ) as keeper:
             site.set_clock(hands.now)
             await keeper.turn(2 * len(world) + 10)
             advance(1, "first crawl")

@@ -30,6 +30,7 @@ from halflife.kinds.pages import (
     belief_notes as pages_belief_notes,
     crawl as pages_crawl,
 )
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.policies import Policy
 from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
@@ -90,9 +91,8 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
     URLs that are ``known`` as the keys of items are left out.
     """
     found: dict[str, Item] = {}
-    for source in sources:
-        start = (source.start,) if source.start else ()
-        for url in (*start, *source.pages, *source.maps):
+    for source in PagesConfig.among(sources):
+        for url in source.addresses:
             if url not in known:
                 item = _item(url, source)
                 found.setdefault(item.key, item)

@@ -14,6 +14,7 @@ from halflife.net.gate import Gate
 from halflife.stores import Run, Store
 
 Result = TypeVar("Result")
+Settings = TypeVar("Settings", bound=SourceConfig)
 
 
 class Visit(NamedTuple):
@@ -98,18 +99,23 @@ async def in_thread(work: Callable[[], Result], stop: Callable[[], None]) -> Res
 
 
 def of_kind(
-    config: Config, kind: str, names: list[str] | None, said: str, unsaid: str
-) -> list[SourceConfig]:
+    config: Config,
+    settings: type[Settings],
+    names: list[str] | None,
+    said: str,
+    unsaid: str,
+) -> list[Settings]:
     """Return the sources of a kind, of those named; raise ``UsageError`` if none is.
 
     A source that is named and is of another kind is a mistake too. ``said`` tells what
     it is not, ``unsaid`` what to do if there is none.
     """
     chosen = config.named(names or ())
-    wrong = [source.name for source in chosen if source.kind != kind]
+    wrong = [source.name for source in chosen if not isinstance(source, settings)]
     if names and wrong:
+        kind = settings.model_fields["kind"].default
         raise UsageError(f"{wrong[0]!r} {said}; its kind is not {kind}")
-    found = [source for source in chosen if source.kind == kind]
+    found = settings.among(chosen)
     if not found:
         raise UsageError(unsaid)
     return found

@@ -13,6 +13,8 @@ from halflife.kinds.pages import (
     map_discovery as pages_map_discovery,
 )
 from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.registry import kind_of
 from halflife.net.access import Access, Credentials, GateSettings
 from halflife.net.addresses import networks, origin, parse_url
 from halflife.net.gate import Gate
@@ -66,8 +68,9 @@ def access(source: SourceConfig, *, page: bool = False) -> Access:
     secrets = source.secrets()
     private = {n: s.reveal() for n, s in secrets.items() if n in source.from_env}
     public = {n: s.reveal() for n, s in secrets.items() if n not in source.from_env}
-    wanted = accept(source.kind, source.engine or source.format)
-    if wanted and not page and "accept" not in {name.lower() for name in secrets}:
+    data = not page and not kind_of(source).is_joint
+    wanted = accept(source.answer_format) if data else ""
+    if wanted and "accept" not in {name.lower() for name in secrets}:
         public["Accept"] = wanted
     credentials, homes = None, set[str]()
     if secrets:
@@ -89,7 +92,7 @@ def access(source: SourceConfig, *, page: bool = False) -> Access:
     )
 
 
-def site(source: SourceConfig) -> SiteSettings:
+def site(source: PagesConfig) -> SiteSettings:
     """Return what a source of pages is."""
     return SiteSettings(
         access=access(source),
@@ -125,7 +128,7 @@ class Ownership:
 def pages(
     gate: Gate,
     config: Config,
-    chosen: Iterable[SourceConfig],
+    chosen: Iterable[PagesConfig],
     owner: Callable[[str], str],
     *,
     store: Store | None = None,
@@ -140,7 +143,7 @@ def pages(
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:
-            if source.kind == "site":
+            if source.crawls:
                 sites[source.name] = pages_crawl.following(source, sites[source.name])
             else:
                 bounds = pages_map_discovery.limits(store, source, evidence)

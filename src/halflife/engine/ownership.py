@@ -13,6 +13,7 @@ from halflife.config import Config, SourceConfig, edit
 from halflife.core.errors import AlreadyRunning, UsageError
 from halflife.core.item import Item
 from halflife.engine import bootstrap
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import ownership
 from halflife.stores.ownership import Owned
 from halflife.stores.sqlite import SqliteStore
@@ -156,6 +157,8 @@ def _take(
 
 def _leading(source: SourceConfig, *, start: bool = False) -> set[str]:
     """Return the addresses from which pages are found; only the start if asked."""
+    if not isinstance(source, PagesConfig):
+        return set()
     none: dict[str, tuple[str, ...]] = {"pages": (), **({"maps": ()} if start else {})}
     return {item.key for item in bootstrap.items([source.model_copy(update=none)])}
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from halflife.config import SourceConfig
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.stores import Store
@@ -111,23 +112,23 @@ def _common(places: Iterable[str]) -> str:
 def _counts(source: SourceConfig, address: str) -> bool:
     """Say whether an address still belongs to a source as it is set now."""
     hosts = {urlsplit(one).netloc for one in source.addresses}
-    return urlsplit(address).netloc in hosts or address in source.pages
+    return urlsplit(address).netloc in hosts
 
 
 def _alone(source: SourceConfig) -> tuple[str, ...]:
     """Return the addresses of which each by itself says where a source is."""
-    return tuple(_place(source, a) for a in (source.start, *source.maps) if a)
+    return tuple(_place(source, address) for address in source.landmarks)
 
 
 def _named(source: SourceConfig) -> set[str]:
     """Return the addresses that the settings name; of what is asked there, where."""
-    asked = source.search_url or source.form_url
+    asked = source.query_url
     return {asked.partition("{")[0].partition("?")[0]} if asked else {*source.addresses}
 
 
 def _place(source: SourceConfig, address: str) -> str:
     """Return an address without what is asked there, if it is one that is asked."""
-    if source.kind not in {"search", "form"}:
+    if not source.query_url:
         return address
     (prefix,) = _named(source)
     return prefix if address.startswith(prefix) else address.partition("?")[0]
@@ -140,12 +141,12 @@ def _away(source: SourceConfig, address: str, to: str) -> bool:
     old, new = urlsplit(address), urlsplit(to)
     if address.endswith(_ROBOTS):
         return _host(old.netloc) != _host(new.netloc)
-    if source.kind == "site":
+    if isinstance(source, PagesConfig) and source.start:
         from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
 
-        return spelled(to) not in Scope.of(str(source.start), source.scope)
+        return spelled(to) not in Scope.of(source.start, source.scope)
     same = (old.scheme, old.netloc) == (new.scheme, new.netloc)
-    if same and source.kind in {"search", "form"}:
+    if same and source.query_url:
         return not new.path.startswith(old.path)
     if same and address not in _named(source):  # a page that was found may be renamed
         return _folder(old.path) != _folder(new.path)

@@ -46,6 +46,7 @@ OVERDUE = 1.5  # times the usual gap after which no look is expected any more
 
 Group: TypeAlias = tuple[str, ...]
 Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
+Source = TypeVar("Source", bound=SourceConfig)
 State = TypeVar("State")
 
 
@@ -133,6 +134,7 @@ class Description:
         rate: Items that arrive or change a day; nan if that is not known.
         gone: Items that were held and are known to be gone.
         why: Why nothing is known of its quality; empty if something is.
+        note: What else should be known of it.
 
     """
 
@@ -142,6 +144,7 @@ class Description:
     rate: float = nan
     gone: int = 0
     why: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,7 @@ class Desk:
     audits: bool = False
 
 
-class Kind(ABC, Generic[State]):
+class Kind(ABC, Generic[Source, State]):
     """A kind of source; one object serves all sources of it.
 
     Attributes:
@@ -303,7 +306,7 @@ class Kind(ABC, Generic[State]):
 
     @abstractmethod
     def states(
-        self, reading: Reading, sources: Sequence[SourceConfig]
+        self, reading: Reading, sources: Sequence[Source]
     ) -> Mapping[str, State]:
         """Read what is known of sources; all that follows goes by it alone."""
 
@@ -326,7 +329,7 @@ class Kind(ABC, Generic[State]):
         """Return what could be done now, in weighted quality-days."""
 
     @abstractmethod
-    def measure(self, source: SourceConfig) -> str:
+    def measure(self, source: Source) -> str:
         """Return what the quality of a source is called."""
 
     @abstractmethod
@@ -359,9 +362,7 @@ class Kind(ABC, Generic[State]):
         """
 
     @abstractmethod
-    def first_cost(
-        self, reading: Reading, group: Sequence[SourceConfig], room: int
-    ) -> float:
+    def first_cost(self, reading: Reading, group: Sequence[Source], room: int) -> float:
         """Return the requests of the first look at what was never tried; 0 if all was.
 
         ``room`` is what the budget has left.
@@ -369,35 +370,40 @@ class Kind(ABC, Generic[State]):
 
     @abstractmethod
     def open(
-        self, desk: Desk, group: Sequence[SourceConfig]
+        self, desk: Desk, group: Sequence[Source]
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold all that it takes to work at sources during the block."""
 
-    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+    def was_seen(self, reading: Reading, source: Source) -> bool:
         """Say whether anything of it was ever fetched."""
         return source.name in reading.store.collections()
 
-    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+    def recorded(self, store: Store, source: Source) -> "RecordedSource | None":
         """Return what a store knows of a source as a recording; None if too little."""
         del store, source
         return None
 
-    def details(self, store: Store, source: SourceConfig) -> dict[str, list[Any]]:
+    def grouped_by(self, source: Source) -> str:
+        """Return the attribute by which its page groups objects; empty if none."""
+        del source
+        return ""
+
+    def details(self, store: Store, source: Source) -> dict[str, list[Any]]:
         """Return what else its page shows: lists of rows, by name."""
         del store, source
         return {}
 
-    def incomplete(self, store: Store, source: SourceConfig) -> str:
+    def incomplete(self, store: Store, source: Source) -> str:
         """Return why the last answer was not all there is; empty if it was."""
         del store, source
         return ""
 
-    def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
+    def level(self, source: Source) -> tuple[float, float | None] | None:
         """Return the quality that keys of this kind alone ask for, and how surely."""
         del source
         return None
 
-    def wanted(self, source: SourceConfig) -> float | None:
+    def wanted(self, source: Source) -> float | None:
         """Return the quality that is good enough if the settings name none."""
         del source
         return None
@@ -432,7 +438,7 @@ class Kind(ABC, Generic[State]):
         return breaker.failures, max(now - since, 0.0)
 
     def drift(
-        self, reading: Reading, source: SourceConfig, breaker: Breaker
+        self, reading: Reading, source: Source, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them, in words."""
         del reading, source, breaker

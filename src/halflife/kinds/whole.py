@@ -28,6 +28,7 @@ from halflife.kinds.protocol import (
     Prospects,
     Report,
     Result,
+    Source,
     Worker,
 )
 from halflife.market import price, target_rule
@@ -99,7 +100,7 @@ class WholeResult(Result, Protocol):
         ...
 
 
-class WholeKind(Kind[WholeState]):
+class WholeKind(Kind[Source, WholeState]):
     """A kind of source that is renewed whole."""
 
     @abstractmethod
@@ -171,11 +172,11 @@ class WholeKind(Kind[WholeState]):
         return Stand(name, asked, memory.needed, said, again), memory
 
     @abstractmethod
-    def reader(self, desk: Desk, source: SourceConfig) -> "Reader":
+    def reader(self, desk: Desk, source: Source) -> "Reader":
         """Return what reads a source."""
 
     def open(
-        self, desk: Desk, group: Sequence[SourceConfig]
+        self, desk: Desk, group: Sequence[Source]
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold all that it takes to work at a source during the block."""
         (source,) = group

@@ -31,20 +31,16 @@ ACCEPT = {
 _ENGINES = {"elasticsearch": "json", "solr": "json", "meilisearch": "json"}
 
 
-def accept(kind: str, form: str = "") -> str:
-    """Return the Accept header for a kind of source and its format or engine.
+def accept(form: str = "") -> str:
+    """Return the Accept header for data of a format, or of a search engine.
 
-    Empty for pages, which are asked for as a browser asks.
+    Pages are asked for as a browser asks (``PAGE``).
 
-    >>> accept("listing", "csv").partition(",")[0]
+    >>> accept("csv").partition(",")[0]
     'text/csv'
-    >>> accept("search", "solr").partition(",")[0]
+    >>> accept("solr").partition(",")[0]
     'application/json'
-    >>> accept("pages")
-    ''
     """
-    if kind in {"pages", "site"}:
-        return ""
     return ACCEPT[_ENGINES.get(form, form) or "data"]
 
 
@@ -53,7 +49,7 @@ def as_page(headers: Mapping[str, str]) -> dict[str, str]:
 
     What a user wrote stays as it is.
 
-    >>> as_page({"Accept": accept("search")}) == {"Accept": PAGE}
+    >>> as_page({"Accept": accept()}) == {"Accept": PAGE}
     True
     >>> as_page({"Accept": "text/plain"})
     {}

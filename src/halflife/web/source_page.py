@@ -92,7 +92,9 @@ def _of_kind(
         return {}
     known = store.collection(row.name)
     answer = _objects(known, row, seen.now)
-    answer["grouped"], answer["groups"] = groups.of_objects(known, settings.group)
+    answer["grouped"], answer["groups"] = groups.of_objects(
+        known, kind.grouped_by(settings)
+    )
     details = kind.details(store, settings)
     if kind.is_open_ended:
         state = Appraiser(seen.config, store, seen.now).state(settings)

@@ -12,7 +12,6 @@ from math import inf, nextafter
 import numpy as np
 from numpy.random import Generator
 
-from halflife.config import SourceConfig
 from halflife.core.errors import AlreadyRunning, BudgetSpent, SourceError
 from halflife.core.object_store import NEVER, Attributes, Listing, Register
 from halflife.engine import rhythms
@@ -21,6 +20,7 @@ from halflife.kinds.form import client, runner
 from halflife.kinds.form.client import Former
 from halflife.kinds.form.quality import form_quality
 from halflife.kinds.form.runner import Turned
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import Desk
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.listing.runner import Looked
@@ -62,7 +62,7 @@ class Audit:
 
     """
 
-    source: SourceConfig
+    source: FormConfig
     copy: Held
     register: Register
     wish: Wish
@@ -118,7 +118,7 @@ def held_at(register: Register, then: float) -> dict[str, Attributes]:
     return {key: record for (key, _), record in held.items()}
 
 
-def ready(store: Store, source: SourceConfig, now: float) -> Audit | None:
+def ready(store: Store, source: FormConfig, now: float) -> Audit | None:
     """Return what is needed to check a copy; None if there is nothing to check."""
     if not isinstance(store, SqliteStore) or source.name not in store.collections():
         return None
@@ -131,7 +131,7 @@ def ready(store: Store, source: SourceConfig, now: float) -> Audit | None:
 
 
 async def audit(
-    former: Former, source: SourceConfig, requests: int, rng: Generator
+    former: Former, source: FormConfig, requests: int, rng: Generator
 ) -> int:
     """Draw records for so many requests, or some more; return how many it took.
 
@@ -196,7 +196,7 @@ def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
         kept.drop(missed)
 
 
-def usual(former: Former, source: SourceConfig, most: int | None, share: float) -> int:
+def usual(former: Former, source: FormConfig, most: int | None, share: float) -> int:
     """Return the audit's share of a turn that takes as much as the last one did."""
     tried = runner.tried(former.store, source)
     last = max((float(one["at"]) for one in tried), default=0.0)
@@ -206,7 +206,7 @@ def usual(former: Former, source: SourceConfig, most: int | None, share: float) 
 
 
 async def turn(
-    former: Former, source: SourceConfig, most: int | None, checks: int
+    former: Former, source: FormConfig, most: int | None, checks: int
 ) -> tuple[Turned, int]:
     """Keep a copy for so many requests, some of which check it; see the module.
 
@@ -240,7 +240,7 @@ def late(asked: Audit) -> float:
     return float(asked.rhythm.late(*np.array([since, asked.now]))[0])
 
 
-def _chance(former: Former, source: SourceConfig) -> Generator:
+def _chance(former: Former, source: FormConfig) -> Generator:
     """Return a source of chance: the same state and moment draw the same records."""
     moment = max(int(former.clock() * 86400.0), 0)
     return np.random.default_rng([moment, zlib.crc32(source.name.encode())])

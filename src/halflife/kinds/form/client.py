@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.core.forms import Attribute, Found, Interface, Term
 from halflife.core.wording import count
@@ -18,6 +18,7 @@ from halflife.engine.leased_session import Visitor, in_thread, of_kind
 from halflife.engine.loop import Clock
 from halflife.kinds.form.addresses import Addresses, Place
 from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
 from halflife.kinds.search.dictionary import COMMON
 from halflife.net.gate import Gate
@@ -33,7 +34,7 @@ WORDS = 30  # common words to begin with, for a form without choices
 Result = TypeVar("Result")
 
 
-def forms(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
+def forms(config: Config, names: list[str] | None = None) -> list[FormConfig]:
     """Return the sources behind forms; raise ``UsageError`` if there is none.
 
     A source that is named and is none is a mistake too.
@@ -42,10 +43,10 @@ def forms(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
         'no source is behind a form; write kind = "form" and so on into the '
         "settings, or run `halflife add NAME --form URL`"
     )
-    return of_kind(config, "form", names, "is not behind a form", none)
+    return of_kind(config, FormConfig, names, "is not behind a form", none)
 
 
-def interface(source: SourceConfig) -> Interface:
+def interface(source: FormConfig) -> Interface:
     """Return what a form can do, as the settings say."""
     given = source.model_fields_set
     return Interface(
@@ -60,18 +61,18 @@ def interface(source: SourceConfig) -> Interface:
         everything=source.everything,
         newest=bool(source.newest),
         lookup=source.lookup_url is not None,
-        walks=bool(source.next) and not Addresses(source.form_url or "").paged,
+        walks=bool(source.next) and not Addresses(source.form_url).paged,
     )
 
 
-def settings(source: SourceConfig) -> FormSettings:
+def settings(source: FormConfig) -> FormSettings:
     """Return how a form is asked and its answers read; or ``ConfigError``."""
     places = {
         name: Place(a.param, a.low, a.high, a.pattern, a.join, a.step)
         for name, a in source.attributes.items()
     }
     addresses = Addresses(
-        source.form_url or "",
+        source.form_url,
         places,
         newest=source.newest,
         lookup=source.lookup_url or "",
@@ -93,7 +94,7 @@ def settings(source: SourceConfig) -> FormSettings:
     return FormSettings(addresses, reader, interface(source), network.access(source))
 
 
-def seeds(source: SourceConfig, rng: Generator) -> list[Term]:
+def seeds(source: FormConfig, rng: Generator) -> list[Term]:
     """Return terms that may find something: choices, ranges, common words."""
     found: list[Term] = []
     for attribute in interface(source).attributes:
@@ -110,7 +111,7 @@ def seeds(source: SourceConfig, rng: Generator) -> list[Term]:
     return sorted((found[i] for i in order), key=lambda term: term.attribute in words)
 
 
-def known(store: Store, source: SourceConfig) -> Measured | None:
+def known(store: Store, source: FormConfig) -> Measured | None:
     """Return what was measured of a form last, if anything was."""
     memo = store.memo(MEMO + source.name)
     if memo is None:
@@ -123,7 +124,7 @@ def known(store: Store, source: SourceConfig) -> Measured | None:
     return Measured(**row)
 
 
-def corrected(store: Store, source: SourceConfig) -> FormSettings:
+def corrected(store: Store, source: FormConfig) -> FormSettings:
     """Return how a form is asked, less the claims that were found to be wrong."""
     how, measured = settings(source), known(store, source)
     if measured is None:
@@ -211,7 +212,7 @@ class Former:
 
     async def asking(
         self,
-        source: SourceConfig,
+        source: FormConfig,
         how: FormSettings,
         work: Callable[[Desk, Run], Result],
         *,
@@ -239,7 +240,7 @@ class Former:
 
     async def probe(
         self,
-        source: SourceConfig,
+        source: FormConfig,
         *,
         requests: int = REQUESTS,
         told: Callable[[Found], None] = lambda _: None,

@@ -3,13 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.config.edit import add_sources, with_sources
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, Unreachable
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.kinds.form.description import Described, described
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.search.discovery import Wanted
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
@@ -20,7 +21,7 @@ from halflife.stores import Store
 MISSING = "records, key, total, {page} in form_url"  # what no search page tells
 
 
-def add(path: Path, wanted: Wanted) -> SourceConfig:
+def add(path: Path, wanted: Wanted) -> FormConfig:
     """Read a search page, and add its form to the settings."""
     config = Config.load(path)
     with bootstrap.writing(config) as store:
@@ -30,7 +31,7 @@ def add(path: Path, wanted: Wanted) -> SourceConfig:
     return source
 
 
-def row(source: SourceConfig) -> dict[str, str | int | None]:
+def row(source: FormConfig) -> dict[str, str | int | None]:
     """Return what people and programs are told."""
     return {
         "url": source.form_url,
@@ -43,10 +44,11 @@ def row(source: SourceConfig) -> dict[str, str | int | None]:
     }
 
 
-async def _find(config: Config, store: Store, wanted: Wanted) -> SourceConfig:
+async def _find(config: Config, store: Store, wanted: Wanted) -> FormConfig:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
-        return wanted.source(_settings(await _read(gate, purse, wanted)))
+        found = await _read(gate, purse, wanted)
+        return FormConfig.of(wanted.source(_settings(found)))
 
 
 async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:

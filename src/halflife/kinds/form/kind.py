@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
@@ -22,6 +21,7 @@ from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import renewed
 from halflife.kinds.form import audit, client, runner, value
 from halflife.kinds.form.quality import form_ages, form_quality
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import schema_drift
 from halflife.kinds.listing.kind import RECENT, age_of
 from halflife.kinds.listing.runner import Looked
@@ -74,7 +74,7 @@ class FormState:
 
     """
 
-    source: SourceConfig
+    source: FormConfig
     now: float
     reading: Reading
     collection: Collection | None
@@ -111,7 +111,7 @@ class FormState:
         return self.memo.decays[seen]
 
 
-class FormKind(WholeKind[FormState]):
+class FormKind(WholeKind[FormConfig, FormState]):
     """Databases behind forms, asked query by query."""
 
     is_open_ended = True
@@ -122,7 +122,7 @@ class FormKind(WholeKind[FormState]):
     unchecked = "no record was drawn to check it in the last 30 days"
 
     def states(
-        self, reading: Reading, sources: Sequence[SourceConfig]
+        self, reading: Reading, sources: Sequence[FormConfig]
     ) -> Mapping[str, FormState]:
         """Read what is known of databases."""
         return {source.name: _state(reading, source) for source in sources}
@@ -163,11 +163,11 @@ class FormKind(WholeKind[FormState]):
         rhythm, when = state.habit.rhythm, (state.now, most)
         return runner.planned(copy, state.interface, rhythm, state.source, when)
 
-    def measure(self, source: SourceConfig) -> str:
+    def measure(self, source: FormConfig) -> str:
         """Return what the quality of the copy is called."""
         return value.measure_of(source)
 
-    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+    def recorded(self, store: Store, source: FormConfig) -> "RecordedSource | None":
         """Return what was shown as a recording."""
         from halflife.kinds.form.recorded import RecordedForm  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
@@ -180,7 +180,7 @@ class FormKind(WholeKind[FormState]):
         differs = source.differs_by
         return RecordedForm(source.name, relation, interface, purpose, differs)
 
-    def details(self, store: Store, source: SourceConfig) -> dict[str, list[Any]]:
+    def details(self, store: Store, source: FormConfig) -> dict[str, list[Any]]:
         """Return what the latest queries brought, and what was found of the form."""
         found = client.known(store, source)
         findings = [str(one) for one in found.findings] if found else []
@@ -199,7 +199,10 @@ class FormKind(WholeKind[FormState]):
         if not copy.begun:
             why = f"its first crawl goes on; {count(items, 'record')} read so far"
             return Description(measure, items, copy.last, gone=gone, why=why)
-        return Description(measure, items, copy.last, copy.arrival[0], gone)
+        short = copy.reported.words(items) if copy.reported else ""
+        note = short if measure == "recall" else ""
+        rate = copy.arrival[0]
+        return Description(measure, items, copy.last, rate, gone, note=note)
 
     def steps(self, state: FormState, most: int) -> list[Step]:
         """Return what would be asked first, best first."""
@@ -255,7 +258,7 @@ class FormKind(WholeKind[FormState]):
         return state.turns
 
     def first_cost(
-        self, reading: Reading, group: Sequence[SourceConfig], room: int
+        self, reading: Reading, group: Sequence[FormConfig], room: int
     ) -> float:
         """Return the requests of the first turn; 0 if there was one."""
         (source,) = group
@@ -264,12 +267,12 @@ class FormKind(WholeKind[FormState]):
         return max(room * FIRST_SHARE, 1.0)
 
     def drift(
-        self, reading: Reading, source: SourceConfig, breaker: Breaker
+        self, reading: Reading, source: FormConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them."""
         return schema_drift.told(reading.store, source, breaker, reading.now)
 
-    def reader(self, desk: Desk, source: SourceConfig) -> "FormReader":
+    def reader(self, desk: Desk, source: FormConfig) -> "FormReader":
         """Return what asks a form."""
         return FormReader(desk, source)
 
@@ -277,7 +280,7 @@ class FormKind(WholeKind[FormState]):
 class FormReader:
     """Asks one form, and checks a part of its copy by records drawn at random."""
 
-    def __init__(self, desk: Desk, source: SourceConfig) -> None:
+    def __init__(self, desk: Desk, source: FormConfig) -> None:
         self._desk, self._source = desk, source
         self._former: client.Former | None = None
         self._owed = 0.0  # checks; fractions add up
@@ -324,7 +327,7 @@ class FormReader:
         """Do nothing: what is drawn at random tells, and did so already."""
 
 
-def _state(reading: Reading, source: SourceConfig) -> FormState:
+def _state(reading: Reading, source: FormConfig) -> FormState:
     store, name = reading.store, source.name
     collection = store.collection(name) if name in store.collections() else None
     turns = {float(one["at"]) for one in runner.tried(store, source)}

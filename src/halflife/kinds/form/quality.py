@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.kinds.form import runner, value
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.turnover import bounds
@@ -16,7 +16,7 @@ from halflife.queries.form_copy import Held
 
 def form_quality(
     copy: Held,
-    source: SourceConfig,
+    source: FormConfig,
     now: float,
     sure: float,
     ahead: Floats,
@@ -54,7 +54,7 @@ def form_quality(
     return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
 
 
-def form_ages(copy: Held, source: SourceConfig, now: float) -> Floats:
+def form_ages(copy: Held, source: FormConfig, now: float) -> Floats:
     """Return the days since each record was seen; for new ones, since any look."""
     new = runner.wish(source).purpose == "new"
     seen = [copy.last] if new else list(copy.seen.values())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halflife.alerts.schemas import Column
-from halflife.config import SourceConfig
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.forms import Found, Interface
 from halflife.core.object_store import Attributes, Listing, Register
@@ -19,6 +18,7 @@ from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
+from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import Desk
 from halflife.kinds.listing import (
     runner as listing_runner,
@@ -118,7 +118,7 @@ class Turned:
         )
 
 
-def wish(source: SourceConfig) -> Wish:
+def wish(source: FormConfig) -> Wish:
     """Return what a copy is kept for, as the settings say; or ``ConfigError``."""
     try:
         differs = measure(source.differs_by or "changed")
@@ -128,7 +128,7 @@ def wish(source: SourceConfig) -> Wish:
     return Wish(source.purpose, differs, weight, date=source.date)
 
 
-def held(store: Store, source: SourceConfig) -> Held:
+def held(store: Store, source: FormConfig) -> Held:
     """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
@@ -139,9 +139,7 @@ def held(store: Store, source: SourceConfig) -> Held:
     return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
 
 
-def _restored(
-    store: Store, source: SourceConfig, what: str, copy: Held
-) -> Crawl | None:
+def _restored(store: Store, source: FormConfig, what: str, copy: Held) -> Crawl | None:
     """Return a crawl that was cut short; None if there is none to go on with."""
     memo = store.memo(what + source.name)
     kept = json.loads(memo) if memo else None
@@ -151,7 +149,7 @@ def _restored(
     return restored(kept["crawl"], copy.records)
 
 
-def _reported(store: Store, source: SourceConfig) -> Reported | None:
+def _reported(store: Store, source: FormConfig) -> Reported | None:
     """Return how many records a form reports, if its numbers can be believed."""
     memo = store.memo(REPORTED + source.name)
     if not memo or client.corrected(store, source).interface.counts == "none":
@@ -159,14 +157,14 @@ def _reported(store: Store, source: SourceConfig) -> Reported | None:
     return Reported.of_row(json.loads(memo))
 
 
-def _claims(store: Store, source: SourceConfig) -> str:
+def _claims(store: Store, source: FormConfig) -> str:
     """Return what a form can do, as plans go by, in words."""
     return str(client.corrected(store, source).interface)
 
 
 async def sync(
     former: client.Former,
-    source: SourceConfig,
+    source: FormConfig,
     *,
     most: int | None = None,
     told: Callable[[Asked], None] = lambda _: None,
@@ -225,7 +223,7 @@ class _Notes:
     def __init__(
         self,
         former: client.Former,
-        source: SourceConfig,
+        source: FormConfig,
         copy: Held,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -318,7 +316,7 @@ class _Notes:
         return max(self._former.clock(), nextafter(tracked.last, inf))
 
 
-def _link(store: Store, source: SourceConfig, copy: Held) -> str:
+def _link(store: Store, source: FormConfig, copy: Held) -> str:
     """Return where the page is that a crawl goes on with, if only a link led there.
 
     So a crawl that the budget cuts short does not walk the same pages every turn.
@@ -329,14 +327,14 @@ def _link(store: Store, source: SourceConfig, copy: Held) -> str:
     return address
 
 
-def _remember(store: Store, source: SourceConfig, kept: Kept, now: float) -> None:
+def _remember(store: Store, source: FormConfig, kept: Kept, now: float) -> None:
     """Keep what the latest queries brought, for people to look at."""
     rows = [{"at": now, **one._asdict()} for one in reversed(kept.tried)]
     latest = [*rows, *tried(store, source)][:REMEMBERED]
     store.save_memo(MEMO + source.name, json.dumps(latest))
 
 
-def tried(store: Store, source: SourceConfig) -> list[dict[str, Any]]:
+def tried(store: Store, source: FormConfig) -> list[dict[str, Any]]:
     """Return what the latest queries brought, the last one first."""
     memo = store.memo(MEMO + source.name)
     found: list[dict[str, Any]] = json.loads(memo) if memo else []
@@ -356,7 +354,7 @@ def _summed(one: Change, two: Change) -> Change:
 
 def plan(
     store: Store,
-    source: SourceConfig,
+    source: FormConfig,
     now: float,
     most: int,
     known: Held | None = None,
@@ -376,7 +374,7 @@ def planned(
     copy: Held,
     interface: Interface,
     rhythm: Rhythm,
-    source: SourceConfig,
+    source: FormConfig,
     when: tuple[float, int],
 ) -> list[Asked]:
     """Return what a turn would ask first; ``when`` is now, and for how many requests.

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.kinds.form import runner
+from halflife.kinds.form.settings import FormConfig
 from halflife.market.curves import Decay
 from halflife.market.price import QUICKEST
 from halflife.queries.form_copy import Held, Wish
@@ -25,7 +25,7 @@ HORIZONS = 40
 PLANNED = 200  # requests that are thought of at a time
 
 
-def held(store: Store, source: SourceConfig) -> Held | None:
+def held(store: Store, source: FormConfig) -> Held | None:
     """Return the copy, if there is one."""
     copy = runner.held(store, source)
     return copy if copy.records else None
@@ -91,13 +91,13 @@ def _true(copy: Held, wish: Wish, ahead: Floats) -> Floats:
     return np.clip(1.0 - np.array(lost), 0.0, 1.0)
 
 
-def whole(copy: Held, source: SourceConfig) -> float:
+def whole(copy: Held, source: FormConfig) -> float:
     """Return the requests that a look at everything takes, at least."""
     return max(len(copy.records) / source.per_page, 1.0)
 
 
 def steps(
-    store: Store, source: SourceConfig, now: float, copy: Held | None = None
+    store: Store, source: FormConfig, now: float, copy: Held | None = None
 ) -> list[Asked]:
     """Return what could be asked next, best first, each with what it buys."""
     return runner.plan(store, source, now, PLANNED, copy)
@@ -113,6 +113,6 @@ def gains(copy: Held, found: list[Asked]) -> tuple[Floats, Floats]:
     return requests, gain / max(len(copy.records), 1)
 
 
-def measure_of(source: SourceConfig) -> str:
+def measure_of(source: FormConfig) -> str:
     """Return what the quality of a form's copy is called."""
     return "content" if source.purpose == "known" else "recall"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
@@ -20,6 +19,7 @@ from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import recall_decay, renewed
 from halflife.kinds.listing import runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Description,
@@ -69,7 +69,7 @@ class ListingState:
 
     """
 
-    source: SourceConfig
+    source: ListingConfig
     now: float
     whole: float
     shortest: float
@@ -104,7 +104,7 @@ class ListingState:
         return casts.setdefault(mark, {})
 
 
-class ListingKind(WholeKind[ListingState]):
+class ListingKind(WholeKind[ListingConfig, ListingState]):
     """Lists of objects: an API, a feed of records, a table in a page."""
 
     planned_as = "listings", "what"
@@ -117,7 +117,7 @@ class ListingKind(WholeKind[ListingState]):
     unchecked = "no two whole looks followed each other in the last 30 days"
 
     def states(
-        self, reading: Reading, sources: Sequence[SourceConfig]
+        self, reading: Reading, sources: Sequence[ListingConfig]
     ) -> Mapping[str, ListingState]:
         """Read what is known of listings."""
         return {source.name: _state(reading, source) for source in sources}
@@ -160,7 +160,7 @@ class ListingKind(WholeKind[ListingState]):
         age = float(state.habit.rhythm.between(last, now))
         return one_offer(state.source, state.whole, decay.index(age))
 
-    def measure(self, source: SourceConfig) -> str:
+    def measure(self, source: ListingConfig) -> str:
         """Return what the quality of a listing is called."""
         del source
         return "recall"
@@ -192,7 +192,7 @@ class ListingKind(WholeKind[ListingState]):
         gain = float(self.offers(state).gain[0]) / max(state.expected, 1)
         return [Step("all of it", state.expected, gain, why)]
 
-    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+    def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
         """Return what was listed as a recording."""
         from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
@@ -202,7 +202,11 @@ class ListingKind(WholeKind[ListingState]):
         relation = relation_of(store.register(source.name), source.name)
         return RecordedListing(source.name, relation)
 
-    def incomplete(self, store: Store, source: SourceConfig) -> str:
+    def grouped_by(self, source: ListingConfig) -> str:
+        """Return the attribute that the settings name."""
+        return source.group
+
+    def incomplete(self, store: Store, source: ListingConfig) -> str:
         """Return why the last answer was not all of the list."""
         known = source.name in store.collections()
         return runner.incomplete(store, source.name) if known else ""
@@ -239,13 +243,13 @@ class ListingKind(WholeKind[ListingState]):
         lost = losses(state.decay, state.habit, np.array([last]), (state.now, step))
         return Whole(max(things / together(state.habit), 1.0), *lost, step), most
 
-    def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
+    def level(self, source: ListingConfig) -> tuple[float, float | None] | None:
         """Return the recall that the settings name, if they do."""
         if "recall" in source.model_fields_set:
             return source.recall, source.confidence
         return None
 
-    def wanted(self, source: SourceConfig) -> float | None:
+    def wanted(self, source: ListingConfig) -> float | None:
         """Return the recall that is good enough."""
         return source.recall
 
@@ -255,7 +259,7 @@ class ListingKind(WholeKind[ListingState]):
         return np.empty(0) if known is None else known.looks[-RECENT:]
 
     def first_cost(
-        self, reading: Reading, group: Sequence[SourceConfig], room: int
+        self, reading: Reading, group: Sequence[ListingConfig], room: int
     ) -> float:
         """Return the requests of the first look; 0 if there was one."""
         del room
@@ -265,16 +269,16 @@ class ListingKind(WholeKind[ListingState]):
         return SLACK * costs.noted(reading.store, source) + source.max_pages
 
     def drift(
-        self, reading: Reading, source: SourceConfig, breaker: Breaker
+        self, reading: Reading, source: ListingConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its records lack now, and what is new about them."""
         return schema_drift.told(reading.store, source, breaker, reading.now)
 
-    def reader(self, desk: Desk, source: SourceConfig) -> "ListingReader":
+    def reader(self, desk: Desk, source: ListingConfig) -> "ListingReader":
         """Return what reads a listing."""
         return ListingReader(desk, source, self.read(desk, source))
 
-    def read(self, desk: Desk, source: SourceConfig) -> runner.Read:
+    def read(self, desk: Desk, source: ListingConfig) -> runner.Read:
         """Return how a listing is read; a kind that reads in its own way says so."""
         return runner.reading(desk.config, source)
 
@@ -282,7 +286,7 @@ class ListingKind(WholeKind[ListingState]):
 class ListingReader:
     """Reads one listing."""
 
-    def __init__(self, desk: Desk, source: SourceConfig, read: runner.Read) -> None:
+    def __init__(self, desk: Desk, source: ListingConfig, read: runner.Read) -> None:
         self._desk, self._source, self._read = desk, source, read
 
     async def sync(self, errand: Errand) -> "runner.Looked":
@@ -319,7 +323,7 @@ class ListingReader:
             audit_set(self._desk.store, self._source.name, result.run)
 
 
-def _state(reading: Reading, source: SourceConfig) -> ListingState:
+def _state(reading: Reading, source: ListingConfig) -> ListingState:
     store, name = reading.store, source.name
     whole = float(costs.noted(store, source))
     collection = store.collection(name) if name in store.collections() else None

@@ -1,10 +1,11 @@
 """Keeping set sources: look, doubt, and write down or ask."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from halflife.config import Config, SourceConfig
+from halflife.config.answers import RecordsConfig
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, UsageError
 from halflife.core.object_store import Listing, Register
@@ -16,6 +17,7 @@ from halflife.engine.loop import LEASE, Clock
 from halflife.engine.offline import is_lost
 from halflife.kinds.listing import function, schema_drift
 from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
 from halflife.models.guard import DeleteGuard, Verdict
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
@@ -107,12 +109,7 @@ class Looked:
         )
 
 
-def are_sets(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
-    """Return those of the sources that list objects."""
-    return [source for source in sources if source.kind == "listing"]
-
-
-def settings(source: SourceConfig) -> ListingSettings:
+def settings(source: ListingConfig) -> ListingSettings:
     """Return how a listing is asked and read."""
     reader = Reader(
         source.key, source.format, source.records, source.fields, source.next
@@ -131,6 +128,8 @@ def tracker(store: Store, source: SourceConfig) -> Tracker:
     """Return what is known of a set source, ready to take the next look."""
     known = store.collections()
     register = store.register(source.name) if source.name in known else Register()
+    if not isinstance(source, ListingConfig):
+        return Tracker(register, confirm=CONFIRM_HOURS / HOURS)
     return Tracker(register, group=source.group, confirm=source.confirm_hours / HOURS)
 
 
@@ -147,7 +146,7 @@ def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
 async def sync(  # noqa: PLR0913  (who reads what, and for how much)
     config: Config,
     store: Store,
-    source: SourceConfig,
+    source: ListingConfig,
     *,
     most: int | None = None,
     clock: Clock = bootstrap.clock,
@@ -184,7 +183,7 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
         return looked
 
 
-def reading(config: Config, source: SourceConfig) -> Read:
+def reading(config: Config, source: ListingConfig) -> Read:
     """Return how a listing is read: from its addresses, or by its function."""
     if source.python:
         made = function.load(source.python, config.path.parent)
@@ -194,7 +193,7 @@ def reading(config: Config, source: SourceConfig) -> Read:
     return lambda gate, purse: look(gate, how, purse)
 
 
-def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool:
+def _is_unreadable(store: Store, source: ListingConfig, listing: Listing) -> bool:
     """Say whether an empty answer may not be the list at all.
 
     So it is as long as nothing was ever listed; afterwards the guard decides.
@@ -202,7 +201,7 @@ def _is_unreadable(store: Store, source: SourceConfig, listing: Listing) -> bool
     return listing.blank and not tracker(store, source).register().spells
 
 
-def _unlike(source: SourceConfig) -> str:
+def _unlike(source: ListingConfig) -> str:
     return (
         f"{shown(source.where)}: {UNREADABLE}: nothing in its HTML matches "
         f"records {source.records!r}, and it never listed anything before"
@@ -217,7 +216,7 @@ def incomplete(store: Store, name: str) -> str:
 
 
 def _note_failure(
-    store: Store, run: Run, source: SourceConfig, why: str, now: float
+    store: Store, run: Run, source: ListingConfig, why: str, now: float
 ) -> None:
     tracked = tracker(store, source)
     tracked.reject(now, why)
@@ -227,7 +226,7 @@ def _note_failure(
 def write(
     store: Store,
     run: Run,
-    source: SourceConfig,
+    source: RecordsConfig,
     listing: Listing,
     requests: int,
     trouble: str,
@@ -245,7 +244,7 @@ def write(
 
 
 def _against(
-    store: Store, source: SourceConfig, tracked: Tracker, listing: Listing
+    store: Store, source: RecordsConfig, tracked: Tracker, listing: Listing
 ) -> str:
     """Return why somebody has to decide on a listing; empty if nobody has to.
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import AlreadyRunning, BudgetSpent
 from halflife.engine import bootstrap
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
 from halflife.kinds.listing import runner
+from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.runner import LONGEST_NAP, SHORTEST_NAP
 from halflife.market.stand import FIRST, LATEST, SOONEST
 from halflife.policies.threshold import Threshold
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 AGAIN = 1.0 / 24.0  # days until a look that failed or was held is tried again
 
 
-def wait(store: Store, source: SourceConfig, now: float) -> float:
+def wait(store: Store, source: ListingConfig, now: float) -> float:
     """Return the days until a set source is to be looked at again.
 
     That is just before the lower bound of its recall falls below what the settings
@@ -41,7 +42,7 @@ def wait(store: Store, source: SourceConfig, now: float) -> float:
 async def keep(
     config: Config,
     store: Store,
-    sources: Sequence[SourceConfig],
+    sources: Sequence[ListingConfig],
     stop: Stop,
     told: Callable[["Looked"], None],
     *,
@@ -64,7 +65,7 @@ async def keep(
 
 
 async def _look(
-    config: Config, store: Store, source: SourceConfig, stop: Stop, clock: Clock
+    config: Config, store: Store, source: ListingConfig, stop: Stop, clock: Clock
 ) -> "Looked | None":
     """Look once; nothing if the budget is spent, or somebody else is looking."""
     work = runner.sync(config, store, source, clock=clock)

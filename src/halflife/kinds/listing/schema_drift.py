@@ -19,6 +19,7 @@ from halflife.alerts.schemas import (
     learned,
 )
 from halflife.config import SourceConfig
+from halflife.config.answers import RecordsConfig
 from halflife.core.object_store import Attributes, Listing
 from halflife.engine.breakers import Breaker
 from halflife.readers.records import UNREADABLE
@@ -75,13 +76,10 @@ def _save(store: Store, source: SourceConfig, memory: Memory, unit: str) -> None
 
 
 def _made(source: SourceConfig) -> str:
-    read = (source.key, source.format, source.records, sorted(source.fields.items()))
-    hits = (source.hits, source.hit_key, source.hit_text, source.hit_snippet)
-    said = (read, hits, source.total, source.engine, source.addresses)
-    return fingerprint(repr(said).encode())[:16]
+    return fingerprint(repr(source.answer_reading).encode())[:16]
 
 
-def look(store: Store, source: SourceConfig, listing: Listing) -> str:
+def look(store: Store, source: RecordsConfig, listing: Listing) -> str:
     """Take in what a look lists; return why somebody has to decide, if so."""
     seen, memory = columns(listing.records, listing.keyless), recall(store, source)
     found = differences(memory.usual, seen)

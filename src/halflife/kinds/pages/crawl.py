@@ -20,6 +20,7 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.core.wording import count
 from halflife.kinds.pages import map_discovery
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
@@ -34,14 +35,15 @@ HOPS = 8  # requests that redirects may take besides what was asked for
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
 
 
-def sites(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+def sites(sources: Iterable[SourceConfig]) -> list[PagesConfig]:
     """Return those of the sources that are crawled."""
-    return [source for source in sources if source.kind == "site"]
+    return [source for source in PagesConfig.among(sources) if source.crawls]
 
 
-def find_pages(sources: Iterable[SourceConfig]) -> list[SourceConfig]:
+def find_pages(sources: Iterable[SourceConfig]) -> list[PagesConfig]:
     """Return those of the sources that find pages by themselves: by links or maps."""
-    return [source for source in sources if source.kind == "site" or source.maps]
+    pages = PagesConfig.among(sources)
+    return [source for source in pages if source.crawls or source.maps]
 
 
 def policy(
@@ -54,7 +56,7 @@ def policy(
 
     ``left`` returns what is left of each source's part of the window.
     """
-    kept = [source for source in sources if source.has_pages]
+    kept = PagesConfig.among(sources)
     share = {source.name: source.discovery for source in kept}
     found_by = map_discovery.found_by(kept, source_of)
     if isinstance(inner, InRounds):  # each round is shared, not what is left of one
@@ -156,7 +158,7 @@ class Progress:
         return f"{said}; {self.note}" if self.note else said
 
 
-def progress(store: Store, source: SourceConfig) -> Progress:
+def progress(store: Store, source: PagesConfig) -> Progress:
     """Return how far the crawl of a site has come."""
     evidence = store.evidence([source.name])
     held = int(np.count_nonzero(evidence.looks))
@@ -185,7 +187,7 @@ def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
     return found
 
 
-def following(source: SourceConfig, site: "SiteSettings") -> "SiteSettings":
+def following(source: PagesConfig, site: "SiteSettings") -> "SiteSettings":
     """Return how a site's pages are asked for, with where they lead."""
     from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
     from halflife.kinds.pages.site import Follow  # noqa: PLC0415
@@ -198,7 +200,7 @@ def following(source: SourceConfig, site: "SiteSettings") -> "SiteSettings":
 def crawl(
     pages: "Pages",
     store: Store,
-    sources: Iterable[SourceConfig],
+    sources: Iterable[PagesConfig],
     source_of: Callable[[str], str],
 ) -> "Pages | Crawl":
     """Return the pages of sources, with what those of sites lead to."""
@@ -208,7 +210,7 @@ def crawl(
     return Crawl(pages, found, source_of=source_of) if found else pages
 
 
-def frontier(store: Store, source: SourceConfig) -> "Frontier":
+def frontier(store: Store, source: PagesConfig) -> "Frontier":
     """Return what is known of a site, as the store has it; copies lose weight."""
     from halflife.kinds.pages.links import Scope  # noqa: PLC0415
     from halflife.kinds.pages.site import Follow, Frontier, Limits  # noqa: PLC0415
@@ -237,7 +239,7 @@ def _depths(links: Links, named: set[str], deepest: int) -> dict[str, int]:
     return dict(zip(links.keys, depth.tolist(), strict=True))
 
 
-def _reweigh(store: Store, source: SourceConfig, links: Links, named: set[str]) -> None:
+def _reweigh(store: Store, source: PagesConfig, links: Links, named: set[str]) -> None:
     """Let a page that says it is a copy, and is one, weigh less than the other."""
     evidence = store.evidence([source.name])
     copies = duplicates(evidence, links)
@@ -300,7 +302,7 @@ def owners(
     store: Store, sources: Iterable[SourceConfig], evidence: Evidence
 ) -> Mapping[str, str]:
     """Return the source of each page; nothing if every page was seen."""
-    names = [source.name for source in sources if source.has_pages]
+    names = [source.name for source in PagesConfig.among(sources)]
     if not names or evidence.looks.all():
         return {}
     return {item.key: item.source for item in store.items(names)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from halflife.config import Config, SourceConfig, problem
+from halflife.config import Config, problem
 from halflife.config.edit import add_sources, with_sources
 from halflife.core.errors import UsageError
 from halflife.core.observation import Looks, Observation, Seen
@@ -15,6 +15,7 @@ from halflife.core.request import Fetch
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE
 from halflife.engine.wallet import Wallet, WindowPurse, spent
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.addresses import canonical, host_of
 from halflife.stores import Run, Store
 
@@ -29,7 +30,7 @@ class Wish:
     allow: tuple[str, ...] = ()
     site: Mapping[str, object] | None = None  # settings of a site that begins there
 
-    def sources(self, maps: Iterable[str] = ()) -> list[SourceConfig]:
+    def sources(self, maps: Iterable[str] = ()) -> list[PagesConfig]:
         """Return the settings to add; ``maps`` are the URLs that list pages."""
         known = set(maps)
         by_name: dict[str, list[str]] = {}
@@ -41,7 +42,7 @@ class Wish:
         """Return the name of the source that a URL goes to."""
         return self.source or host_of(url)
 
-    def _source(self, name: str, urls: list[str], maps: set[str]) -> SourceConfig:
+    def _source(self, name: str, urls: list[str], maps: set[str]) -> PagesConfig:
         given: dict[str, object] = {
             "name": name,
             "weight": self.weight,
@@ -54,7 +55,7 @@ class Wish:
             given |= {"kind": "site", "start": urls[0], **self.site}
         try:
             wanted = {k: v for k, v in given.items() if v not in (None, ())}
-            return SourceConfig.model_validate(wanted)
+            return PagesConfig.model_validate(wanted)
         except ValidationError as error:
             raise UsageError(problem(error)) from None
 
@@ -156,7 +157,7 @@ async def _look(
     looks: dict[str, list[Observation]] = {}
     key = ""
     async with network.gate(config, store, bootstrap.clock) as gate:
-        pages = network.pages(gate, config, config.source, wish.home)
+        pages = network.pages(gate, config, PagesConfig.among(config.source), wish.home)
         fetches = [Fetch(url) for url in wish.urls]
         async for batch in pages.perform(fetches, bootstrap.clock(), purse):
             for look in batch:

@@ -10,7 +10,6 @@ import numpy as np
 
 from halflife.allocation import allocate
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.forecast import Forecast
@@ -20,6 +19,7 @@ from halflife.core.view import View
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.pages import map_discovery, target_warmup
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.state import Neighbourhood, PagesState, sampled
 from halflife.kinds.pages.target import Pages
 from halflife.kinds.pages.worker import opened
@@ -50,7 +50,7 @@ RARE = 1000.0  # days between two looks at all pages, at most
 SOME = 2000  # pages of a source that stand for all when requests are priced
 
 
-class PagesKind(Kind[PagesState]):
+class PagesKind(Kind[PagesConfig, PagesState]):
     """Pages, named one by one or found by following links."""
 
     is_joint = True
@@ -58,7 +58,7 @@ class PagesKind(Kind[PagesState]):
     checked_by = "pages drawn at random"
 
     def states(
-        self, reading: Reading, sources: Sequence[SourceConfig]
+        self, reading: Reading, sources: Sequence[PagesConfig]
     ) -> Mapping[str, PagesState]:
         """Read what is known of all pages at once."""
         around = Neighbourhood(reading, sources)
@@ -120,12 +120,12 @@ class PagesKind(Kind[PagesState]):
         none = np.zeros(rows.size, dtype=np.intp)
         return Offers((source.name,), none, view.cost[rows], buys)
 
-    def measure(self, source: SourceConfig) -> str:
+    def measure(self, source: PagesConfig) -> str:
         """Return what the quality of pages is called."""
         del source
         return "freshness"
 
-    def recorded(self, store: Store, source: SourceConfig) -> "RecordedSource | None":
+    def recorded(self, store: Store, source: PagesConfig) -> "RecordedSource | None":
         """Return what was seen of pages as a recording."""
         from halflife.kinds.pages.recorded import RecordedPages, recording_of  # noqa: PLC0415  (slow)
 
@@ -201,13 +201,13 @@ class PagesKind(Kind[PagesState]):
             memory = replace(memory, past=past)
         return pages.stand(memory)
 
-    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+    def was_seen(self, reading: Reading, source: PagesConfig) -> bool:
         """Say whether any page was ever fetched well."""
         evidence = reading.store.evidence((source.name,))
         return bool((evidence.looks > 0).any())
 
     def first_cost(
-        self, reading: Reading, group: Sequence[SourceConfig], room: int
+        self, reading: Reading, group: Sequence[PagesConfig], room: int
     ) -> float:
         """Return the requests of the first look at pages that nobody looked at."""
         del room
@@ -239,7 +239,7 @@ class PagesKind(Kind[PagesState]):
         return int(failures[later].sum()), max(silent, 0.0)
 
     def open(
-        self, desk: Desk, group: Sequence[SourceConfig]
+        self, desk: Desk, group: Sequence[PagesConfig]
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold the lease on pages, and all it takes to keep them."""
         return opened(desk, group)

@@ -17,6 +17,7 @@ import numpy as np
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores import Store
 from halflife.stores.sqlite import SqliteStore
@@ -31,9 +32,8 @@ MEMO = "maps followed of "  # the memo of a source begins so
 def named(sources: Iterable[SourceConfig]) -> set[str]:
     """Return the addresses of pages and maps that the settings name, as keys."""
     keys: set[str] = set()
-    for source in sources:
-        start = (source.start,) if source.start else ()
-        keys |= _keys((*start, *source.pages, *source.maps))
+    for source in PagesConfig.among(sources):
+        keys |= _keys(source.addresses)
     return keys
 
 
@@ -97,7 +97,7 @@ class Parts:
         self,
         config: Config,
         store: Store,
-        sources: Sequence[SourceConfig],
+        sources: Sequence[PagesConfig],
         clock: Callable[[], float],
     ) -> None:
         self._config, self._store, self._clock = config, store, clock
@@ -152,7 +152,7 @@ def _room(config: Config, tried_at: Floats, now: float) -> int:
     return max(part - lately, 0)
 
 
-def limits(store: Store, source: SourceConfig, evidence: Evidence) -> "MapLimits":
+def limits(store: Store, source: PagesConfig, evidence: Evidence) -> "MapLimits":
     """Return which of the pages that a source's maps name may become known."""
     from halflife.kinds.pages.map_limits import MapLimits  # noqa: PLC0415  (slow)
 
@@ -180,6 +180,6 @@ def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:
     return [
         f"{source.name}: the limit of {source.most_pages} pages is reached: "
         "set most higher for more"
-        for source in sources
-        if source.kind == "pages" and known(store, source.name) >= source.most_pages
+        for source in PagesConfig.among(sources)
+        if not source.crawls and known(store, source.name) >= source.most_pages
     ]

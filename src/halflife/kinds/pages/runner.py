@@ -10,7 +10,7 @@ import numpy as np
 from halflife import plugins
 from halflife.belief import paused
 from halflife.belief.room import Roomy
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import StoreError
 from halflife.core.observation import Looks, Seen
 from halflife.core.wording import count
@@ -20,6 +20,7 @@ from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet, WindowPurse
 from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery
 from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
 from halflife.policies.shortlist import MANY, Shortlist
@@ -240,7 +241,7 @@ class Keeper:
 async def keeping(
     config: Config,
     store: Store,
-    chosen: Sequence[SourceConfig],
+    chosen: Sequence[PagesConfig],
     clock: Clock = bootstrap.clock,
     shared: Gate | None = None,
 ) -> AsyncIterator[Keeper]:

@@ -11,11 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from halflife.allocation import index
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.view import View
 from halflife.engine import bootstrap
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Reading
 from halflife.models.quality import parts
@@ -39,7 +40,7 @@ class Believed:
     """
 
     def __init__(
-        self, config: Config, store: Store, now: float, sources: Sequence[SourceConfig]
+        self, config: Config, store: Store, now: float, sources: Sequence[PagesConfig]
     ) -> None:
         self._config, self._store, self._now = config, store, now
         self.sources = tuple(sources)
@@ -92,12 +93,12 @@ class Neighbourhood:
     is given up.
     """
 
-    def __init__(self, reading: Reading, sources: Sequence[SourceConfig]) -> None:
+    def __init__(self, reading: Reading, sources: Sequence[PagesConfig]) -> None:
         self._reading = reading
         self.everything = self._believed(sources)
         self._nearest: Believed | None = None
 
-    def near(self, source: SourceConfig) -> Believed:
+    def near(self, source: PagesConfig) -> Believed:
         """Return what is believed of the pages that are believed with a source's."""
         group = self._kept_with.get(source.name)
         if group is None:
@@ -106,16 +107,17 @@ class Neighbourhood:
             self._nearest = self._believed(group)
         return self._nearest
 
-    def _believed(self, sources: Sequence[SourceConfig]) -> Believed:
+    def _believed(self, sources: Sequence[PagesConfig]) -> Believed:
         reading = self._reading
         return Believed(reading.config, reading.store, reading.now, sources)
 
     @cached_property
-    def _kept_with(self) -> dict[str, tuple[SourceConfig, ...]]:
+    def _kept_with(self) -> dict[str, tuple[PagesConfig, ...]]:
         """The groups of sources with pages, where these are very many."""
         mine = {source.name for source in self.everything.sources}
-        groups = (tuple(s for s in g if s.name in mine) for g in self._reading.groups)
-        paged = [group for group in groups if group]
+        groups = (PagesConfig.among(group) for group in self._reading.groups)
+        paged = [tuple(s for s in group if s.name in mine) for group in groups]
+        paged = [group for group in paged if group]
         if len(paged) < 2 or not _is_many(self._reading.store):
             return {}
         return {source.name: group for group in paged for source in group}
@@ -132,7 +134,7 @@ class PagesState:
 
     """
 
-    source: SourceConfig
+    source: PagesConfig
     reading: Reading
     around: Neighbourhood
 

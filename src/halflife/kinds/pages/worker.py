@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from math import inf
 
-from halflife.config import SourceConfig
 from halflife.core.observation import Looks
 from halflife.core.wording import span
 from halflife.engine import targets
@@ -15,12 +14,13 @@ from halflife.kinds.pages import audit, crawl
 from halflife.kinds.pages.interval_limits import Punctual, Spaced
 from halflife.kinds.pages.random_share import HalfDrawn
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, Outcome, keeping
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.protocol import Desk, Errand, Report, Worker
 from halflife.policies.shortlist import Shortlist
 
 
 @asynccontextmanager
-async def opened(desk: Desk, group: Sequence[SourceConfig]) -> AsyncIterator[Worker]:
+async def opened(desk: Desk, group: Sequence[PagesConfig]) -> AsyncIterator[Worker]:
     """Hold the lease on pages, and all it takes to keep them, during the block."""
     kept = keeping(desk.config, desk.store, group, desk.clock, desk.gate)
     async with kept as keeper:
@@ -31,7 +31,7 @@ class PageWorker:
     """Looks at the pages of a group of sources, where it buys most."""
 
     def __init__(
-        self, desk: Desk, group: Sequence[SourceConfig], keeper: Keeper
+        self, desk: Desk, group: Sequence[PagesConfig], keeper: Keeper
     ) -> None:
         self._desk, self.keeper, self._sources = desk, keeper, group
         self._group = tuple(source.name for source in group)
@@ -170,7 +170,7 @@ def report_on(
     )
 
 
-def keep_intervals(keeper: Keeper, source: SourceConfig, latest: float) -> None:
+def keep_intervals(keeper: Keeper, source: PagesConfig, latest: float) -> None:
     """Let a keeper heed the intervals of a source that is kept by itself."""
     loop = keeper.loop
     if source.soonest > 0:

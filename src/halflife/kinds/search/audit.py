@@ -6,10 +6,10 @@ from zlib import crc32
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.kinds.listing.audit import read_off
 from halflife.kinds.pages.audit import BRIEF, issued_at, outcome
 from halflife.kinds.search import selection
+from halflife.kinds.search.settings import SearchConfig
 from halflife.stores import Store, summaries, summary_lifetimes
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
@@ -18,7 +18,7 @@ from halflife.stores.summaries import Kept
 HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days of which forecasts are made
 
 
-def audit_summary(store: Store, source: SourceConfig) -> bool:
+def audit_summary(store: Store, source: SearchConfig) -> bool:
     """Score what was forecast of a summary by the last look at its database.
 
     That is a check that it passed, or another summary, whether or not that is in use:
@@ -78,7 +78,7 @@ def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:
 
 
 def _foreseen(
-    store: Store, used: Kept, source: SourceConfig, at: float
+    store: Store, used: Kept, source: SearchConfig, at: float
 ) -> list[Issued]:
     """Return the chance that a summary holds; one summary holds or does not."""
     age = max(at - used.at, 0.0)

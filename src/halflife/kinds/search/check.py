@@ -12,7 +12,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import SourceError
 from halflife.core.wording import count, span
 from halflife.engine.leased_session import Visitor, in_thread
@@ -22,6 +22,7 @@ from halflife.kinds.search import selection
 from halflife.kinds.search.client import Engine, Line
 from halflife.kinds.search.dictionary import dictionary
 from halflife.kinds.search.runner import Heard, given, settings
+from halflife.kinds.search.settings import SearchConfig
 from halflife.net.gate import Gate
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.recheck import Rechecked, recheck
@@ -126,7 +127,7 @@ class Checker:
             self._line.cancel()
 
     async def check(
-        self, source: SourceConfig, kept: Kept, *, most: int | None = None
+        self, source: SearchConfig, kept: Kept, *, most: int | None = None
     ) -> Checked:
         """Check a summary as far as the budget goes, and keep what that tells.
 

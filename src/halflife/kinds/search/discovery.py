@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from halflife.config import Config, SourceConfig, problem
 from halflife.config.edit import add_sources, with_sources
+from halflife.config.kinds import read_source
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, Unreachable, UsageError
 from halflife.core.search import Answer
@@ -17,6 +18,7 @@ from halflife.engine.leased_session import Visitor
 from halflife.kinds.search.client import Engine
 from halflife.kinds.search.description import is_description, linked, read_description
 from halflife.kinds.search.runner import settings
+from halflife.kinds.search.settings import SearchConfig
 from halflife.net.access import Access, Answer as Reply
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
@@ -58,7 +60,7 @@ class Wanted:
         given = {"name": self.home, "kind": self.kind, "allow": self.allow, **found}
         try:
             kept = {key: value for key, value in given.items() if value != ()}
-            return SourceConfig.model_validate(kept)
+            return read_source(kept)
         except ValidationError as error:
             raise UsageError(problem(error)) from None
 
@@ -75,7 +77,7 @@ class Found:
 
     """
 
-    source: SourceConfig
+    source: SearchConfig
     tried: str = ""
     shown: int = 0
     total: int | None = None
@@ -102,7 +104,8 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
     config = Config.load(path)
     templated = "{query}" in wanted.url
     if templated and not (check and write):
-        found = Found(wanted.source({"search_url": wanted.url}))
+        source = wanted.source({"search_url": wanted.url})
+        found = Found(SearchConfig.of(source))
     elif not write:
         raise UsageError("what a description says cannot be told without fetching it")
     else:
@@ -118,7 +121,7 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
 async def _find(config: Config, store: Store, wanted: Wanted, *, check: bool) -> Found:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
-        source = wanted.source(await _described(gate, purse, wanted))
+        source = SearchConfig.of(wanted.source(await _described(gate, purse, wanted)))
         return await _tried(gate, purse, source) if check else Found(source)
 
 
@@ -158,7 +161,7 @@ async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
     return reply
 
 
-async def _tried(gate: Gate, purse: Purse, source: SourceConfig) -> Found:
+async def _tried(gate: Gate, purse: Purse, source: SearchConfig) -> Found:
     """Send common words until one finds something."""
     engine = Engine(gate, settings(source, fetch=False), purse)
     answer, word = Answer(None, ()), ""

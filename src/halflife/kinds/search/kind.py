@@ -6,7 +6,6 @@ from math import inf
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Offers, Worth
@@ -28,6 +27,7 @@ from halflife.kinds.protocol import (
 from halflife.kinds.search import check, runner, selection
 from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.selection import Holding
+from halflife.kinds.search.settings import SearchConfig
 from halflife.kinds.whole import AHEAD, WholeKind, WholeResult
 from halflife.market import price
 from halflife.market.curves import Decay
@@ -76,7 +76,7 @@ class SearchState:
 
     """
 
-    source: SourceConfig
+    source: SearchConfig
     now: float
     reading: Reading
     used: Used | None
@@ -88,7 +88,7 @@ class SearchState:
         return inf if self.used is None else max(self.now - self.used.looked, 0.0)
 
 
-class SearchKind(WholeKind[SearchState]):
+class SearchKind(WholeKind[SearchConfig, SearchState]):
     """Databases that only answer queries, known by a summary."""
 
     verb = "summarize"
@@ -98,7 +98,7 @@ class SearchKind(WholeKind[SearchState]):
     unchecked = "no look has told whether its summary held in the last year"
 
     def states(
-        self, reading: Reading, sources: Sequence[SourceConfig]
+        self, reading: Reading, sources: Sequence[SearchConfig]
     ) -> Mapping[str, SearchState]:
         """Read what is known of databases."""
         return {
@@ -159,7 +159,7 @@ class SearchKind(WholeKind[SearchState]):
         whole = now.kept.requests * selection.deal(alive, source, now.kept)
         return one_offer(source, cost, float((gain * cost / whole)[0]))
 
-    def measure(self, source: SourceConfig) -> str:
+    def measure(self, source: SearchConfig) -> str:
         """Return what the quality of a summary is called."""
         del source
         return "summary"
@@ -248,12 +248,12 @@ class SearchKind(WholeKind[SearchState]):
         checked = now is not None and now.requests < now.kept.requests
         return "by a check" if checked else "made anew"
 
-    def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
+    def was_seen(self, reading: Reading, source: SearchConfig) -> bool:
         """Say whether it was ever summarised."""
         return summaries.current(reading.store, source.name) is not None
 
     def first_cost(
-        self, reading: Reading, group: Sequence[SourceConfig], room: int
+        self, reading: Reading, group: Sequence[SearchConfig], room: int
     ) -> float:
         """Return the requests of the first summary; 0 if there is one."""
         (source,) = group
@@ -261,12 +261,12 @@ class SearchKind(WholeKind[SearchState]):
         return max(min(SUMMARY, room * FIRST_SHARE), 1.0) if new else 0.0
 
     def drift(
-        self, reading: Reading, source: SourceConfig, breaker: Breaker
+        self, reading: Reading, source: SearchConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them."""
         return schema_drift.told(reading.store, source, breaker, reading.now)
 
-    def reader(self, desk: Desk, source: SourceConfig) -> "SearchReader":
+    def reader(self, desk: Desk, source: SearchConfig) -> "SearchReader":
         """Return what summarises a database."""
         return SearchReader(desk, source)
 
@@ -274,7 +274,7 @@ class SearchKind(WholeKind[SearchState]):
 class SearchReader:
     """Summarises one database, or checks its summary if that is what is due."""
 
-    def __init__(self, desk: Desk, source: SourceConfig) -> None:
+    def __init__(self, desk: Desk, source: SearchConfig) -> None:
         self._desk, self._source = desk, source
         self._worker: check.Checker | runner.Summarizer | None = None
 
@@ -313,7 +313,7 @@ class SearchReader:
         audit_summary(self._desk.store, self._source)
 
 
-def used(reading: Reading, source: SourceConfig) -> Used | None:
+def used(reading: Reading, source: SearchConfig) -> Used | None:
     """Return the summary in use; None if there is none."""
     store = reading.store
     kept = summaries.current(store, source.name)

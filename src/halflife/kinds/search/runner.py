@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.alerts.schemas import Column
-from halflife.config import Config, SourceConfig
+from halflife.config import Config
 from halflife.core.errors import ConfigError, SourceError, UsageError
 from halflife.core.search import Answer
 from halflife.core.wording import count
@@ -23,6 +23,7 @@ from halflife.kinds.search import selection
 from halflife.kinds.search.answers import AnswerReader
 from halflife.kinds.search.client import Engine, Line, SearchSettings
 from halflife.kinds.search.dictionary import dictionary, probes
+from halflife.kinds.search.settings import SearchConfig
 from halflife.net.gate import Gate
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import frequency_summary
@@ -157,16 +158,16 @@ class Summarized:
         return said
 
 
-def databases(config: Config, names: list[str] | None = None) -> list[SourceConfig]:
+def databases(config: Config, names: list[str] | None = None) -> list[SearchConfig]:
     """Return the sources that can be searched; raise ``UsageError`` if there is none.
 
     A source that is named and cannot be searched is a mistake too.
     """
     none = "no source can be searched; run `halflife add NAME --search URL` first"
-    return of_kind(config, "search", names, "cannot be searched", none)
+    return of_kind(config, SearchConfig, names, "cannot be searched", none)
 
 
-def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
+def settings(source: SearchConfig, *, fetch: bool) -> SearchSettings:
     """Return how a database is asked and its answers read; or ``ConfigError``."""
     try:
         reader = AnswerReader(
@@ -181,7 +182,7 @@ def settings(source: SourceConfig, *, fetch: bool) -> SearchSettings:
     except ConfigError as error:
         raise ConfigError(f"source {source.name}: {error}") from None
     return SearchSettings(
-        url=source.search_url or "",
+        url=source.search_url,
         reader=reader,
         access=network.access(source),
         per_page=source.per_page,
@@ -269,7 +270,7 @@ class Summarizer:
 
     async def summarize(
         self,
-        source: SourceConfig,
+        source: SearchConfig,
         *,
         most: int | None = None,
         told: Callable[[Answer], None] = lambda _: None,
@@ -298,7 +299,7 @@ class Summarizer:
                 return Summarized(source.name, engine.requests, str(error))
 
     def _keep(
-        self, run: Run, source: SourceConfig, learned: Learned, line: Line
+        self, run: Run, source: SearchConfig, learned: Learned, line: Line
     ) -> Summarized:
         """Write a summary down, if there is anything to summarise."""
         ending = in_words(learned.sample, line)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
+from halflife.kinds.search.settings import SearchConfig
 from halflife.models.drift import WeibullSurvival, features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.net.addresses import parse_url
@@ -40,7 +40,7 @@ def check_method(method: str) -> None:
 
 def rank(  # noqa: PLR0913  (what a choice goes by)
     kept: Sequence[Kept],
-    sources: Sequence[SourceConfig],
+    sources: Sequence[SearchConfig],
     query: str,
     now: float,
     *,
@@ -62,8 +62,8 @@ def rank(  # noqa: PLR0913  (what a choice goes by)
 
 
 def known(
-    store: Store, sources: Sequence[SourceConfig]
-) -> tuple[list[Kept], list[SourceConfig]]:
+    store: Store, sources: Sequence[SearchConfig]
+) -> tuple[list[Kept], list[SearchConfig]]:
     """Return the summaries in use, and the databases that have none."""
     found = [(source, summaries.current(store, source.name)) for source in sources]
     kept = [one for _, one in found if one is not None]
@@ -82,7 +82,7 @@ def _scorer(method: str, kept: Sequence[Kept]) -> Scorer:
 
 def belief(
     kept: Sequence[Kept],
-    sources: Sequence[SourceConfig],
+    sources: Sequence[SearchConfig],
     now: float,
     store: Store | None = None,
 ) -> Belief:
@@ -132,7 +132,7 @@ class Holding(NamedTuple):
 
 
 def holding(
-    kept: Kept, source: SourceConfig | None, store: Store | None = None
+    kept: Kept, source: SearchConfig | None, store: Store | None = None
 ) -> Holding:
     """Return how long the summary in use holds, by the model and by all looks."""
     where = "misc" if source is None else domain(source)
@@ -144,7 +144,7 @@ def holding(
 
 
 def survival(
-    kept: Kept, source: SourceConfig, store: Store | None = None
+    kept: Kept, source: SearchConfig, store: Store | None = None
 ) -> WeibullSurvival:
     """Return how long a summary holds from when it is made.
 
@@ -190,13 +190,13 @@ def is_glimpsed(kept: Kept) -> bool:
     return bool(kept.documents) and not any(one.whole for one in kept.documents)
 
 
-def check_requests(source: SourceConfig, kept: Kept) -> int:
+def check_requests(source: SearchConfig, kept: Kept) -> int:
     """Return the requests of a check; more if each document takes one of its own."""
     given = is_glimpsed(kept) or source.hit_text or source.engine in TEXTS
     return recheck.MOST if given else recheck.DEAR
 
 
-def look_requests(store: Store, source: SourceConfig, kept: Kept) -> int:
+def look_requests(store: Store, source: SearchConfig, kept: Kept) -> int:
     """Return the requests of the next look: of a check, or of a new summary.
 
     It is made anew if it did not pass a check, if a check would not be cheaper, and if
@@ -208,7 +208,7 @@ def look_requests(store: Store, source: SourceConfig, kept: Kept) -> int:
     return check
 
 
-def deal(alive: Floats, source: SourceConfig, kept: Kept) -> Floats:
+def deal(alive: Floats, source: SearchConfig, kept: Kept) -> Floats:
     """Return what a look takes, in renewals, where a summary holds with this chance.
 
     That is a check, and a renewal as often as the check is not passed.
@@ -225,7 +225,7 @@ def _survival(kept: Kept, where: str) -> WeibullSurvival:
     return model.survival([where], x)
 
 
-def domain(source: SourceConfig) -> str:
+def domain(source: SearchConfig) -> str:
     """Return the kind of site that a database belongs to, by the end of its name."""
     host = parse_url(source.addresses[-1]).host or ""
     ending = host.rpartition(".")[2]

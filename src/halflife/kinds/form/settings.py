@@ -1,25 +1,18 @@
-"""Settings of databases behind forms."""
+"""Settings of databases behind forms: ``kind = "form"``."""
 
 import re
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from halflife.config.values import Line, Table, Url
+from halflife.config.answers import NO_HITS, RecordsConfig, ResultsConfig
+from halflife.config.values import Line, Table, Url, filled, places
 
-# Keys of listings and searches that say how the answers of a form are read.
-READ = frozenset(
-    {
-        "format", "records", "key", "fields", "next", "total", "per_page",
-        "first_page", "first_offset", "cap",
-    }
-)  # fmt: skip
-_PLACE = re.compile(r"\{([^{}]*)\}")
 _PLACES = frozenset({"page", "offset", "count"})
 _PAIR = re.compile(r"[^=&#\s]+=[^=&#\s]*(?:&[^=&#\s]+=[^=&#\s]*)*")
 
 Purpose: TypeAlias = Literal["new", "known", "both"]
-Name = Annotated[Line, Field(min_length=1, max_length=200)]
+AttributeName = Annotated[Line, Field(min_length=1, max_length=200)]
 
 
 class AttributeConfig(Table):
@@ -44,16 +37,19 @@ class AttributeConfig(Table):
             raise ValueError(f'{min(ranged)} has a meaning only for kind = "range"')
         if self.values and self.kind != "select":
             raise ValueError('values have a meaning only for kind = "select"')
-        if not {"low", "high"} <= set(_PLACE.findall(self.pattern)):
+        if not {"low", "high"} <= set(places(self.pattern)):
             raise ValueError("pattern must hold {low} and {high}")
         return self
 
 
-class FormConfig(Table):
+class FormConfig(RecordsConfig, ResultsConfig):
     """How a database behind a form is asked, and what is wanted from it."""
 
-    form_url: Url | None = None
-    attributes: dict[Name, AttributeConfig] = Field(
+    measures: ClassVar[frozenset[str]] = frozenset({"recall", "content"})
+
+    kind: Literal["form"] = "form"
+    form_url: Url = ""
+    attributes: dict[AttributeName, AttributeConfig] = Field(
         default_factory=dict, max_length=200
     )
     counts: Literal["exact", "rounded", "capped", "none"] = "exact"
@@ -69,15 +65,37 @@ class FormConfig(Table):
 
     @model_validator(mode="after")
     def _places_are_known(self) -> Self:
-        found = set(_PLACE.findall(self.form_url or ""))
+        if not (self.form_url and self.attributes):
+            raise ValueError("a form needs form_url and attributes")
+        found = set(places(self.form_url))
         odd = found - _PLACES - set(self.attributes)
         if odd or {"page", "offset"} <= found:
             raise ValueError(
                 "form_url may hold {count}, {page} or {offset}, and the names of "
                 "attributes; nothing else in braces"
             )
-        if self.lookup_url is not None and _PLACE.findall(self.lookup_url) != ["key"]:
+        if self.lookup_url is not None and places(self.lookup_url) != ["key"]:
             raise ValueError("lookup_url must hold {key}, and nothing else in braces")
         if self.newest and not _PAIR.fullmatch(self.newest):
             raise ValueError('newest must be a parameter and its value: "sort=date"')
         return self
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of the form and of a record, with something in their places."""
+        return tuple(filled(url) for url in (self.form_url, self.lookup_url) if url)
+
+    @property
+    def query_url(self) -> str:
+        """The address that queries are put into."""
+        return self.form_url
+
+    @property
+    def answer_format(self) -> str:
+        """The format in which answers are asked for; empty if none is named."""
+        return self.format
+
+    @property
+    def answer_reading(self) -> tuple[object, ...]:
+        """What decides how answers are read."""
+        return self.record_reading, NO_HITS, self.total, "", self.addresses

@@ -1,0 +1,122 @@
+"""The settings of each kind of source: ours, and those that plug-ins bring.
+
+A plug-in names its kind in the entry point group ``halflife.kinds``; the object found
+there has an attribute ``Settings``, a subclass of ``SourceConfig``. It is imported only
+if a source is of its kind.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import PlainValidator, SerializeAsAny, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from halflife.config.source import SourceConfig
+from halflife.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+KINDS = "halflife.kinds"
+BUILT_IN = ("pages", "site", "listing", "search", "form")
+USUAL = "pages"  # the kind of a source whose settings name none
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the kinds that there are: ours first, then those of plug-ins."""
+    return (*BUILT_IN, *(name for name in sorted(_plugins()) if name not in BUILT_IN))
+
+
+def settings_of(kind: str) -> type[SourceConfig]:
+    """Return the settings of a kind; raise ``ConfigError`` if there is none such."""
+    return _built_in(kind) or _plugged_in(kind)
+
+
+def _built_in(kind: str) -> type[SourceConfig] | None:
+    # The settings of a kind rest on this package, so that they are imported here late.
+    match kind:
+        case "pages" | "site":
+            from halflife.kinds.pages.settings import PagesConfig  # noqa: PLC0415
+
+            return PagesConfig
+        case "listing":
+            from halflife.kinds.listing.settings import ListingConfig  # noqa: PLC0415
+
+            return ListingConfig
+        case "search":
+            from halflife.kinds.search.settings import SearchConfig  # noqa: PLC0415
+
+            return SearchConfig
+        case "form":
+            from halflife.kinds.form.settings import FormConfig  # noqa: PLC0415
+
+            return FormConfig
+    return None
+
+
+def _plugged_in(kind: str) -> type[SourceConfig]:
+    point, made = load_plugin(kind)
+    found = getattr(made, "Settings", None)
+    if not (isinstance(found, type) and issubclass(found, SourceConfig)):
+        raise ConfigError(
+            f"{_brought(point)}, and {point.value} has no Settings, a subclass of "
+            "halflife.config.SourceConfig"
+        )
+    return found
+
+
+def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
+    """Return what a plug-in brings for a kind; raise ``ConfigError`` if nothing does.
+
+    An error of the plug-in is told with the plug-in's name.
+    """
+    point = _plugins().get(kind)
+    if point is None:
+        raise ConfigError(f"unknown kind {kind!r}; kinds are {', '.join(kinds())}")
+    try:
+        return point, point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"{_brought(point)}, and {point.value} cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _brought(point: "EntryPoint") -> str:
+    package = f"the package {point.dist.name}" if point.dist else "a plug-in"
+    return f"kind {point.name!r} comes from {package}"
+
+
+def _plugins() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
+
+    return {point.name: point for point in entry_points(group=KINDS)}
+
+
+def read_source(given: object) -> SourceConfig:
+    """Check the table of a source by the settings of its kind.
+
+    Raise ``ValueError``, or ``ValidationError`` with the key that is wrong.
+    """
+    if isinstance(given, SourceConfig):
+        return given
+    if not isinstance(given, Mapping):
+        raise ValueError("must be a table")  # noqa: TRY004  (pydantic wants this one)
+    kind = given.get("kind", USUAL)
+    if not isinstance(kind, str):
+        raise _wrong_kind("input should be a valid string", kind)
+    try:
+        settings = settings_of(kind)
+    except ConfigError as error:
+        raise _wrong_kind(str(error), given) from error
+    return settings.model_validate(given)
+
+
+def _wrong_kind(why: str, given: object) -> ValidationError:
+    """Return what is wrong with the key ``kind`` of a table."""
+    said = PydanticCustomError("kind", "{why}", {"why": why})
+    details = InitErrorDetails(type=said, loc=("kind",), input=given)
+    return ValidationError.from_exception_data("source", [details])
+
+
+Source = Annotated[SerializeAsAny[SourceConfig], PlainValidator(read_source)]

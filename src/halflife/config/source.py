@@ -1,0 +1,155 @@
+"""Settings that every source has: ``[[source]]``.
+
+Each kind of source adds its own keys in ``kinds/<kind>/settings.py``; a plug-in does so
+in its own package. This module knows none of them.
+"""
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable
+from math import inf
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from halflife.config.targets import Hours, Span, Targets
+from halflife.config.values import Cidr, FromEnv, Line, Secret, Table, value_of
+from halflife.market.targets import Target, days_of, parse
+
+SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)]
+
+
+class SourceConfig(Table):
+    """Pages or objects that belong together, and how to ask for them.
+
+    The base of every kind's settings. A kind must say which ``addresses`` its settings
+    name, and may override what is asked of the other properties.
+    """
+
+    # The qualities that a target may ask for, besides the age of the copy.
+    measures: ClassVar[frozenset[str]] = frozenset()
+
+    name: Name
+    kind: Line
+    weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
+    robots: bool = True
+    headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
+    policy: Line = ""
+    target: Targets = ()
+    max_requests: int | None = Field(default=None, ge=1, le=10**9)
+    window: Hours = ""
+    min_interval: Span = ""
+    max_interval: Span = ""
+
+    @classmethod
+    def of(cls, source: "SourceConfig") -> Self:
+        """Return a source as one of this kind; raise ``TypeError`` if it is another."""
+        if not isinstance(source, cls):
+            raise TypeError(
+                f"source {source.name} is of kind {source.kind!r}: its settings are a "
+                f"{type(source).__name__}, not a {cls.__name__}"
+            )
+        return source
+
+    @classmethod
+    def among(cls, sources: Iterable["SourceConfig"]) -> list[Self]:
+        """Return the sources that are of this kind, in their order."""
+        return [source for source in sources if isinstance(source, cls)]
+
+    @model_validator(mode="after")
+    def _targets_are_of_its_kind(self) -> Self:
+        known = {"age", *self.measures}
+        for target in self.targets:
+            if target.measure not in known:
+                raise ValueError(
+                    f"a source of kind {self.kind!r} has a target of "
+                    f"{' or '.join(sorted(known))}, not of {target.measure}"
+                )
+        if self.soonest > self.latest:
+            raise ValueError("min_interval must not be longer than max_interval")
+        return self
+
+    @model_validator(mode="after")
+    def _headers_are_sendable(self) -> Self:
+        for name, value in self.headers.items():
+            if not _TOKEN.fullmatch(name):
+                raise ValueError(f"header {name!r} is not a header name")
+            if name.lower() in SECRET_HEADERS and isinstance(value, str):
+                raise ValueError(
+                    f"header {name} is a secret and must come from the environment; "
+                    f'write {name} = {{env = "VARIABLE"}}'
+                )
+        return self
+
+    @property
+    @abstractmethod
+    def addresses(self) -> tuple[str, ...]:
+        """Every address that the settings name; of numbered pages the first."""
+
+    @property
+    def where(self) -> str:
+        """What messages name it by: its first address, or its name."""
+        return next(iter(self.addresses), self.name)
+
+    @property
+    def landmarks(self) -> tuple[str, ...]:
+        """Addresses of which each by itself says where the source is."""
+        return ()
+
+    @property
+    def query_url(self) -> str:
+        """The address that queries are put into; empty if it answers none."""
+        return ""
+
+    @property
+    def answer_format(self) -> str:
+        """The format in which answers are asked for; empty if none is named."""
+        return ""
+
+    @property
+    def answer_reading(self) -> tuple[object, ...]:
+        """What decides how answers are read.
+
+        When it changes, what was learned of the form of the answers is void.
+        """
+        return (self.addresses,)
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether it has pages of which copies are kept."""
+        return False
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is to be kept."""
+        given = (self.target,) if isinstance(self.target, str) else self.target
+        return tuple(parse(one) for one in given)
+
+    @property
+    def soonest(self) -> float:
+        """Days between two looks, at least."""
+        return days_of(self.min_interval) if self.min_interval else 0.0
+
+    @property
+    def latest(self) -> float:
+        """Days between two looks, at most."""
+        return days_of(self.max_interval) if self.max_interval else inf
+
+    @property
+    def from_env(self) -> frozenset[str]:
+        """The headers whose values stand in the environment: the secret ones."""
+        given = self.headers.items()
+        return frozenset(n for n, value in given if isinstance(value, FromEnv))
+
+    def secrets(self) -> dict[str, Secret]:
+        """Return the headers to send, with the environment looked up."""
+        return {name: self._header(name) for name in self.headers}
+
+    def _header(self, name: str) -> Secret:
+        what = f"source {self.name}: header {name}"
+        return value_of(self.headers[name], what)

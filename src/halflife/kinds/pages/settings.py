@@ -1,0 +1,84 @@
+"""Settings of pages, with or without following their links.
+
+``kind = "pages"``, or ``kind = "site"`` for pages that are found from a start.
+"""
+
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, Field, model_validator
+
+from halflife.config.source import SourceConfig
+from halflife.config.values import Line, Url
+
+MAP_PAGES = 50_000  # pages that maps make known: one full sitemap, by its protocol
+CRAWL = frozenset({"scope", "depth", "variants"})  # keys that need a start
+
+Text: TypeAlias = Literal["visible", "main", "raw"]
+
+
+def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    if not scope or (isinstance(scope, str) and scope not in {"host", "folder"}):
+        raise ValueError('must be "host", "folder" or a list of patterns')
+    return scope
+
+
+Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
+Within = Annotated[str | Patterns, AfterValidator(_within)]
+
+
+class PagesConfig(SourceConfig):
+    """Which pages are kept, and how far links are followed to find more."""
+
+    measures: ClassVar[frozenset[str]] = frozenset({"freshness"})
+
+    kind: Literal["pages", "site"] = "pages"
+    pages: tuple[Url, ...] = Field(default=(), strict=False)
+    maps: tuple[Url, ...] = Field(default=(), strict=False)
+    text: Text = "visible"
+    keep: bool = True
+    start: Url | None = None
+    scope: Within = "host"
+    depth: int = Field(default=20, ge=0, le=1000)
+    most: int = Field(default=10_000, ge=1, le=10**6)
+    variants: int = Field(default=100, ge=1, le=10**6)
+    discovery: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _crawl_has_a_start(self) -> Self:
+        if self.start is not None:
+            return self
+        if self.kind == "site":
+            raise ValueError("a site needs start, the page at which it begins")
+        if wrong := CRAWL & self.model_fields_set:
+            raise ValueError(
+                f"{min(wrong)} has no meaning for a source of kind {self.kind!r} "
+                "without start"
+            )
+        return self
+
+    @property
+    def crawls(self) -> bool:
+        """Whether its pages are found by following links from a start."""
+        return self.start is not None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every address that the settings name: its start, pages and maps."""
+        return (*((self.start,) if self.start else ()), *self.pages, *self.maps)
+
+    @property
+    def landmarks(self) -> tuple[str, ...]:
+        """Addresses of which each by itself says where the source is."""
+        return (*((self.start,) if self.start else ()), *self.maps)
+
+    @property
+    def most_pages(self) -> int:
+        """Pages of the source that may become known."""
+        if self.crawls or "most" in self.model_fields_set:
+            return self.most
+        return MAP_PAGES
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether it has pages of which copies are kept."""
+        return True

@@ -1,0 +1,177 @@
+"""Settings of sources of every kind, as tables of halflife.toml."""
+
+from hypothesis import strategies as st
+
+from halflife.kinds.form.settings import FormConfig
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.search.settings import SearchConfig
+
+ARMS = {
+    "pages": PagesConfig,
+    "site": PagesConfig,
+    "listing": ListingConfig,
+    "search": SearchConfig,
+    "form": FormConfig,
+}
+LEAST = {  # the least that a source of each kind has to say
+    "pages": {},
+    "site": {"start": "http://a.example/"},
+    "listing": {"url": "http://a.example/list"},
+    "search": {"search_url": "http://a.example/?q={query}"},
+    "form": {"form_url": "http://a.example/f", "attributes": {"make": {}}},
+}
+
+lines = st.text("aZ9 .,'\"\\[]{}=#é€-_", max_size=12)
+words = st.text("abcXYZ019_", min_size=1, max_size=8)
+urls = st.builds("http://{}.example/{}".format, st.sampled_from("abc"), words)
+lists = st.lists(urls, max_size=3, unique=True).map(tuple)
+
+
+def span(low, high):
+    return st.integers(low, high)
+
+
+def share(low=0.0, high=1.0):
+    return st.floats(low, high, allow_nan=False)
+
+
+COMMON = {
+    "weight": share(0.001, 1000.0),
+    "allow": st.lists(st.sampled_from(["10.0.0.0/8", "::1/128"]), unique=True).map(
+        tuple
+    ),
+    "robots": st.booleans(),
+    "headers": st.dictionaries(
+        st.builds("X-{}".format, words), st.one_of(lines, st.just({"env": "TOKEN"}))
+    ),
+    "policy": words,
+    "target": st.one_of(
+        st.just("age p95 <= 6 h"),
+        st.lists(st.just("age p99 <= 1 d"), max_size=2).map(tuple),
+    ),
+    "max_requests": span(1, 10**6),
+    "window": st.just("22:00-06:00 Europe/Berlin"),
+    "min_interval": st.sampled_from(["30 min", "6 h"]),
+    "max_interval": st.sampled_from(["2 d", "1 w"]),
+}
+RECORDS = {
+    "format": st.sampled_from(["json", "jsonl", "csv", "html"]),
+    "records": lines,
+    "key": lines,
+    "fields": st.dictionaries(lines, lines, max_size=3),
+}
+RESULTS = {
+    "total": lines,
+    "per_page": span(1, 1000),
+    "first_page": span(0, 1),
+    "first_offset": span(0, 1),
+    "cap": span(1, 10**6),
+}
+PAGES = {
+    "pages": lists,
+    "maps": lists,
+    "text": st.sampled_from(["visible", "main", "raw"]),
+    "keep": st.booleans(),
+    "most": span(1, 10**6),
+    "discovery": share(),
+}
+CRAWL = {
+    "scope": st.one_of(
+        st.sampled_from(["host", "folder"]),
+        st.lists(urls, min_size=1, max_size=3).map(tuple),
+    ),
+    "depth": span(0, 1000),
+    "variants": span(1, 10**6),
+}
+LISTING = {
+    "python": st.builds("{}.{}:{}".format, words, words, words),
+    "max_pages": span(1, 10_000),
+    "complete": st.booleans(),
+    "group": lines,
+    "confirm_hours": share(0.0, 8760.0),
+    "recall": share(0.01, 0.99),
+    "confidence": share(0.01, 0.99),
+}
+SEARCH = {
+    "engine": st.sampled_from(["elasticsearch", "solr", "json", "html", "feed"]),
+    "hits": lines,
+    "hit_key": lines,
+    "hit_link": lines,
+    "hit_text": lines,
+    "hit_snippet": lines,
+}
+FORM = {
+    "next": lines,
+    "counts": st.sampled_from(["exact", "rounded", "capped", "none"]),
+    "newest": st.just("sort=date"),
+    "date": lines,
+    "lookup_url": st.just("http://a.example/one/{key}"),
+    "lookup_records": lines,
+    "together": span(1, 100),
+    "everything": st.booleans(),
+    "purpose": st.sampled_from(["new", "known", "both"]),
+    "weight_by": lines,
+    "differs_by": lines,
+}
+attributes = st.one_of(
+    st.fixed_dictionaries(
+        {}, optional={"param": lines, "values": st.lists(lines).map(tuple)}
+    ),
+    st.fixed_dictionaries({"kind": st.just("keyword")}, optional={"join": lines}),
+    st.fixed_dictionaries(
+        {"kind": st.just("range")},
+        optional={
+            "cuts": st.lists(st.integers(-9, 9).map(float), unique=True).map(
+                lambda cuts: tuple(sorted(cuts))
+            ),
+            "low": lines,
+            "high": lines,
+            "pattern": st.just("{low}..{high}"),
+            "step": share(),
+        },
+    ),
+)
+OWN = {  # what is needed, and what may be said besides; of a listing in two ways
+    "pages": [({}, PAGES), ({"start": urls}, PAGES | CRAWL)],
+    "site": [({"start": urls}, PAGES | CRAWL)],
+    "listing": [
+        ({"url": urls}, RECORDS | LISTING | {"urls": lists, "next": lines}),
+        ({"page_url": st.just("http://a.example/{n}")}, RECORDS | LISTING),
+    ],
+    "search": [
+        (
+            {"search_url": st.just("http://a.example/{query}?p={page}")},
+            RESULTS | SEARCH,
+        )
+    ],
+    "form": [
+        (
+            {
+                "form_url": st.just("http://a.example/?o={offset}"),
+                "attributes": st.dictionaries(
+                    st.text("aZ9 .é-_", min_size=1, max_size=8),
+                    attributes,
+                    min_size=1,
+                    max_size=3,
+                ),
+            },
+            RECORDS | RESULTS | FORM,
+        )
+    ],
+}
+
+
+def tables(kind):
+    """Tables of sources of a kind."""
+    base = {"name": st.builds("s.{}".format, words), "kind": st.just(kind)}
+    return st.one_of(
+        st.fixed_dictionaries(base | needed, optional=COMMON | rest)
+        for needed, rest in OWN[kind]
+    )
+
+
+def keys(kind):
+    """Every key that the tables of a kind have."""
+    own = [key for needed, rest in OWN[kind] for key in (*needed, *rest)]
+    return {"name", "kind", *COMMON, *own}
