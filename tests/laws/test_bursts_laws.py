@@ -122,31 +122,35 @@ def test_what_was_restored_is_nobody_elses():
     assert (kept.parent == before[2]).all()
 
 
-def test_of_many_bins_the_last_can_be_kept_alone():
-    bursts, _ = learned(3)
+@pytest.mark.parametrize("step", [1.0, 0.5])
+def test_of_many_bins_the_last_can_be_kept_alone(step):
+    bursts, _ = learned(3, step=step)
     whole, some = bursts.kept(), bursts.kept(4)
     bins = whole.sites.shape[2]
-    assert some.origin == whole.origin + bins - 4
+    assert some.origin == whole.origin + (bins - 4) * step
     assert (some.sites == whole.sites[:, :, -4:]).all()
     assert (some.folders == whole.folders[:, :, -4:]).all()
     assert (bursts.kept(bins).sites == whole.sites).all()
     assert bursts.kept(bins + 1).origin == whole.origin
 
 
-@pytest.mark.parametrize("beyond", [-1.0, 0.0, 1.0, 100.0])
-def test_the_oldest_bins_go_when_there_would_be_more_than_the_most(beyond):
-    bursts, now = learned(4, begin=0.0)
-    day = MOST_BINS - 1 + beyond  # the last bin that there is room for, and others
-    for at in (now + 200.0, now + 400.0):
+@pytest.mark.parametrize(
+    ("beyond", "step"), [(-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (100.0, 1.0), (7.0, 2.0)]
+)
+def test_the_oldest_bins_go_when_there_would_be_more_than_the_most(beyond, step):
+    bursts, now = learned(4, begin=0.0, step=step)
+    # The last bin that there is room for, and others.
+    day = (MOST_BINS - 1 + beyond) * step
+    for at in (now + 200.0 * step, now + 400.0 * step):
         bursts.reach(at)
         ends = np.full(PAGES.size, at)
         bursts.learn(PAGES, ends - 2, ends, PAGES < 4, np.full(PAGES.size, 0.3))
     before = bursts.kept()
     bursts.reach(day)
     after = bursts.kept()
-    needed = int(day) + 1
+    needed = int(day / step) + 1
     gone = needed - MOST_BINS // 2 if needed > MOST_BINS else 0
-    assert after.origin == gone
+    assert after.origin == gone * step
     assert after.sites.shape[2] == needed - gone
     left = before.sites[:, :, gone:]
     assert (after.sites[:, :, : left.shape[2]] == left).all()
@@ -154,7 +158,7 @@ def test_the_oldest_bins_go_when_there_would_be_more_than_the_most(beyond):
     left = before.folders[:, :, gone:]
     assert (after.folders[:, :, : left.shape[2]] == left).all()
     since = np.full(PAGES.size, 1.5)
-    lived = [by_bins(after, p, 1.5, day, 1.0)[0] for p in PAGES]
+    lived = [by_bins(after, p, 1.5, day, step)[0] for p in PAGES]
     assert bursts.lived(PAGES, since, day) == pytest.approx(lived)
 
 
@@ -223,3 +227,43 @@ def test_a_number_known_not_to_be_nought_has_the_mean_of_the_rest():
         found = at_least_one(np.array([mean]))[0]
         assert found == pytest.approx(total / -np.expm1(-mean), rel=1e-6)
     assert at_least_one(np.zeros(1)).tolist() == [1.0]
+
+
+def test_the_unit_of_time_does_not_matter():
+    rng = np.random.default_rng(8)
+    rate, last = rng.uniform(0.05, 0.6, PAGES.size), np.zeros(PAGES.size)
+    days, halves = Bursts(), Bursts(step=2.0)
+    for one in (days, halves):
+        one.reach(0.0)
+        one.place(SITES, FOLDERS)
+    for now in (1.5, 2.75, 4.0, 6.125):
+        days.reach(now)
+        halves.reach(2 * now)
+        changed, at = rng.random(PAGES.size) < 0.5, np.full(PAGES.size, now)
+        one = days.learn(PAGES, last, at, changed, rate)
+        two = halves.learn(PAGES, 2 * last, 2 * at, changed, rate / 2)
+        assert two.changes == pytest.approx(one.changes)
+        assert two.lived == pytest.approx(2 * one.lived)
+        last = np.where(rng.random(PAGES.size) < 0.5, at, last)
+    assert halves.kept().sites == pytest.approx(days.kept().sites)
+    assert halves.kept().folders == pytest.approx(days.kept().folders)
+
+
+def test_places_are_made_for_new_sites_and_folders():
+    bursts = Bursts()
+    bursts.reach(0.0)
+    bursts.place(np.array([0, 0]), np.array([0, 1]))
+    bursts.reach(1.5)
+    two = np.arange(2)
+    bursts.learn(two, np.zeros(2), np.full(2, 1.5), two == 1, np.full(2, 0.5))
+    before = bursts.lived(two, np.zeros(2), 1.5)
+    bursts.place(np.array([0, 0, 1, 2]), np.array([0, 1, 2, 4]))
+    assert bursts.lived(two, np.zeros(2), 1.5) == pytest.approx(before)
+    rows = np.arange(4)
+    assert bursts.lived(rows[2:], np.zeros(2), 1.5) == pytest.approx([1.5, 1.5])
+    changed = np.array([False, False, True, True])
+    bursts.learn(rows, np.zeros(4), np.full(4, 1.5), changed, np.full(4, 0.5))
+    kept = bursts.kept()
+    assert kept.folder.tolist() == [1, 2, 4]
+    assert kept.parent.tolist() == [0, 1, 2]
+    assert kept.sites.shape == (2, 3, 2)
