@@ -281,3 +281,17 @@ def test_an_idle_domain_has_half_a_death_in_its_relative_time():
     assert model.idle_ == ("org",)
     assert model.drift_.rate[2] == pytest.approx(found[2])
     assert model.drift_.shape[2] == 1.0
+
+
+@pytest.mark.parametrize("late", [0.0, 0.5])
+def test_spells_that_some_met_late_are_at_risk_from_then_on(late):
+    spells, x, domain, database = databases(4)
+    entry = np.where(database < 3, late * spells.lower, 0.0)
+    some = Spells.of(entry, spells.lower, spells.upper)
+    model = DriftModel().fit(some, x, domain=domain, database=database)
+    cox = CoxModel().fit(
+        x, some.lower, some.ended, strata=domain, cluster=database,
+        entry=entry if late else None,
+    )  # fmt: skip
+    assert model.drift_.coefficient == pytest.approx(cox.coefficient_)
+    assert model.learned_.cox.standard_error_ == pytest.approx(cox.standard_error_)

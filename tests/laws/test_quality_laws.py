@@ -216,3 +216,14 @@ def test_bounds_without_variance_are_the_mean_and_with_all_of_it_a_toss():
     )
     assert mixed_low == pytest.approx([0.5, 0.0, 0.05])
     assert mixed_high == pytest.approx([0.5, 1.0, 0.95])
+
+
+def test_no_share_varies_more_than_a_toss_however_great_the_doubt():
+    view = a_view(8, n=1, doubt=50.0)
+    view = replace(view, looks=np.ones(1, int), age=np.ones(1), exposure=np.ones(1))
+    chance, alone, swing = fate_by_hand(view, 0, 0.5)
+    assert alone + swing**2 > chance * (1 - chance)
+    found = freshness_forecast(view, np.array([0.5]), confidence=0.9)
+    assert found.mean == pytest.approx([chance])
+    low, high = beta_bounds(found.mean, found.mean * (1 - found.mean), 0.9)
+    assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
