@@ -267,3 +267,15 @@ def test_places_are_made_for_new_sites_and_folders():
     assert kept.folder.tolist() == [1, 2, 4]
     assert kept.parent.tolist() == [0, 1, 2]
     assert kept.sites.shape == (2, 3, 2)
+
+
+def test_pages_that_came_after_what_was_kept_live_at_the_usual_pace():
+    bursts, now = learned(2)
+    again = Bursts()
+    sites, folders = np.append(SITES, np.arange(3, 9)), np.append(FOLDERS, [9] * 6)
+    again.place(sites, folders)
+    again.restore(bursts.kept())
+    new, since = np.arange(8, 14), np.full(6, 4.0)
+    assert again.lived(new, since, now) == pytest.approx(np.full(6, now - 4.0))
+    old = np.full(PAGES.size, 4.0)
+    assert again.lived(PAGES, old, now) == pytest.approx(bursts.lived(PAGES, old, now))

@@ -186,6 +186,9 @@ def test_steps_may_fall_only_where_an_interval_begins_and_another_ends():
     later = _steps_of(Spells.of(entry, lower, np.array([2.0, 3.0, INF, 6.0])))
     assert later.edge.tolist() == [0, 1, 2, 3, 5, 6]
     assert np.flatnonzero(later.support).tolist() == [1, 4]
+    # One is lost from sight at 1 and another met at 2: between them nobody can die.
+    apart = Spells.of(np.array([0.0, 2.0]), np.array([1.0, 3.0]), np.array([INF, 4.0]))
+    assert np.flatnonzero(_steps_of(apart).support).tolist() == [3]
 
 
 def test_a_death_at_an_exact_age_lies_in_a_short_step_that_ends_there():

@@ -164,6 +164,14 @@ def test_a_covariate_that_does_not_vary_is_left_at_nought(fitted):
     assert found.coefficient_[1:] == pytest.approx(model.coefficient_, abs=1e-7)
     assert found.rate_ == pytest.approx(model.rate_, rel=1e-6)
     assert found.status_ is WeibullPHStatus.OK
+    # Rounding about a mean that is large, or small, is no variation either.
+    for size in (1e9, 1e-9):
+        x = np.column_stack([np.full(len(data), size / 3), x[:, -2:]])
+        again = WeibullPH().fit(data, x, strata=strata)
+        assert again.coefficient_[0] == again.standard_error_[0] == 0.0
+    fine = np.column_stack([1e-13 * x[:, 1], x[:, 2]])
+    tiny = WeibullPH().fit(data, fine, strata=strata)
+    assert tiny.coefficient_ * [1e-13, 1] == pytest.approx(model.coefficient_, rel=1e-5)
 
 
 def test_time_and_covariates_are_scaled_by_their_weighted_means(fitted):
