@@ -209,6 +209,8 @@ def test_without_deaths_or_days_something_is_pretended():
         LifeStatus.FASTER_THAN_LOOKS,
         (0.0, 0.5 * (3 * 2 + 6) / 4),
     )
+    aged = Spells.of(np.array([1.0]), np.array([1.0]), np.array([4.0]))
+    assert _patched(aged, 1.0, 0.0)[1] == (0.0, 0.5 * 3.0)
     assert _patched(there, 1.0, 0.0) == (LifeStatus.FASTER_THAN_LOOKS, (0.0, 1.0))
     assert _watched(there) == 4.0
     late = Spells.of(np.array([1.0, 0.0]), np.array([3.0, 5.0]), np.full(2, INF))
