@@ -411,6 +411,22 @@ def test_restarts_keep_every_run_as_long_as_there_is_room():
         assert model.rate()[i] == pytest.approx(by_hand)
 
 
+def test_half_a_quiet_gap_is_a_gap_of_half_the_length():
+    part, whole = (Restarting(restarts=0.1) for _ in range(2))
+    none, quiet = np.zeros(1, int), np.zeros(1, bool)
+    for model in (part, whole):
+        model.grow(1)
+        model.add(none, np.full(1, 3.0), ~quiet)
+    part.add(none, np.full(1, 4.0), quiet, np.full(1, 0.5))
+    whole.add(none, np.full(1, 2.0), quiet)
+    assert part.rate() == pytest.approx(whole.rate())
+    # Half a change in half a gap: half the evidence, and a quarter of its days.
+    one = Restarting(restarts=0.0, prior=(1.0, 5.0))
+    one.grow(1)
+    one.add(none, np.full(1, 4.0), ~quiet, np.full(1, 0.5))
+    assert one.rate() == pytest.approx([1.5 / 6.0])
+
+
 def test_the_two_neighbours_that_weigh_least_are_joined():
     weight = np.array([[0.4, 0.1], [0.05, 0.3], [0.15, 0.3], [0.4, 0.3]])
     value = np.array([[1.0, 1.0], [2.0, 2.0], [6.0, 3.0], [8.0, 4.0]])
