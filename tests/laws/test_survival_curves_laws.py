@@ -187,8 +187,11 @@ def test_steps_may_fall_only_where_an_interval_begins_and_another_ends():
     assert later.edge.tolist() == [0, 1, 2, 3, 5, 6]
     assert np.flatnonzero(later.support).tolist() == [1, 4]
     # One is lost from sight at 1 and another met at 2: between them nobody can die.
-    apart = Spells.of(np.array([0.0, 2.0]), np.array([1.0, 3.0]), np.array([INF, 4.0]))
-    assert np.flatnonzero(_steps_of(apart).support).tolist() == [3]
+    lower = np.array([0.0, 1.0, 3.0])
+    apart = Spells.of(np.array([0.0, 0.0, 2.0]), lower, np.array([0.5, INF, 4.0]))
+    steps = _steps_of(apart)
+    assert steps.edge.tolist() == [0, 0.5, 1, 2, 3, 4]
+    assert np.flatnonzero(steps.support).tolist() == [0, 4]
 
 
 def test_a_death_at_an_exact_age_lies_in_a_short_step_that_ends_there():
