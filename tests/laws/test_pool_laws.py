@@ -91,3 +91,23 @@ def test_counted_bounds_of_a_look_at_nothing_are_those_of_one_object():
         wide = z * recall * (1 - recall) * math.sqrt(off + more)
         ends = [kept - half, kept + half], [recall - wide, recall + wide]
         assert found[:, :, i] == pytest.approx(np.clip(ends, 0.0, 1.0))
+
+
+def test_one_arrival_is_known_to_one_part_and_a_half():
+    looks, born = np.arange(4.0), [*[-1.0] * 40, 0.5]
+    died = [0.5, 1.5, 2.5, *[9.0] * 38]
+    experts = Experts(Census.of(collection(looks, born, died)))
+    ahead = np.ones(4)
+    loss = experts.expected("exponential", 1.0, ahead)
+    found = model_bounds(experts, "exponential", loss, ahead, 0.5)
+    rate, arrivals, deaths = experts.rates(np.inf)
+    theta, z = arrival_scale(experts), 0.6744897501960817
+    for i in (1, 2, 3):
+        assert arrivals[i] * looks[i] == pytest.approx(1.5)
+        kept, recall = np.exp(-loss[:, i])
+        size = float(experts.census.size[i])
+        off = (1 - kept) / (size * kept) + rate[i] ** 2 / max(deaths[i], 1)
+        new = size * kept * math.expm1(loss[1, i])
+        wide = z * recall * (1 - recall) * math.sqrt(off + theta[i] / new + 1 / 1.5)
+        assert 0 < recall - wide < recall + wide < 1
+        assert found[1, :, i] == pytest.approx([recall - wide, recall + wide])
