@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.models.census import Census
-from halflife.models.conformal import DISPERSION, dispersion, inside
+from halflife.models.conformal import DISPERSION, Scored, dispersion, inside
 from halflife.models.experts import MOST, POOL, Experts
 from halflife.models.parametric import arrival_scale, model_bounds
 from halflife.models.pool import AVERAGED, FIRST, Study, corrected, weights
@@ -111,3 +111,11 @@ def test_one_arrival_is_known_to_one_part_and_a_half():
         wide = z * recall * (1 - recall) * math.sqrt(off + theta[i] / new + 1 / 1.5)
         assert 0 < recall - wide < recall + wide < 1
         assert found[1, :, i] == pytest.approx([recall - wide, recall + wide])
+
+
+@pytest.mark.parametrize(("came", "factor"), [(0.0, 0.2), (9.0, 5.0)])
+def test_no_correction_is_by_more_than_five_times(came, factor):
+    raw = np.append(np.ones(9), 0.001)[None]
+    later = np.append(np.arange(1, 10), -1)
+    scored = Scored(raw[0], np.full(10, came), np.full(10, 30.0), later, 1.0, 0)
+    assert corrected(raw, scored)[0, -1] == pytest.approx(0.001 * factor)
