@@ -108,3 +108,15 @@ def test_intervals_follow_what_probes_show(step, probes):
         view = belief(evidence, now, now)
         assert view.due == pytest.approx([item.due for item in items], rel=1e-6)
     assert seen == {True, False}
+
+
+def test_other_evidence_is_learned_from_the_beginning():
+    one, other = (Evidence.of(Item(key) for key in "ab") for _ in range(2))
+    belief, fresh = MirrorSync(0.5, 0.5), MirrorSync(0.5, 0.5)
+    for at in range(1, 9):
+        one.take(one.weigh(Looks.of([present("a", float(at), str(at))])))
+        belief(one, float(at), float(at))
+    for at in range(9, 15):
+        other.take(other.weigh(Looks.of([present("b", float(at), str(at // 2))])))
+        again = belief(other, float(at), float(at)).due
+        assert again.tolist() == fresh(other, float(at), float(at)).due.tolist()

@@ -124,3 +124,11 @@ def test_an_interval_is_over_when_it_has_passed_and_not_before():
     turn = intervals(age, soonest, latest)
     assert turn.ready.tolist() == [False, True, True, True, True, True, True]
     assert turn.urgent.tolist() == [False, False, False, True, True, False, True]
+
+
+def test_beside_the_dear_offer_what_fits_is_taken_past_what_does_not():
+    cost, gain = np.array([2.0, 5.0, 1.0]), np.array([6.0, 10.0, 1.0])
+    offers = Offers(("a",), np.zeros(3, np.intp), cost, gain)
+    found = take(offers, 6.0)  # the first and the last gain 7, and leave 3 unspent
+    assert found.rows.tolist() == [1, 2]
+    assert found.gain == 11.0

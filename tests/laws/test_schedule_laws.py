@@ -61,10 +61,10 @@ def test_requests_over_the_lives_of_items():
     look(evidence, 1.0, "abc")
     assert lifetime_pace(evidence, 9.0) is None
     look(evidence, 3.0, "ab")
-    look(evidence, 5.0, "b", "2")
-    a, b = 1.5 / (2.0 + 3.0), 2.5 / (4.0 + 1.0)
-    assert lifetime_pace(evidence, 6.0) == pytest.approx(1.0 * a + 3.0 * b, rel=1e-3)
-    ahead = 1.0 * 1.5 / 2.0 + 3.0 * 2.5 / 4.0  # the clock was set back
+    look(evidence, 6.0, "b", "2")
+    a, b = 1.5 / (2.0 + 4.0), 2.5 / (5.0 + 1.0)
+    assert lifetime_pace(evidence, 7.0) == pytest.approx(1.0 * a + 3.0 * b, rel=1e-3)
+    ahead = 1.0 * 1.5 / 2.0 + 3.0 * 2.5 / 5.0  # the clock was set back
     assert lifetime_pace(evidence, 2.0) == pytest.approx(ahead, rel=1e-3)
 
 
@@ -134,3 +134,26 @@ def test_plain_rates_are_changes_over_quiet_days_and_half_of_each():
     assert view.survival.rate.tolist() == view.rate.tolist()
     known = KnownRates(np.array([0.1, 0.2, 0.3]))(evidence, 9.0, 9.0)
     assert known.rate.tolist() == known.survival.rate.tolist() == [0.1, 0.2, 0.3]
+
+
+def test_two_looks_at_one_moment_say_nothing_of_a_pace():
+    evidence = a_set()
+    look(evidence, 1.0, "a")
+    look(evidence, 1.0, "a")
+    assert evidence.looks[0] == 2
+    assert lifetime_pace(evidence, 1.0) is None
+
+
+def test_what_was_spent_at_this_very_moment_counts_once_time_has_passed():
+    evidence, pace = a_set(), Pace()
+    assert pace.follow(evidence, 10.0) is None
+    look(evidence, 10.0, "ab")
+    assert pace.follow(evidence, 10.0) is None
+    assert pace.follow(evidence, 12.0) == pytest.approx(4.0 / 2.0)
+
+
+def test_a_single_item_has_an_interval_of_a_day_before_a_schedule_is_solved():
+    evidence = Evidence.of([Item("a")])
+    look(evidence, 1.0, "a")
+    belief = Scheduled(lambda view, pace: np.ones(len(view)), PlainRates())
+    assert belief(evidence, 1.0, 1.0).due.tolist() == [2.0]
