@@ -19,7 +19,7 @@ from halflife.grouping.texts import (
     usual_number,
 )
 
-# Terms: 0 on pages 0 and 1, 1 on pages 1, 2 and 3, 2 on page 3, 3 on all; page 4 is bare.
+# Tea is on pages 0 and 1, a cup on 1, 2 and 3, a jar on 3; page 4 is bare.
 TERMS = Categories.of_pairs(
     ["tea", "cup", "jar", "the"],
     np.array([0, 0, 1, 1, 1, 2, 3, 3, 3, 3]),
