@@ -276,3 +276,9 @@ def test_other_evidence_is_believed_from_the_beginning():
     one, two = (b(other, NOW, NOW) for b in (belief, fresh))
     assert one.rate.tolist() == two.rate.tolist()
     assert one.exposure.tolist() == two.exposure.tolist()
+
+
+def test_worth_learned_of_more_groups_than_there_are_now_does_no_harm():
+    belief = Hinted(KnownRates(RATE))
+    belief._worth = np.array([0.1, 0.2, 0.3])
+    assert belief.worth(empty()).tolist() == [0.1, 0.1, 0.2, 0.1]
