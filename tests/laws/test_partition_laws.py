@@ -212,3 +212,12 @@ def test_groups_of_categories_grow_while_the_statistic_falls_by_more_than_asked(
         found = pearson_groups(risk, label, names, threshold=threshold, edges=edges)
         assert len(found) in {steps, 3 if every[2].gain > threshold else steps}
         assert (len(found) > 1) == (steps > 1)
+
+
+def test_an_end_between_two_looks_is_taken_to_be_midway():
+    lives = lives_of([10.0, np.inf, 30.0])
+    lives = replace(lives, gone_by=np.array([14.0, np.inf, 30.0]))
+    risk = at_risk(lives)
+    assert risk.leave.tolist() == [12.0, 90.0, 30.0]
+    assert risk.dead.tolist() == [True, False, True]
+    assert risk.time.tolist() == [12.0, 90.0, 30.0]

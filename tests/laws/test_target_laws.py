@@ -186,3 +186,12 @@ def test_a_bill_is_covered_when_nothing_is_missing_and_all_is_in_reach():
     for missing, lost in product((0.0, 1.0), ((), (object(),))):
         one = Bill((), (), 0.0, missing, lost, None)
         assert one.covered == (missing == 0.0 and not lost)
+
+
+def test_a_target_may_be_lowered_to_what_no_request_keeps():
+    curve = worth("a", [0.2, 1.0], [0.2, 1.0])
+    found = bill([Need("a", Target("recall", 0.6), curve, 1.0)], 0.0)
+    assert found.missing == pytest.approx(5.0)
+    assert found.relaxed.to.level == pytest.approx(0.2)
+    age = bill([Need("a", Target("age", 0.5, 0.5), None, 1.0)], 0.0)
+    assert age.relaxed is None  # without a request nothing is ever looked at
