@@ -2,11 +2,9 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from halflife.core.evidence import Evidence
 from halflife.core.history import History
-from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
-from halflife.grouping.behaviour import by_pace, paced, together, windows
+from halflife.core.observation import Observation, Seen
+from halflife.grouping.behaviour import paced, together, windows
 
 
 def looked(key, days, changes):
@@ -15,28 +13,6 @@ def looked(key, days, changes):
     for day in range(days):
         digest += day in changes
         yield Observation(key, float(day), Seen.PRESENT, str(digest))
-
-
-def test_pages_of_a_host_are_classed_by_how_fast_they_change():
-    every = {f"fast{i}": range(30) for i in range(4)}
-    some = {f"slow{i}": range(0, 30, 10) for i in range(4)}
-    pages = {**every, **some}
-    evidence = Evidence.of(Item(key, group="h") for key in [*pages, "new"])
-    seen = [o for key, days in pages.items() for o in looked(key, 30, days)]
-    evidence.take(evidence.weigh(Looks.of(seen)))
-    made = by_pace(evidence, paces=2)
-    held = {n: made.members(j).tolist() for j, n in enumerate(made.names)}
-    assert held == {
-        "h pace 1": [4, 5, 6, 7],
-        "h pace 2": [0, 1, 2, 3],
-        "h pace unknown": [8],
-    }
-
-
-def test_pages_never_looked_at_have_no_pace():
-    made = by_pace(Evidence.of([Item("a", group="g"), Item("b", group="g")]))
-    assert made.names == ("g pace unknown",)
-    assert len(by_pace(Evidence())) == 0
 
 
 @given(

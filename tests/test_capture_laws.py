@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from halflife.core.search import Document
-from halflife.probing.capture import around, chao, chapman, lincoln_petersen, schnabel
+from halflife.probing.capture import around, chao, chapman
 from halflife.probing.size import _Caught, ratio
 
 counts = st.integers(0, 60)
@@ -35,8 +35,6 @@ def test_chapmans_size_and_sebers_variance(first, second, part):
     variance /= (both + 1) ** 2 * (both + 2)
     by_hand = log_normal(first + second - both, size, variance, 0.9)
     assert as_tuple(chapman(first, second, both, 0.9)) == pytest.approx(by_hand)
-    if both:
-        assert lincoln_petersen(first, second, both) == first * second / both
 
 
 @given(once=counts, twice=counts, more=counts)
@@ -52,16 +50,6 @@ def test_chaos_size_and_variance(once, twice, more):
         variance -= once**4 / (4 * size) if size else 0.0
     by_hand = log_normal(seen, size, max(variance, 0.0), 0.95)
     assert as_tuple(chao(once, twice, seen)) == pytest.approx(by_hand)
-
-
-def test_schnabels_size_has_the_bounds_of_a_poisson_count():
-    caught, marked, again = [10, 20, 30], [0, 10, 25], [0, 3, 6]
-    product = 20 * 10 + 30 * 25
-    found = schnabel(caught, marked, again, 0.9)
-    least, most = stats.chi2.ppf(0.05, 18) / 2, stats.chi2.ppf(0.95, 20) / 2
-    assert as_tuple(found) == pytest.approx(
-        (product / 9, product / most, product / least)
-    )
 
 
 def test_what_was_all_seen_has_no_doubt():

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
 from halflife.core.search import Answer, Document
-from halflife.probing.capture import chao, chapman, lincoln_petersen, schnabel
+from halflife.probing.capture import chao, chapman
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Ranking, Totals
 from halflife.probing.query_sampling import query_based_sample
@@ -33,14 +33,7 @@ def database(documents):
     return InMemory(documents)
 
 
-# Redear sunfish, Gerking 1953, as worked in Krebs, Ecological Methodology, table 2.1.
-CAUGHT = [10, 27, 17, 7, 1, 5, 6, 15, 9, 18, 16, 5, 7, 19]
-MARKED = [0, 10, 37, 54, 61, 62, 67, 71, 85, 89, 102, 112, 115, 119]
-AGAIN = [0, 0, 0, 0, 0, 0, 2, 1, 5, 5, 4, 2, 2, 3]
-
-
 def test_two_samples_by_hand():
-    assert lincoln_petersen(200, 150, 30) == 1000.0
     found = chapman(200, 150, 30)
     assert found.size == pytest.approx(201 * 151 / 31 - 1)
     variance = 201 * 151 * 170 * 120 / (31**2 * 32)
@@ -50,25 +43,13 @@ def test_two_samples_by_hand():
     assert found.high == pytest.approx(320 + unseen * factor, rel=1e-5)
 
 
-def test_many_samples_as_in_the_textbook():
-    found = schnabel(CAUGHT, MARKED, AGAIN)
-    assert np.dot(CAUGHT, MARKED) == 10740
-    assert found.size == pytest.approx(447.5)
-    assert found.low == pytest.approx(10740 / 35.710, rel=1e-3)
-    assert found.high == pytest.approx(10740 / 15.377, rel=1e-3)
-
-
 def test_unequal_documents_as_in_the_paper():
     found = chao(43, 16, 76)  # cottontail rabbits; 135 there were
     assert found.size == pytest.approx(133.78, abs=0.01)
     assert found.low < 135 < found.high
 
 
-def test_nothing_found_twice_has_no_size():
-    with pytest.raises(UsageError, match="twice"):
-        lincoln_petersen(5, 5, 0)
-    with pytest.raises(UsageError, match="twice"):
-        schnabel([5, 5], [0, 5], [0, 0])
+def test_more_cannot_be_common_than_a_sample_holds():
     with pytest.raises(UsageError, match="common"):
         chapman(3, 5, 4)
 

@@ -16,7 +16,6 @@ from halflife.summary.drift import (
     drawn,
     drifts,
     made_drifts,
-    sampled_drifts,
 )
 from halflife.summary.features import evolution, features
 from halflife.summary.metrics import Change
@@ -231,20 +230,6 @@ def test_a_drawn_summary_scales_what_it_read_to_the_whole_database(weekly):
     whole = drawn(10_000)(weekly, "a.com", week, rng)
     assert whole.counts() == pytest.approx(truth)
     assert whole.sampled == size
-
-
-def test_samples_are_compared_with_each_other_where_nothing_else_is_known(weekly):
-    rng = np.random.default_rng(0)
-    truth = drifts(weekly)
-    (same,) = sampled_drifts(weekly, "a.com", complete, rng, samples=1)
-    assert same.change.kl == pytest.approx(truth[0].change.kl, abs=1e-12)
-    assert same.size.tolist() == truth[0].size.tolist()
-    assert same.words.tolist() == truth[0].words.tolist()
-    noisy = [sampled_drifts(weekly, s, drawn(5), rng, samples=1)[0] for s in made.SITES]
-    lives = lifetimes(truth, (0.05,))
-    seen, real = (features(d, lives).column("kl_1") for d in (noisy, truth))
-    later = lives.start >= 9
-    assert (seen[later] > real[later]).all()
 
 
 def test_words_that_a_maker_invents_cost_precision(weekly):

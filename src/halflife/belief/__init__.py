@@ -50,7 +50,7 @@ def view_of(
     """
     at: Ints | slice = slice(None) if rows is None else rows
     looks, tried = evidence.looks[at].copy(), evidence.tried_at[at]
-    age = np.where(looks > 0, days_since(evidence.last_at[at], now), np.inf)
+    age = days_since(evidence.last_at[at], now)
     return View(
         now=now,
         keys=evidence.keys if rows is None else Chosen(evidence.keys, rows),

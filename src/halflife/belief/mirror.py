@@ -114,7 +114,7 @@ class MirrorSync:
         seen = self._seen[rows]
         probed = ~np.isnan(seen)
         # The copy had changed by the sync if it had by the probe, or has since.
-        lost = np.maximum(np.where(probed, seen, 0.0), changed)
+        lost = np.fmax(seen, changed)
         slope = np.where(probed, seen - lost, 0.0) / self.probes
         share = weight[rows] / max(float(weight.mean()), 1e-300)
         moved = 1.0 + self.step * share * slope

@@ -27,10 +27,10 @@ class GapLog(Generic[Columns]):
 
     def add(self, gaps: Columns) -> None:
         """Add gaps at the end."""
-        if gaps[0].size == 0:
+        if not _rows(gaps):
             return
-        self._size += gaps[0].size
-        while self._pieces and self._pieces[-1][0].size <= gaps[0].size:
+        self._size += _rows(gaps)
+        while self._pieces and _rows(self._pieces[-1]) <= _rows(gaps):
             gaps = self._joined([self._pieces.pop(), gaps])
         self._pieces.append(gaps)
 
@@ -40,7 +40,7 @@ class GapLog(Generic[Columns]):
         for piece in reversed(self._pieces):
             if start <= mark:
                 break
-            start -= piece[0].size
+            start -= _rows(piece)
             first = max(mark - start, 0)
             parts.append(self._make(column[first:] for column in piece))
         return self._joined(parts[::-1])
@@ -49,5 +49,9 @@ class GapLog(Generic[Columns]):
         if not parts:
             return self._make(np.zeros(0, dtype=kind) for kind in self._kinds)
         if len(parts) == 1:  # never written to, so it need not be copied
-            return parts[0]
+            return parts.pop()
         return self._make(np.concatenate(c) for c in zip(*parts, strict=True))
+
+
+def _rows(columns: tuple[Any, ...]) -> int:
+    return int(columns[0].size)

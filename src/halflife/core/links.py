@@ -78,11 +78,6 @@ class Links:
         """Return the rows that an item links to."""
         return self.to[self.start[row] : self.start[row + 1]]
 
-    def backwards(self) -> Self:
-        """Return the same links read from their targets."""
-        edges = self.to, self.page
-        return type(self).of_columns(self.keys, edges, {}, {})
-
     def depth(self, roots: Iterable[int]) -> Ints:
         """Return the least number of links from a root to each item, else ``FAR``.
 

@@ -7,32 +7,12 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
-from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.grouping.texts import clusters
 from halflife.grouping.topic import common
-from halflife.models.empirical_bayes import EmpiricalBayesRate
 
 PACES = 5
 UNKNOWN = "unknown"  # the pace of pages looked at once or never
-
-
-def by_pace(evidence: Evidence, paces: int = PACES) -> Categories:
-    """Return the pages of each host in classes of how fast they change.
-
-    The pace is the posterior mean rate given all looks, with the population as prior
-    (``EmpiricalBayesRate``). The classes of a host hold as many pages each as equal
-    rates allow, and are named ``host pace 1`` (the slowest), ... Pages whose looks
-    have no gap between them are a class of their own.
-    """
-    gaps = evidence.gaps()
-    known = np.zeros(len(evidence), np.bool_)
-    known[gaps.item] = True
-    if not known.any():
-        rate = np.zeros(len(evidence))
-    else:
-        rate = EmpiricalBayesRate().fit(*gaps, n_items=len(evidence)).rate_
-    return paced(rate, known, evidence.group, evidence.groups, paces)
 
 
 def paced(

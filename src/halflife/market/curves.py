@@ -39,11 +39,11 @@ class Decay:
         return mean, low
 
     def index(self, days: float) -> float:
-        """Return U(t) = t D(t) - integral of D over 0..t, with D = 1 - mean."""
+        """Return U(t) = integral of the mean over 0..t - t mean(t)."""
         moments = np.concatenate([[0.0], self.ahead[self.ahead < days], [days]])
-        loss = 1.0 - self.at(moments)[0]
-        whole = float(np.sum(np.diff(moments) * (loss[1:] + loss[:-1]) / 2.0))
-        return max(days * float(loss[-1]) - whole, 0.0)
+        mean, _ = self.at(moments)
+        whole = float(np.sum(np.diff(moments) * (mean[1:] + mean[:-1]) / 2.0))
+        return max(whole - days * float(mean[-1]), 0.0)
 
 
 def decaying(

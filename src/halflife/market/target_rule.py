@@ -386,6 +386,4 @@ def kept(
         name: min(max(asks.get(name, 0.0), due), limits.most.get(name, inf))
         for name, due in zip(offers.sources, urgent, strict=True)
     }
-    return take(
-        offers, budget, replace(limits, most=most), turn=turn, price=0.0, patient=True
-    )
+    return take(offers, budget, replace(limits, most=most), turn=turn, patient=True)

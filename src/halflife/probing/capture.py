@@ -1,6 +1,5 @@
 """Sizes from documents that were found more than once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,17 +19,6 @@ class Interval:
     high: float
 
 
-def lincoln_petersen(first: int, second: int, both: int) -> float:
-    """Return the size at which as many recur as did: N = n1 n2 / m.
-
-    >>> lincoln_petersen(10, 15, 5)
-    30.0
-    """
-    if not both:
-        raise UsageError("no document was found twice: the size has no upper bound")
-    return first * second / both
-
-
 def chapman(first: int, second: int, both: int, level: float = LEVEL) -> Interval:
     """Return the size from two samples: N = (n1 + 1)(n2 + 1)/(m + 1) - 1.
 
@@ -47,34 +35,6 @@ def chapman(first: int, second: int, both: int, level: float = LEVEL) -> Interva
     gaps = (first - both) * (second - both)
     variance = product * gaps / ((both + 1) ** 2 * (both + 2))
     return around(first + second - both, size, variance, level)
-
-
-def schnabel(
-    caught: Sequence[int],
-    marked: Sequence[int],
-    again: Sequence[int],
-    level: float = LEVEL,
-) -> Interval:
-    """Return the size from many samples: N = sum(C M) / sum(R).
-
-    The bounds put those of a Poisson count in the place of sum(R). Schnabel 1938;
-    Krebs, "Ecological Methodology", chapter 2.
-
-    Args:
-        caught: Documents in each sample, C.
-        marked: Documents found before each sample, M.
-        again: Documents of each sample that were among these, R.
-        level: Chance that the interval is meant to hold the size.
-
-    """
-    product = float(np.dot(caught, marked))
-    recurred = float(sum(again))
-    if not recurred:
-        raise UsageError("no document was found twice: the size has no upper bound")
-    tail = (1.0 - level) / 2.0
-    least = float(lazy_scipy.gammaincinv(recurred, tail))
-    most = float(lazy_scipy.gammaincinv(recurred + 1.0, 1.0 - tail))
-    return Interval(product / recurred, product / most, product / least)
 
 
 def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> Interval:

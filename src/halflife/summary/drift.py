@@ -82,32 +82,6 @@ def made_drifts(
     return tuple(found)
 
 
-def sampled_drifts(
-    weekly: Weekly,
-    site: str,
-    maker: Maker,
-    rng: Generator,
-    *,
-    samples: int = 5,
-) -> tuple[Drift, ...]:
-    """Compare the summaries that a ``Maker`` makes every week with each other.
-
-    This is what somebody sees who knows no complete summary, and what ``features``
-    then have to come from; size and words are those of the made summaries. Samples
-    differ also where nothing changed, so the divergence at lag 1 is too high.
-    """
-    weeks = np.arange(weekly.since, weekly.weeks)
-    stratum = weekly.stratum[weekly.place(site)]
-    found = []
-    for made in _made(weekly, site, maker, rng, weeks, samples):
-        table = _matrix(made, [])
-        size = np.array([summary.size for summary in made])
-        words = np.count_nonzero(table, axis=1).astype(np.float64)
-        change = compare_all(table, table)
-        found.append(Drift(site, stratum, weeks, weeks, size, words, change))
-    return tuple(found)
-
-
 def _made(
     weekly: Weekly,
     site: str,

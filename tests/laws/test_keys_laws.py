@@ -1,0 +1,83 @@
+"""Names found by their hashes: when they are sorted in, and when hashes are equal."""
+
+import numpy as np
+import pytest
+
+from halflife.core import keys as module
+from halflife.core.keys import UNKNOWN, Chosen, Keys, Places
+
+
+@pytest.fixture
+def recent(monkeypatch):
+    monkeypatch.setattr(module, "RECENT", 3)
+
+
+def test_names_wait_until_there_are_more_than_may(recent):
+    places = Places(Keys(["a", "b"]))
+    waiting = [(2, 0)]
+    for new in ("c", "d", "e", "f", "g", "h"):
+        places.extend([new])
+        waiting.append((len(places._recent), places._sorted))
+    assert waiting == [(2, 0), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4), (0, 8)]
+    assert [places.row(name) for name in "abcdefgh"] == list(range(8))
+    assert places.row("i") is None
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 3, 4, 5])
+def test_names_given_at_the_beginning_are_found_like_those_that_come_later(
+    recent, many
+):
+    names = "abcdefg"[:many]
+    places = Places(Keys(names))
+    assert places.rows([*names, "x"]).tolist() == [*range(many), UNKNOWN]
+    assert places.knows(names)
+    assert not places.knows([*names, "x"])
+
+
+def test_names_of_one_hash_are_told_apart(monkeypatch, recent):
+    monkeypatch.setattr(module, "hash", len, raising=False)
+    names = ["b", "aa", "c", "bb", "a", "cc", "d", "abc"]
+    places = Places(Keys(names))
+    assert [places.row(name) for name in names] == list(range(8))
+    assert [places.row(name) for name in ("e", "dd", "", "abcd")] == [None] * 4
+
+
+def test_names_are_shown_up_to_the_fifth():
+    assert repr(Keys("ab")) == "Keys(['a', 'b'])"
+    assert repr(Keys("abcde")) == "Keys(['a', 'b', 'c', 'd', 'e'])"
+    assert repr(Keys("abcdef")) == "Keys(['a', 'b', 'c', 'd', 'e'], ...)"
+
+
+def test_names_from_one_on_are_encoded_without_those_before():
+    text, lengths = Keys(["ä", "b", "", "cd"]).encoded(1)
+    assert (text, lengths.tolist()) == (b"bcd", [1, 0, 2])
+    text, lengths = Keys(["ä", "b"]).encoded(2)
+    assert (text, lengths.tolist()) == (b"", [])
+
+
+def test_keys_begin_what_is_at_least_as_long_and_starts_the_same():
+    short = Keys(["a", "b"])
+    long = short.extended(["c"])
+    assert short.begins(short)
+    assert short.begins(long)
+    assert not long.begins(short)
+    assert short.begins(("a", "b"))
+    assert not short.begins(("a",))
+    assert Keys().begins(())
+
+
+def test_keys_grow_by_half_so_that_one_by_one_costs_little():
+    keys, rooms = Keys(), set()
+    for i in range(1000):
+        keys = keys.extended([str(i)])
+        rooms.add(keys.end.size)
+    assert keys == tuple(map(str, range(1000)))
+    assert len(rooms) < 20
+    assert max(rooms) <= 1.5 * 1001
+
+
+def test_a_negative_place_counts_from_the_end_and_a_step_skips():
+    some = Chosen(Keys("abcd"), np.array([3, 1, 0]))
+    assert (some[-1], some[0::2], len(some)) == ("a", ("d", "a"), 3)
+    assert Keys("abcd")[::-2] == ("d", "b")
+    assert Keys("abcd")[3:1] == ()

@@ -1,0 +1,197 @@
+"""What targets cost and which to lower, by trying every one."""
+
+from itertools import product
+from math import inf, isfinite, isnan
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from halflife.core.value_curve import Worth
+from halflife.market.targets import Bill, Need, Target, bill, days_of, parse
+
+
+def worth(name, quality, low):
+    shown, bottom = np.array(quality), np.array(low)
+    return Worth(
+        name, "recall", 1.0, np.arange(shown.size) * 10.0, shown, bottom, shown
+    )
+
+
+@st.composite
+def needs(draw):
+    name = draw(st.sampled_from("abc"))
+    most = draw(st.sampled_from([inf, inf, 25.0]))
+    whole = draw(st.sampled_from([1.0, 4.0]))
+    if draw(st.booleans()):
+        days = draw(st.sampled_from([0.1, 0.2, 0.5]))
+        return Need(name, Target("age", days, 0.5), None, whole, most)
+    steps = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
+    quality = np.minimum(0.2 + np.cumsum([0, *steps]) / 20, 1.0)
+    sure = draw(st.sampled_from([None, 0.9]))
+    level = draw(st.sampled_from([0.15, 0.3, 0.45, 0.6, 0.8]))
+    known = draw(st.sampled_from([True, True, True, False]))
+    curve = worth(name, quality, quality - 0.1) if known else None
+    return Need(name, Target("recall", level, sure), curve, whole, most)
+
+
+def priced(need):
+    """Return the requests a day that one target takes, by a fine walk up its curve."""
+    if need.target.measure == "age":
+        found = need.whole * need.target.confidence / need.target.level
+        return found if found <= need.most else inf
+    if need.worth is None:
+        return None
+    curve = need.worth.low if need.target.confidence else need.worth.quality
+    end = float(need.worth.requests[-1])
+    if curve.max() < need.target.level:
+        return inf
+    if curve[0] >= need.target.level:
+        return 0.0
+    low, high = 0.0, end
+    for _ in range(60):
+        middle = (low + high) / 2
+        reached = np.interp(middle, need.worth.requests, curve) >= need.target.level
+        low, high = (low, middle) if reached else (middle, high)
+    return high if high <= need.most else inf
+
+
+def total_of(asks, names):
+    by = {}
+    for name, one in zip(names, asks, strict=True):
+        if one is not None and isfinite(one):
+            by[name] = max(by.get(name, 0.0), one)
+    return sum(by.values())
+
+
+@given(st.lists(needs(), max_size=4), st.sampled_from([0.0, 5.0, 12.0, 30.0, 500.0]))
+def test_a_bill_is_what_trying_every_target_says(given_, budget):
+    found = bill(given_, budget)
+    asks = [priced(need) for need in given_]
+    names = [need.source for need in given_]
+    for said, wanted in zip(found.requests, asks, strict=True):
+        assert (
+            isnan(said) if wanted is None else said == pytest.approx(wanted, abs=1e-6)
+        )
+    total = total_of(asks, names)
+    missing = max(total - budget, 0.0)
+    assert found.total == pytest.approx(total, abs=1e-6)
+    assert found.missing == pytest.approx(missing, abs=1e-6)
+    unreachable = [n for n, one in zip(given_, asks, strict=True) if one == inf]
+    assert [(r.source, r.target) for r in found.unreachable] == [
+        (n.source, n.target) for n in unreachable
+    ]
+    assert found.covered == (missing <= 1e-9 and not unreachable)
+    options = []
+    for i, (need, one) in enumerate(zip(given_, asks, strict=True)):
+        if missing <= 1e-6 or one is None or one == inf:
+            continue
+        lowered = [*asks[:i], max(one - missing, 0.0), *asks[i + 1 :]]
+        if one >= missing - 1e-9 and total_of(lowered, names) <= budget + 1e-6:
+            to = need.kept_by(one - missing)
+            old, new = need.target.level, to.level
+            if isfinite(new):
+                by_age = need.target.measure == "age"
+                options.append(1 - (old / new if by_age else new / old))
+    if found.relaxed is None:
+        assert not options
+    else:
+        assert found.relaxed.share == pytest.approx(min(options), abs=1e-6)
+
+
+def test_the_strictest_target_that_requests_keep():
+    age = Need("a", Target("age", 0.25, 0.5), None, 4.0)
+    assert age.requests() == 8.0
+    assert age.kept_by(4.0) == Target("age", 0.5, 0.5)
+    assert age.kept_by(80.0) == age.target  # never stricter than what is asked for
+    assert age.kept_by(0.5).level == 4.0
+    assert age.kept_by(0.0).level == inf
+    curve = worth("a", [0.2, 0.8, 0.6], [0.1, 0.5, 0.4])
+    mean = Need("a", Target("recall", 0.7), curve, 1.0)
+    sure = Need("a", Target("recall", 0.7, 0.9), curve, 1.0)
+    assert mean.kept_by(5.0).level == pytest.approx(0.5)
+    assert mean.kept_by(20.0).level == 0.7
+    assert sure.kept_by(5.0).level == pytest.approx(0.3)
+    assert sure.kept_by(99.0).level == 0.5
+
+
+def test_what_is_out_of_reach_is_told_with_the_best_that_can_be_kept():
+    curve = worth("a", [0.2, 0.6], [0.1, 0.4])
+    needed = [
+        Need("a", Target("recall", 0.8), curve, 1.0),
+        Need("a", Target("recall", 0.5), curve, 1.0, most=5.0),
+        Need("b", Target("age", 0.1, 0.5), None, 1.0, most=2.5),
+    ]
+    found = bill(needed, 100.0)
+    best = [r.to.level for r in found.unreachable]
+    assert best == pytest.approx([0.6, 0.4, 0.2])
+    assert [r.share for r in found.unreachable] == pytest.approx([0.25, 0.2, 0.5])
+    assert (found.total, found.missing, found.relaxed) == (0.0, 0.0, None)
+    assert not found.covered
+
+
+def test_with_one_out_of_reach_the_others_are_still_relaxed():
+    curve = worth("a", [0.0, 1.0], [0.0, 1.0])
+    never = Need("z", Target("recall", 0.9), worth("z", [0.0, 0.1], [0.0, 0.1]), 1.0)
+    half = Need("a", Target("recall", 0.5), curve, 1.0)
+    found = bill([never, half], 4.5)
+    assert found.missing == pytest.approx(0.5)
+    assert found.relaxed.to.level == pytest.approx(0.45)
+    assert found.relaxed.share == pytest.approx(0.1)
+
+
+def test_of_equal_relaxations_the_first_name_is_taken():
+    curve = worth("x", [0.0, 1.0], [0.0, 1.0])
+    both = [Need(name, Target("recall", 0.5), curve, 1.0) for name in "ba"]
+    assert bill(both, 9.0).relaxed.source == "a"
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (Target("age", 0.25, 0.95), "age p95 <= 6 h"),
+        (Target("age", 2.0, 0.5), "age p50 <= 48 h"),
+        (Target("recall", 0.9), "recall >= 0.9"),
+        (Target("recall", 0.91239, 0.95), "recall >= 0.9124 with confidence 0.95"),
+    ],
+)
+def test_targets_are_written_as_they_are_read(target, text):
+    assert str(target) == text
+    assert parse(text).measure == target.measure
+    assert parse(text).confidence == target.confidence
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("86400 s", 1),
+        ("720min", 0.5),
+        ("36 h", 1.5),
+        ("2 d", 2),
+        ("1 day", 1),
+        (".5 w", 3.5),
+    ],
+)
+def test_stretches_of_time_are_read_in_days(text, days):
+    assert days_of(text) == pytest.approx(days)
+
+
+@pytest.mark.parametrize("sign", ["0", "1", "100 %", "0 %"])
+def test_shares_lie_between_0_and_1_and_are_neither(sign):
+    with pytest.raises(ValueError, match="not between"):
+        parse(f"recall >= {sign}")
+
+
+def test_a_bill_is_covered_when_nothing_is_missing_and_all_is_in_reach():
+    for missing, lost in product((0.0, 1.0), ((), (object(),))):
+        one = Bill((), (), 0.0, missing, lost, None)
+        assert one.covered == (missing == 0.0 and not lost)
+
+
+def test_a_target_may_be_lowered_to_what_no_request_keeps():
+    curve = worth("a", [0.2, 1.0], [0.2, 1.0])
+    found = bill([Need("a", Target("recall", 0.6), curve, 1.0)], 0.0)
+    assert found.missing == pytest.approx(5.0)
+    assert found.relaxed.to.level == pytest.approx(0.2)
+    age = bill([Need("a", Target("age", 0.5, 0.5), None, 1.0)], 0.0)
+    assert age.relaxed is None  # without a request nothing is ever looked at
