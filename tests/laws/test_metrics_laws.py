@@ -95,11 +95,15 @@ def test_requests_before_the_score_begins_buy_only_what_was_stale_then():
     # two changes after day 4 and a request on day 4: it comes too early for both
     early = trace_of([5.0, 6.0], [4.0], [1])
     assert best_in_hindsight(early, 4.0, 8.0) == 0.25
+    # nor does it help that one could ask again later, if nothing is left for that
+    assert best_in_hindsight(trace_of([6.0], [4.0, 7.0], [1, 0]), 4.0, 8.0) == 0.5
     # a change on day 4 itself left the copy stale; the request on day 4 mends that
     assert best_in_hindsight(trace_of([4.0], [4.0], [1]), 4.0, 8.0) == 1.0
 
 
 def test_without_weight_or_time_nothing_is_stale():
+    light = trace_of([4.0], [], [], weight=(0.0625,))
+    assert best_in_hindsight(light, 0.0, 8.0) == 0.5  # however little it weighs
     assert best_in_hindsight(trace_of([1.0], [], [], weight=(0.0,)), 0.0, 8.0) == 1.0
     assert best_in_hindsight(trace_of([1.0], [], []), 8.0, 8.0) == 1.0
     assert best_in_hindsight(trace_of([1.0], [], []), 9.0, 8.0) == 1.0
@@ -153,6 +157,9 @@ def test_a_budget_beyond_those_tried_is_not_known():
     assert requests_for(0.49, shares, reached) == (1.0, False)
     assert requests_for(0.75, shares, reached) == (4.0, True)
     assert requests_for(0.76, shares, reached) == (4.0, False)
+    # a freshness that is off by rounding is that of the budget all the same
+    assert requests_for(0.5 - 1e-14, shares, reached)[1]
+    assert requests_for(0.75 + 1e-14, shares, reached)[1]
     middle = 1.0 - 0.5 * 0.5**0.5  # halfway in log staleness between 2 and 4
     assert requests_for(middle, shares, reached)[0] == pytest.approx(8.0**0.5)
     assert requests_for(1.0, shares, np.array([0.5, 0.5, 1.0])) == (4.0, True)
@@ -289,6 +296,37 @@ def test_a_ratio_counts_each_group_as_often_as_it_was_drawn():
     assert small.of(np.ones((1, 1))).tolist() == [0.5]
 
 
+@pytest.mark.parametrize(
+    ("rows", "groups", "minus"),
+    [
+        # every resample lies above the mean, or below it: half of one does not
+        ([[3, 0, 0], [2, 1, 0]], ([3, 1, 0], [1, 1, 1]), None),
+        ([[0, 0, 3], [0, 1, 2]], ([3, 1, 0], [1, 1, 1]), None),
+        # without either group the difference is the same, so nothing is skewed
+        ([[2, 0], [1, 1], [0, 2], [1, 1]], ([1, 6], [2, 8]), ([2, 1], [8, 2])),
+    ],
+)
+def test_resamples_on_one_side_and_groups_that_are_alike(rows, groups, minus):
+    def ratio_of(pair):
+        return Ratio(*(np.array(side, np.float64) for side in pair))
+
+    def statistic(weights):
+        other = value_of(*minus)(weights) if minus else 0.0
+        return value_of(*groups)(weights) - other
+
+    counts = np.array(rows, np.float64)
+    found = cluster_interval(
+        counts, ratio_of(groups), ratio_of(minus) if minus else None, confidence=0.9
+    )
+    expected = by_efron(counts, statistic, counts.shape[1], 0.9)
+    assert found == pytest.approx(expected)
+
+
+def test_resamples_that_are_all_alike_say_nothing_of_how_sure_we_are():
+    two = Ratio(np.array([0.0, 1.0]), np.ones(2))
+    assert cluster_interval(np.array([[2.0, 0.0]] * 3), two) == (0.5, 0.5, 0.5)
+
+
 def test_two_groups_have_an_interval_and_one_has_none():
     two = Ratio(np.array([0.0, 1.0]), np.ones(2))
     found = cluster_interval(draws(2, np.random.default_rng(0)), two)
@@ -346,6 +384,7 @@ def test_scores_are_ratios_of_sums():
 def test_repetitions_are_averaged_group_by_group():
     first = sums_of(1.0, fresh=[0.0, 1.0])
     second = sums_of(3.0, fresh=[4.0, 5.0])
+    assert averaged([first]).fresh.tolist() == first.fresh.tolist()
     mean_ = averaged([first, second])
     assert mean_.names == ("a", "b")
     assert mean_.fresh.tolist() == [2.0, 3.0]
