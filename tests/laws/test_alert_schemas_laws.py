@@ -116,6 +116,10 @@ def test_a_column_that_is_not_there_is_empty_in_all_records_that_were_read():
     # where nothing but the key is known, the key's records count
     (gone, *_) = differences(usual, {KEY: Column(50, 30)}, unit="rows")
     assert gone.text == "'pay' is empty or gone in 50 of 50 rows; it was filled in 100%"
+    uneven = {"a": Column(0, 0), "b": Column(30, 30), "c": Column(20, 20)}
+    assert differences(usual, uneven)[0].text.startswith(
+        "'pay' is empty or gone in 30 of 30 records"
+    )
     assert differences(usual, {"title": Column(0, 0)}) == []
     assert differences({}, seen) == []
 
