@@ -98,6 +98,12 @@ def test_a_number_that_lies_proves_no_end_and_one_that_stops_there_does():
     assert judged(capped, 1).cap is None
 
 
+def test_a_query_whose_end_was_not_seen_does_not_hide_that_of_another():
+    notes = notes_of((one(OSLO), 0, rows(20), 999), (one(ROME), 0, rows(20), 999))
+    notes.ends |= {one(ROME): End(9, 20), one(OSLO): End(4, 20, 5)}
+    assert (judged(notes, 1).cap, judged(notes, 1).reached) == (100, 200)
+
+
 def test_the_furthest_result_of_all_queries_was_reached():
     notes = notes_of((one(OSLO), 0, rows(20), None), (one(ROME), 0, rows(9, "Rome"), 9))
     assert judged(notes, 1).reached == 0
@@ -335,6 +341,8 @@ def test_what_finds_the_same_as_something_else_is_ignored():
     assert ignored(same, (one(RED), 0, reordered, None)) == []
     few = rows(2)
     assert ignored(few, (one(RED), 0, few, None)) == []  # three must be seen
+    three = rows(3)
+    assert ignored(three, (one(RED), 0, three, None)) == ["city"]
     met = rows(4, "Lima") | rows(1, "Rome")
     assert ignored(met, (one(RED), 0, met, None)) == []  # four of five meet it
     hardly = rows(3, "Lima") | rows(2, "Rome")
@@ -377,6 +385,8 @@ def test_all_other_terms_must_always_be_met():
     wrong = joined(10, 0)
     wrong["Rome0"] = {"city": "Rome", "title": "blue"}
     assert list(_unheard(notes_of((one(OSLO, RED), 0, wrong, None)))) == []
+    old = {**rows(5, "Rome", kind="old"), **rows(5, "Rome", first=5, kind="new")}
+    assert list(_unheard(notes_of((one(OSLO, RED, NEW), 0, old, None)))) == []
     blind = notes_of((one(OSLO, LIMA), 0, joined(10, 0), None))
     assert list(_unheard(blind)) == []  # there is no other
 
@@ -496,6 +506,8 @@ def test_the_biggest_query_has_most_hits_then_most_records_then_fewest_terms():
     many = (one(ROME), 0, rows(1, "Rome"), 9)
     assert biggest((one(OSLO), 0, rows(5), 5), many) == one(ROME)
     assert biggest((one(OSLO), 0, rows(5), None), many) == one(ROME)
+    single = (one(ROME), 0, rows(1, "Rome"), 1)
+    assert biggest((one(OSLO), 0, rows(5), None), single) == one(ROME)
     shown = (one(OSLO), 0, rows(5), None)
     assert biggest((one(ROME), 0, rows(4, "Rome"), None), shown) == one(OSLO)
     assert biggest((one(OSLO, RED), 0, rows(5), None), shown) == one(OSLO)

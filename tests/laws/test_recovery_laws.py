@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from halflife.core.errors import SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.form_copy import Held, Wish
+from halflife.queries.frontier import Crawl
 from halflife.queries.ledger import Ledger
 from halflife.queries.recovery import (
     NOTHING_MORE,
@@ -266,6 +267,12 @@ def test_where_values_do_not_tell_everything_is_read():
     assert there.keys() <= {**rows(Oslo=20), **ledger.seen}.keys()
     assert len(begun) == 1
     assert done.stop == NOTHING_MORE
+    # a choice is tried also if something else comes before it
+    ledger, recovery, _ = searching(
+        rows(Oslo=23), rows(Oslo=20), attributes=(PRICE, CITY)
+    )  # fmt: skip
+    finished(ledger, recovery)
+    assert LIMA in ledger.asked
     # what is a range, and no choice, is not tried
     ledger, recovery, _ = searching(
         rows(Oslo=23), rows(Oslo=20), attributes=(PRICE,)
@@ -302,15 +309,17 @@ class Shifty(Tabled):
 
 
 def test_a_number_that_is_too_high_is_doubted_where_nothing_is_cut_off():
-    there = rows(Oslo=6)
+    there = rows(Oslo=12)
     shape = Interface((CITY,), page_size=4, everything=True)
     ledger = Ledger(Shifty(shape, there, rng=np.random.default_rng(0)))
     ledger.first(Query())
-    recovery = Recovery(ledger, held_of(there), Wish("new"), 5.0, lambda _: None)
+    begun = []
+    recovery = Recovery(ledger, held_of(there), Wish("new"), 5.0, begun.append)
     done = finished(ledger, recovery)
     assert done.reported is not None
-    assert (done.reported.total, done.reported.unfound) == (7, 1)
+    assert (done.reported.total, done.reported.unfound) == (13, 1)
     assert done.reported.doubted
+    assert len(begun) == 2  # where it must be, and then everywhere
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -334,6 +343,15 @@ def test_a_search_that_is_cut_short_is_handed_on(most):
     _, other, begun = searching(there, held, asks=(), purpose="known")
     other.go_on()
     assert (begun, other.search) == ([], None)
+
+
+def test_a_search_goes_on_where_the_form_has_stopped_to_count():
+    there = rows(Oslo=9)
+    held = held_of(rows(Oslo=4), search=Crawl.of_nothing())
+    ledger, recovery, begun = searching(there, held, asks=(), counts="none")
+    recovery.go_on()
+    assert (len(begun), recovery.search, recovery.report) == (1, None, None)
+    assert ledger.seen.keys() == there.keys()
 
 
 class Broken(Tabled):

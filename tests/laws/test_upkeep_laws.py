@@ -353,6 +353,21 @@ def test_the_step_that_buys_most_for_a_request_comes_next(seed, most):
         work.carry_out(step, turn, ledger)
 
 
+def test_a_rule_that_goes_round_is_followed_in_its_order():
+    # the one seen longest ago never changed, the other one always did
+    records = {"still": {"city": "Oslo", "n": 1}, "moves": {"city": "Rome", "n": 1}}
+    gaps = [("still", 1.0, {"n": 1}, {"n": 1})] * 30
+    gaps += [("moves", 1.0, {"n": 1}, {"n": 2})] * 30
+    seen = {"still": 10.0, "moves": 20.0}
+    held = Held(records, seen, seen, gaps, 28.0, 10.0)
+    shape = Interface((CITY,), page_size=4, lookup=True)
+    work = Upkeep(held, shape, Wish("known", rule="naive1"), NOW)
+    one, two = work.known.next(work.copy, NOW, 20.0, np.random.default_rng(0))
+    assert [one.key, two.key] == ["still", "moves"]
+    assert work.worth(two) > work.worth(one)
+    assert work.next(ledger_of(records, shape), np.random.default_rng(0)) == one
+
+
 def test_a_step_that_took_no_request_is_never_taken_again():
     work = upkeep(held_of([20.0, 26.0]), purpose="known")
     ledger = ledger_of(work._held.records)
