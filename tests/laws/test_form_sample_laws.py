@@ -116,6 +116,7 @@ def test_records_are_accepted_by_the_inverse_of_their_chance():
     walk = walk_of(4.0)
     assert _accepted(drawn, walk, Told(0, 4 / 31 - 0.001), 0.0) == ["k0"]
     assert _accepted(drawn, walk, Told(0, 4 / 31 + 0.001), 0.0) == []
+    assert _accepted(drawn, walk, Told(0, (1 / 31) / (1 / 4)), 0.0) == []
     # later chances do not change that
     assert _accepted(drawn, walk_of(99.0), Told(0, 0.999), 0.0) == ["k0"]
     assert _accepted(drawn, walk, Told(0, 4 / 31 + 0.001), 0.0) == []
@@ -176,6 +177,8 @@ def test_records_drawn_one_by_one_weigh_alike(method):
     assert len(found.records) == 7
     assert found.weight.tolist() == [found.size / 7] * 7
     assert found.walks >= 7
+    one = sample(ledger, 1, rng(), method=method)
+    assert one.weight.tolist() == [one.size]
     nothing = sample(Ledger(behind({}, attributes=(CITY,))), 7, rng(), method=method)
     assert (nothing.weight.size, nothing.walks) == (0, FRUITLESS)
 
@@ -186,6 +189,10 @@ def test_walks_without_a_new_record_end_a_sample():
     assert len(found.records) == 3
     assert found.walks == 1 + FRUITLESS
     assert found.weight.tolist() == pytest.approx([1.0] * 3)
+    enough = sample(ledger, 3, rng())
+    assert (enough.walks, enough.weight.tolist()) == (1, [1.0] * 3)
+    spent = sample(Ledger(behind(cars(3)), most=0), 3, rng())
+    assert (spent.walks, spent.weight.size, spent.size) == (0, 0, 0.0)
 
 
 # Sizes
