@@ -270,6 +270,16 @@ def test_a_size_is_that_of_its_walks():
     assert found == of_walks(walks, other, again.requests, level=0.8)
 
 
+def test_walks_that_found_something_or_nothing_at_all_tell_the_size():
+    empty = estimate(Ledger(behind({}, attributes=(CITY,), counts="none")), 4, rng())
+    assert (empty.method, empty.mean, empty.unresolved) == (Method.WALKS, 0.0, 0.0)
+    oslo = {f"k{i}": {"city": "Oslo"} for i in range(40)}
+    form = behind(oslo, attributes=(CITY,), cap=5, counts="none", everything=True)
+    cut = estimate(Ledger(form), 6, rng(), known=list(oslo.values()))
+    assert (cut.method, cut.unresolved) == (Method.WALKS, 1.0)
+    assert cut.low >= 5
+
+
 def words_only(n):
     """Return records that share their words, behind a form that shows five."""
     records = {f"r{i}": {"title": "red old" if i % 2 else "red new"} for i in range(n)}
@@ -380,6 +390,12 @@ def test_each_record_looked_up_stands_for_as_many_as_it_was_drawn_from(
         pytest.approx(lacks),
         pytest.approx(looks * (parts + lacks) / parts),
     )
+
+
+def test_a_copy_that_has_shrunk_since_is_told_of_by_what_is_left():
+    drawn = Looked(3, [{"a": {"n": 1}}, {}], 3)
+    found = drawn.tally({"a": {"n": 1}}, same)  # two of three: each stands for 1.5
+    assert found == Tally(1.5, 1.0, 1.5, pytest.approx(2 / (1 - 2 / 3) * 2.5))
 
 
 def test_a_copy_of_nothing_lacks_all_there_is():

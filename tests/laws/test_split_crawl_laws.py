@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from halflife.core.errors import BudgetSpent
+from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term, within
 from halflife.queries.completeness import Read
 from halflife.queries.frontier import Crawl, Part
@@ -207,6 +207,7 @@ def test_a_part_that_was_divided_without_loss_is_closed_with_what_failed_below()
     [
         (2, [1, 1], ("size",), True, False),  # its parts lack as many
         (2, [2], ("size",), True, False),
+        (1, [1], ("size",), True, False),
         (3, [1, 1], ("size",), False, False),  # one more is lost
         (2, [2], ("size", "city"), True, True),  # several sets of parts overlap
         (2, [1], ("size", "city"), False, False),
@@ -272,6 +273,41 @@ def test_a_query_is_answered_from_a_single_choice_that_was_whole():
     small = crawling(records, CITY, SIZE, cap=3)
     small._read(one(OSLO, SMALL))
     assert set(small.ledger.asked) == {one(OSLO), one(SMALL), one(OSLO, SMALL)}
+
+
+def test_only_choices_are_asked_for_alone_before_they_are_joined():
+    records = {f"k{i}": row(price=i, size="sm"[i % 2]) for i in range(9)}
+    made = crawling(records, PRICE, SIZE, TITLE, cap=5, counts="none")
+    low = within("price", 0, 4)
+    assert made._read(one(low, SMALL)).records.keys() == {"k0", "k2"}
+    assert set(made.ledger.asked) == {one(SMALL), one(low, SMALL)}
+    other = crawling(records, PRICE, TITLE, cap=5, counts="none")
+    other._read(one(low, RED))
+    assert list(other.ledger.asked) == [one(low, RED)]
+    assert other._read(one(low)) == other.reader.read(one(low))
+    assert made._read(one(SMALL)).total is None  # nobody counted them
+
+
+def test_a_record_is_learned_from_once_and_kept_as_last_shown():
+    made = crawling({}, CITY)
+    made._keep(Read({"a": row(city="Lima")}, whole=True))
+    made._keep(Read({"a": row(city="Bari"), "b": row()}, whole=True))
+    assert made._learned == 2
+    assert made.records["a"]["city"] == "Bari"
+    assert LIMA in made._values["city"]
+
+
+class Silent(Tabled):
+    """A form that fails without a word."""
+
+    def ask(self, query, page=0, *, newest=False):
+        raise SourceError
+
+
+def test_a_failure_without_a_word_is_named_by_its_kind():
+    shape = Interface((CITY,), everything=True)
+    form = Silent(shape, {}, rng=np.random.default_rng(0))
+    assert crawl(Ledger(form)).why == "SourceError"
 
 
 def test_what_was_read_of_single_choices_is_handed_on():
