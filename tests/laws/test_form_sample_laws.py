@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
+from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.core.forms import Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.probing.capture import Interval, chapman
 from halflife.probing.size import ratio
 from halflife.queries.drill_down import Drill, Step, Walk
@@ -337,6 +338,31 @@ def test_what_came_and_went_is_weighed_by_the_path_of_now():
     assert _went(moved, new, ledger) == 0.0
 
 
+def test_words_are_drawn_twice_unless_their_rest_was_taken():
+    text = Attribute("text", "keyword")
+    known = [{"title": "red old", "text": "big odd"}, {"title": "new"}, {"text": "big"}]
+    form = behind({}, attributes=(TITLE, text), counts="none")
+    made = start(Ledger(form), 60, rng(), known=known, guide="even")
+    seen = set()
+    for member in made.members:
+        for name in ("title", "text"):
+            mine = [s.term for s in member.steps if s.level.attribute.name == name]
+            assert len(mine) == (1 if mine[0] is None else 2)
+            seen.add((name, mine[0] is None))
+    assert len(seen) == 4
+
+
+def test_a_panel_reaches_records_without_the_value_that_is_asked_for_first():
+    shape = {"attributes": (CITY, PRICE), "counts": "none", "page_size": 5}
+    after = {"a": {"price": 5.0}, "b": {"price": 7.0, "city": "Oslo"}}
+
+    def came(script):
+        made = start(Ledger(behind({}, **shape)), 1, script)
+        return reissue(Ledger(behind(after, **shape)), made)[1].came.size
+
+    assert sum(p * found for p, found in outcomes(came)) == pytest.approx(2.0)
+
+
 def test_growth_is_the_mean_difference_of_as_many_walks():
     before = [walk_of(2.0), walk_of(4.0), walk_of(9.0)]
     after = [walk_of(5.0), walk_of(6.0)]
@@ -349,6 +375,7 @@ def test_a_drill_down_that_did_not_see_everything_says_nothing_of_change():
     shape = {"attributes": (CITY,), "counts": "none", "page_size": 5, "cap": 5}
     made = start(Ledger(behind(before, **shape)), 12, rng())
     assert not all(walk.whole for walk in made.walks)
+    assert all(member.depth == len(member.steps) for member in made.members)
     _, change = reissue(Ledger(behind(cars(80), **shape)), made)
     after = start(Ledger(behind(cars(80), **shape)), 12, rng())
     both = [a.whole and b.whole for a, b in zip(made.walks, after.walks, strict=True)]
@@ -474,6 +501,19 @@ def test_without_the_number_of_all_nothing_is_said_of_what_is_lacking():
     assert draws == Looked(9)
     known = draw(Ledger(Mute(shape, there, rng=rng())), there, rng(), 6, known=True)
     assert len(known.shown) == 6
+
+
+@pytest.mark.parametrize("requests", [1, 2, 3, 4, 6, 8, 12])
+def test_walks_are_made_until_so_many_requests_are_spent(requests):
+    """Oracle: the same walks, one after the other."""
+    there = cars(60)
+    form = behind(there, attributes=(CITY, PRICE), counts="none", everything=True)
+    draws = draw(Ledger(form), there, rng(5), requests, known=False)
+    again, chance, walks = Ledger(form), rng(5), []
+    drill = Drill(again, there.values())
+    while again.requests < requests and len(walks) < requests:
+        walks.append(drill.walk(chance))
+    assert [w.query for w in draws.walks] == [w.query for w in walks if w.whole]
 
 
 def test_drill_downs_end_with_their_requests_or_as_many_walks():

@@ -432,7 +432,7 @@ def by_hand(numbers, low, high):
     if 4 * ranked.count(middle) > len(ranked):
         points.add(after)
     edges = sorted(p for p in points if low <= p <= high)
-    if len(edges) < 3 or (low == middle and high <= after):
+    if len(edges) < 3:  # it would be the same range again
         return []
     return list(pairwise(edges))
 

@@ -18,7 +18,8 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin
 from halflife.queries.reported_total import Reported
 from halflife.queries.table_form import Tabled
-from halflife.queries.upkeep import Upkeep, ahead, keep
+from halflife.queries.turn_result import Kept
+from halflife.queries.upkeep import Upkeep, _ask_all, ahead, keep
 
 NOW = 30.0
 OSLO, ROME, LIMA = (Term("city", city) for city in ("Oslo", "Rome", "Lima"))
@@ -380,6 +381,24 @@ def test_a_step_that_took_no_request_is_never_taken_again():
     assert isinstance(step, Choice)  # other kinds of steps are still taken
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_steps_are_free_if_all_of_them_was_asked_before(before):
+    held = values_of(3)
+    gaps = [(k, 5.0, r, {"city": "Bari"}) for k, r in held.records.items()]
+    held = Held(held.records, held.came, held.seen, gaps, 28.0, 10.0)
+    work = upkeep(held, purpose="known")
+    ledger = ledger_of(held.records)
+    for term in (OSLO, ROME, LIMA) if before else ():
+        ledger.first(Query.of(term))
+    done = Kept(ledger.seen)
+    _ask_all(work, done, ledger, np.random.default_rng(0), lambda _: None)
+    assert done.tried
+    free = [one.what for one in done.tried if not one.requests]
+    assert {str(step.query) for step in work._free} == set(free)
+    assert len(free) == (len(done.tried) if before else 0)
+    assert ledger.requests == 3
+
+
 # What a turn says
 
 
@@ -470,9 +489,10 @@ def test_the_newest_are_foretold_with_the_pages_that_make_it_sure():
     assert step.requests == 5 + 2 + 3  # 17 records on pages of 4, and five to be sure
     assert step.gain == pytest.approx(coming * 4.0 / 2 / 10)
     assert step.why == "newest first, until nothing is new: about 17.0 are"
-    either = ahead(held, PLAIN, Wish("new"), NOW, np.random.default_rng(0), 5)
-    assert either
-    assert all(one.what.startswith("city=") for one in either)
+    for shape in (PLAIN, Interface((CITY,), page_size=4, newest=True)):
+        either = ahead(held, shape, Wish("new"), NOW, np.random.default_rng(0), 5)
+        assert either
+        assert all(one.what.startswith("city=") for one in either)
 
 
 def test_what_lies_ahead_is_sorted_and_no_longer_than_asked_for():

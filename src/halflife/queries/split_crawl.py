@@ -333,7 +333,7 @@ def _ranges(attribute: Attribute, fixed: list[Term], read: Read) -> list[Term]:
     after = _after(middle, shown)
     points = [low, middle, *([after] if crowd else []), high]
     edges = sorted({point for point in points if low <= point <= high})
-    if len(edges) < 3 or (low == middle and high <= after):
+    if len(edges) < 3:
         return []
     return _between(attribute, *edges)
 
