@@ -47,6 +47,7 @@ from halflife.queries.table_form import Tabled
 CITY, TITLE, PRICE = ATTRIBUTES
 SHAPE = Interface((CITY,), page_size=4)
 OSLO, ROME = Term("city", "Oslo"), Term("city", "Rome")
+RED, OLD = Term("title", "red"), Term("title", "old")
 
 
 def rng(seed=0):
@@ -333,6 +334,14 @@ def test_what_came_and_went_is_weighed_by_the_path_of_now():
     assert _came(new, new) == 0.0
     assert _went(old, new, ledger) == 1 / 0.25
     assert _went(new, new, ledger) == 0.0
+    # a record that two words lead to has twice the chance of one
+    level = Level(TITLE, (RED, OLD), np.full(2, 0.5), rest=0.0)
+    path = (Step(level, RED, 0.5),)
+    rows = {"one": {"title": "red"}, "two": {"title": "red old"}}
+    was = Walk(Query.of(RED), rows, np.array([2.0, 1.0]), 0.5, 1, True, path)
+    now = Walk(Query.of(RED), {}, np.zeros(0), 0.5, 1, True, path)
+    words = Ledger(behind({}, attributes=(TITLE,)))
+    assert _went(was, now, words) == 1 / 0.5 + 1 / (0.5 * 2)
     # a record that was in Rome would not be at the end of a path to Oslo
     moved = walk_of(2.0, city="Rome", first=7, chance=0.5)
     assert _went(moved, new, ledger) == 0.0
@@ -361,6 +370,14 @@ def test_a_panel_reaches_records_without_the_value_that_is_asked_for_first():
         return reissue(Ledger(behind(after, **shape)), made)[1].came.size
 
     assert sum(p * found for p, found in outcomes(came)) == pytest.approx(2.0)
+
+
+def test_a_panel_joins_no_more_terms_than_the_form_can():
+    shape = {"attributes": (CITY, PRICE), "counts": "none", "page_size": 3}
+    ledger = Ledger(behind(cars(60), **shape, together=1, cap=3))
+    made = start(ledger, 12, rng())
+    assert max(len(walk.query) for walk in made.walks) == 1
+    assert any(member.depth < len(member.steps) for member in made.members)
 
 
 def test_growth_is_the_mean_difference_of_as_many_walks():

@@ -61,9 +61,28 @@ def test_results_come_by_place_or_newest_first():
     assert newest[4:] == [key for key in order if key not in dates]
 
 
+def test_without_dates_the_newest_come_in_the_usual_order():
+    records = {f"r{i}": {"city": "Oslo"} for i in range(9)}
+    form = behind(records, page_size=9, everything=True, newest=True)
+    newest = list(form.ask(Query(), newest=True).records)
+    assert newest == list(form.ask(Query()).records)
+
+
 @pytest.mark.parametrize(
     ("count", "said"),
-    [(0, 0), (99, 99), (100, 100), (104, 100), (106, 110), (999, 1000), (12345, 12000)],
+    [
+        (0, 0),
+        (1, 1),
+        (9, 9),
+        (10, 10),
+        (37, 37),
+        (99, 99),
+        (100, 100),
+        (104, 100),
+        (106, 110),
+        (999, 1000),
+        (12345, 12000),
+    ],
 )
 def test_a_rounded_count_keeps_two_digits(count, said):
     assert rounded(count) == said
