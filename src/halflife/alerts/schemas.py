@@ -91,9 +91,9 @@ def column(values: Sequence[Scalar]) -> Column:
     """Return what a column is by its values."""
     filled = [value for value in values if value not in {None, ""}]
     kinds = Counter(kind_of(value) for value in filled)
-    kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
-    told = most >= max(MOSTLY * len(filled), _FEW)
-    return Column(len(values), len(filled), kind if told else "")
+    enough = max(MOSTLY * len(filled), _FEW)
+    kind = next((kind for kind, many in kinds.items() if many >= enough), "")
+    return Column(len(values), len(filled), kind)
 
 
 def kind_of(value: Scalar) -> str:

@@ -89,7 +89,7 @@ def cluster_interval(
         return ratio.of(weights) - (0.0 if minus is None else minus.of(weights))
 
     groups = counts.shape[1]
-    mean = float(statistic(np.ones((1, groups)))[0])
+    mean = statistic(np.ones((1, groups))).item()
     sampled = statistic(counts)
     if groups < 2 or float(np.ptp(sampled)) == 0.0:
         return Interval(mean, mean, mean)

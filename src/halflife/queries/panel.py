@@ -95,7 +95,7 @@ def start(
     what has none now may have some later.
     """
     before = ledger.requests
-    drill = Drill(ledger, known, guide=guide, most=most, backtrack=False)
+    drill = Drill(ledger, known, guide=guide, most=most)
     paths = [_drawn(drill, rng) for _ in range(walks)]
     members = tuple(_followed(drill.reader, path, 0) for path in paths)
     return Panel(members, drill.reader.most, ledger.requests - before)

@@ -69,8 +69,8 @@ class Looked:
         n, each = float(len(self.shown)), self.parts / max(len(self.shown), 1)
         there = [(k, r) for one in self.shown for k, r in one.items() if k in held]
         true = each * sum(same(held[k], r) for k, r in there)
-        lacks = 0.0 if self.total is None else self.total - each * len(there)
-        lacks, whole = max(lacks, 0.0), float(len(held))
+        here, whole = each * len(there), float(len(held))
+        lacks = 0.0 if self.total is None else max(self.total - here, 0.0)
         looks = inf if n >= self.parts else n / (1.0 - n / self.parts)
         return Tally(true, whole, lacks, looks * (whole + lacks) / max(whole, 1.0))
 

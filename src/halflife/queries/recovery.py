@@ -64,7 +64,7 @@ class Recovery:
             if over and self._asks_for_total():
                 self._ledger.first(Query())
             self.hear()
-            if over and self.search is None:
+            if over:
                 self._look()
         except BudgetSpent:
             done.stop = SPENT
@@ -120,7 +120,7 @@ class Recovery:
         most = pages if ledger.left is None else min(pages, ledger.left // 2)
         for attribute in interface.attributes:
             values = choices(attribute, self._there)
-            if attribute.kind != "select" or not 0 < len(values) <= most:
+            if attribute.kind != "select" or len(values) > most:
                 continue
             queries = [Query.of(term) for term in values]
             for query in queries:
@@ -136,7 +136,7 @@ class Recovery:
         self._begins(walk)
         done = walk.done()
         self.search = done if done.left else None
-        if done.left and done.why:
+        if done.left:
             failed = done.why == self._ledger.trouble
             raise SourceError(done.why) if failed else BudgetSpent(SPENT)
         self.hear()
@@ -169,6 +169,6 @@ def search_ahead(held: Held, interface: Interface) -> list[Asked]:
     if report is None or not report.open(count):
         return []
     missing = report.open(count)
-    pages = max(ceil(report.total / interface.page_size), 1)
+    pages = ceil(report.total / interface.page_size)
     why = f"{missing} more records are reported than are held"
     return [Asked("everything, query by query", pages, missing / pages * UNREAD, why)]

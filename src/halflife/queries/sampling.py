@@ -148,7 +148,7 @@ def sample(
     if method in {"rejection", "naive"}:
         weight = np.full(weight.size, drawn.size / max(weight.size, 1))
     else:
-        weight /= max(drawn.walks, 1)
+        weight /= drawn.walks
     spent = ledger.requests - before
     return Sample(drawn.records, weight, spent, drawn.size, drawn.walks)
 

@@ -130,14 +130,12 @@ class Crawling:
 
         Those that many records lack come late, for they lose these; words come last.
         """
-        rank = {"range": 0, "select": 1, "keyword": 2}
-        gaps = {name: n > MANY * self._learned for name, n in self._without.items()}
         return sorted(
             self.interface.attributes,
             key=lambda a: (
                 a.kind == "keyword",
-                gaps.get(a.name, False),
-                rank[a.kind],
+                self._without[a.name] > MANY * self._learned,
+                a.kind != "range",
                 len(self._values[a.name]),
             ),
         )
@@ -285,8 +283,8 @@ class Crawling:
     def _push(self, part: Part, terms: list[Term]) -> None:
         """Put the parts of a part on the stack, above it."""
         part.terms.update(terms)
-        ranged = self._kind[terms[0].attribute] == "range"
-        wider = {terms[0].attribute} if ranged else set()
+        name = terms[0].attribute
+        wider = {name} if self._kind[name] == "range" else set()
         kept = [term for term in part.query if term.attribute not in wider]
         self.stack += [Part(Query.of(*kept, term), part) for term in reversed(terms)]
 
@@ -335,7 +333,7 @@ def _ranges(attribute: Attribute, fixed: list[Term], read: Read) -> list[Term]:
     after = _after(middle, shown)
     points = [low, middle, *([after] if crowd else []), high]
     edges = sorted({point for point in points if low <= point <= high})
-    if len(edges) < 3 or (low == middle and high <= after):
+    if len(edges) < 3:
         return []
     return _between(attribute, *edges)
 

@@ -37,8 +37,8 @@ def rounded(count: int) -> int:
     >>> [rounded(n) for n in (7, 96, 1234, 98765)]
     [7, 96, 1200, 99000]
     """
-    if count < 10**ROUGH:
-        return count
+    if not count:
+        return 0
     return int(round(count, ROUGH - 1 - floor(log10(count))))
 
 

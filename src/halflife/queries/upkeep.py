@@ -188,13 +188,13 @@ class Upkeep:
         fits = (
             choice
             for choice in self.values.ranked(self.now, self.gap)
-            if (choice.pages or 1) <= ledger.left and choice.query not in asked
+            if _requests(choice) <= ledger.left and choice.query not in asked
         )
         return next(fits, None) if self._in_turn else None
 
     def worth(self, step: Step) -> float:
         """Return what a step buys for each request."""
-        return self._gain(step) / max(step.pages or 1, 1)
+        return self._gain(step) / _requests(step)
 
     def _gain(self, step: Step) -> float:
         if isinstance(step, Probe):
@@ -231,7 +231,7 @@ class Upkeep:
         lookup = isinstance(step, Probe) and step.query is None
         what = step.key if isinstance(step, Probe) and lookup else str(step.query)
         why = f"are {step.settles} gone?" if isinstance(step, Check) else step.why
-        return Asked(what, max(step.pages or 1, 1), self.worth(step), why)
+        return Asked(what, _requests(step), self.worth(step), why)
 
     def carry_out(self, step: Step, turn: Round, ledger: Ledger) -> int:
         """Ask; return how many known records were shown."""
@@ -254,6 +254,11 @@ class Upkeep:
         fresh = {k: r for k, r in ledger.seen.items() if k not in self._taken}
         self._taken.update(fresh)
         return fresh
+
+
+def _requests(step: Step) -> int:
+    """Return the requests that a step is expected to take: one if nobody says."""
+    return step.pages or 1
 
 
 def _gap(held: Held, now: float, *, whole: bool) -> float:

@@ -117,8 +117,9 @@ def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
             size = len(first.records)
             why = f"its second page shows {len(new)} other records"
             return True, size, Opinion(f"{size} records each", why)
-    fullest = max((len(found.records) for _, found in notes.firsts()), default=0)
-    if fullest > notes.claimed.page_size:
+    claimed = notes.claimed.page_size
+    fullest = max((len(f.records) for _, f in notes.firsts()), default=claimed)
+    if fullest > claimed:
         return None, fullest, Opinion(f"{fullest} records", "a page showed as many")
     return None, None, None
 
@@ -224,7 +225,7 @@ def _ignored(notes: Notes) -> Iterator[str]:
             for asked, other in notes.firsts()
             if asked != query and list(other.records) == list(found.records)
         ]
-        same = plain is not None and (found.total, plain.total).count(None) == 0
+        same = plain is not None and None not in (found.total, plain.total)
         if alike or (same and plain and found.total == plain.total):
             yield query.terms[0].attribute
     yield from _unheard(notes)

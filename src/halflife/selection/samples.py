@@ -109,7 +109,7 @@ class SampleIndex:
 
     def table(self) -> Table:
         """Return the summaries by these samples, each scaled to its database's size."""
-        databases = max(len(self.names), 1)
+        databases = len(self.names)
         word = np.repeat(np.arange(len(self.code)), np.diff(self.start))
         cell, count = np.unique(
             word * databases + self.home[self.document], return_counts=True

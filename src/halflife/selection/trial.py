@@ -173,7 +173,7 @@ class Trial:
         seen = there[self.document]
         cell = self.word[seen] * databases + home[self.document[seen]]
         count = np.bincount(cell, minlength=len(self.code) * databases)
-        word, database = np.divmod(np.arange(count.size), max(databases, 1))
+        word, database = np.divmod(np.arange(count.size), databases)
         entries = (word, database, count.astype(np.float64))
         size = np.bincount(home, there, databases).astype(np.float64)
         length = np.diff(self.weekly.start) * there
