@@ -199,6 +199,34 @@ def test_a_listing_is_looked_at_before_it_falls_below_its_level(write, server):
     assert any("fall below 0.8" in said for said in why)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "recall = 0.8\nconfidence = 0.9\n",
+        'target = "recall >= 0.8 with confidence 0.9"\n',
+    ],
+)
+def test_a_level_is_kept_also_where_other_sources_gain_more(write, server, asked):
+    each = changing(server, "p", 40, 0.01)
+
+    def turn_over(play):
+        each(play)
+        now = int((play.now - BEGAN) * 24)  # one in sixty goes and comes each hour
+        server.pages["/jobs.json"] = jobs(now)
+
+    gaps = {}
+    for said in ("", asked):
+        parts = pages(server, "p", 40), listing(server, f"weight = 0.001\n{said}")
+        path = write(*parts, requests=240, mode="quality")
+        play = Play(path, rhythm=QUARTERS).run(1.5, turn_over)
+        looked = [at for at, one in play.results if getattr(one, "listed", 0)]
+        late = [at for at in looked if at > BEGAN + 0.25]
+        gaps[said] = np.diff([BEGAN + 0.25, *late, play.now]).max() * 24
+        assert fullest(ledger(path), 1.0) <= 240
+    assert 1.0 - (gaps[asked] + 1.0) / 60 >= 0.8
+    assert gaps[""] > gaps[asked]
+
+
 @pytest.mark.parametrize(("age", "grants"), [(0.5, {}), (7.1, {("jobs",): 1})])
 def test_a_listing_that_never_changes_is_still_looked_at_once_a_week(
     write, server, age, grants

@@ -8,8 +8,9 @@ and was saved for. None goes beyond what the budget's window has left.
 What would buy less than a request buys in the long run waits, and what it would have
 cost is kept for later, the less readily the more was kept already (``market.pricing``).
 
-If the settings ask for the least requests that keep targets, a source gets no more than
-its target asks for, and what nobody asks for is not spent.
+What a target asks for does not wait, whatever else the budget is spent on. If the
+settings ask for the least requests that keep targets, a source gets no more than its
+target asks for, and what nobody asks for is not spent.
 """
 
 import json
@@ -134,7 +135,7 @@ def grouped(
     """Return the sources that are worked at together.
 
     Pages are chosen from all their sources at once, except where a source has hours,
-    intervals or a limit of its own, or each is to be kept ``apart``.
+    intervals, a target or a limit of its own, or each is to be kept ``apart``.
     """
     single = [not kind_of(s).is_joint or apart or _apart(s) for s in sources]
     joint = tuple(s for s, one in zip(sources, single, strict=True) if not one)
@@ -144,7 +145,8 @@ def grouped(
 
 def _apart(source: SourceConfig) -> bool:
     own = source.window or source.min_interval or source.max_interval
-    return bool(own) or source.max_requests is not None
+    limited = source.max_requests is not None
+    return bool(own) or limited or targets.level(source) is not None
 
 
 def hourly(config: Config) -> int:
@@ -167,11 +169,16 @@ def decide(at: Situation) -> Decision:
         return Decision(grants)
     if targets.is_on(at.config):
         return _aimed(at, rest, grants, credit, room)
-    if credit < 1 and not any(s.latest < inf for group in rest for s in group):
+    if credit < 1 and not any(_presses(s) for group in rest for s in group):
         return Decision(grants, idle=True)
     if len(rest) == 1 and kind_of(rest[0][0]).is_joint and not _apart(rest[0][0]):
         return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
     return _shared(at, rest, grants, credit, room)
+
+
+def _presses(source: SourceConfig) -> bool:
+    """Say whether a source may have to be fetched before anything has come in."""
+    return source.latest < inf or targets.level(source) is not None
 
 
 def _whole(
@@ -208,15 +215,51 @@ def _shared(
     """Give what has come in to the offers that gain most per request."""
     sources = [source for group in groups for source in group]
     appraiser = Appraiser(at.config, at.store, at.now, at.memo, at.groups)
-    offers = appraiser.offers(sources)
-    turn = _turn(appraiser, sources, offers)
+    aim = targets.aim(appraiser, sources)
+    offers = _worth_it(appraiser.offers(sources), sources, aim.asks)
+    turn = _pressed(_turn(appraiser, sources, offers), offers, aim.asks)
     price = _price(at, appraiser, credit)
     means = _means(at, sources, offers, turn, (credit, room), hourly(at.config))
     taken = take(offers, *means, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, hourly(at.config))
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
-    return Decision(grants, paid, max(due, 0), _waits(offers, taken))
+    return Decision(
+        grants,
+        paid,
+        max(due, 0),
+        _waits(offers, taken),
+        aim,
+        _reasons(groups, aim, paid),
+        aim.memories,
+        again=_again(at.config, sources, aim),
+    )
+
+
+def _pressed(turn: Turn, offers: Offers, asks: Mapping[str, float]) -> Turn:
+    """Let what targets ask for not wait: of each source what gains most."""
+    urgent = turn.urgent.copy()
+    for i, name in enumerate(offers.sources):
+        mine = np.flatnonzero((offers.source == i) & turn.ready)
+        if not asks.get(name) or not mine.size:
+            continue
+        order = mine[np.argsort(-offers.gain[mine], kind="stable")]
+        before = np.cumsum(offers.cost[order]) - offers.cost[order]
+        urgent[order[before < asks[name]]] = True
+    return Turn(turn.ready, urgent)
+
+
+def _reasons(
+    groups: Sequence[Sequence[SourceConfig]],
+    aim: targets.Aim,
+    got: Mapping[tuple[str, ...], float],
+) -> dict[tuple[str, ...], str]:
+    """Return why groups that a target asks for get something."""
+    return {
+        names(group): aim.stands[group[0].name].why()
+        for group in groups
+        if group[0].name in aim.asks and got.get(names(group))
+    }
 
 
 def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
@@ -246,18 +289,14 @@ def _aimed(
     means = _means(at, some, offers, turn, (credit, room), credit)
     taken = target_rule.kept(offers, asks, *means, turn=turn)
     shares = _shares(offers, taken)
-    why = {
-        names(group): aim.stands[group[0].name].why()
-        for group in groups
-        if group[0].name in asks and shares.get(group[0].name)
-    }
+    paid = _grant(grants, groups, shares)
     return Decision(
         grants,
-        _grant(grants, groups, shares),
+        paid,
         sum(shares.get(name, 0.0) <= 0 for name in asks),
         _waits(offers, taken),
         aim,
-        why,
+        _reasons(groups, aim, paid),
         aim.memories,
         again=_again(at.config, sources, aim),
     )
@@ -311,7 +350,7 @@ def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
     asks = sum(aim.asks.values())
     late = targets.latest(appraiser.config, source) < inf
     some = [source] if asks > 0 or late else []
-    offers = _worth_it(appraiser.offers(some), some)
+    offers = _worth_it(appraiser.offers(some), some, dict.fromkeys([source.name], 1.0))
     turn = _turn(appraiser, some, offers)
     rows = best(offers, turn, asks)
     offers = Offers(
@@ -333,9 +372,12 @@ def best(offers: Offers, turn: Turn, asks: float) -> Ints:
     return np.union1d(np.flatnonzero(turn.urgent), order[: math.ceil(asks / cost) + 1])
 
 
-def _worth_it(offers: Offers, sources: Sequence[SourceConfig]) -> Offers:
-    """Let every whole look gain something: a target asks for it also to be sure."""
-    whole = np.array([not kind_of(s).is_joint for s in sources], dtype=np.bool_)
+def _worth_it(
+    offers: Offers, sources: Sequence[SourceConfig], asks: Mapping[str, float]
+) -> Offers:
+    """Let every whole look that is asked for gain something: it is to be sure."""
+    asked = (not kind_of(s).is_joint and asks.get(s.name, 0.0) > 0 for s in sources)
+    whole = np.fromiter(asked, dtype=np.bool_, count=len(sources))
     least = np.where(whole[offers.source], LEAST_GAIN, 0.0)
     return replace(offers, gain=np.maximum(offers.gain, least))
 
