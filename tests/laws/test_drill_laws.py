@@ -337,11 +337,13 @@ def test_a_walk_ends_where_its_answer_is_whole_or_nothing_can_be_added():
         oslo = Term("city", "Oslo") in walk.query.terms
         assert names == (["city"] if oslo else ["city", "make"])
         assert walk.requests == ledger.requests - before
-    shy = ledger_of(records, CITY, MAKE, together=1)
-    made = Drill(shy, list(records.values()), order=["city", "make"])
-    for seed in range(8):
-        walk = made.walk(np.random.default_rng(seed))
-        assert len(walk.query) <= 1
+    makes = {key: {**row, "make": "Audi"} for key, row in records.items()}
+    for together in (1, 2):
+        narrow = ledger_of(makes, CITY, MAKE, together=together)
+        made = Drill(narrow, list(makes.values()), order=["city", "make"])
+        walks = [made.walk(np.random.default_rng(seed)) for seed in range(12)]
+        assert max(len(walk.query) for walk in walks) == together
+        assert max(len(walk.steps) for walk in walks) == together
     free = ledger_of(cities(Oslo=3), CITY, everything=True)
     assert Drill(free).walk(np.random.default_rng(0)).steps == ()
 

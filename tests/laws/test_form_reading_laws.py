@@ -127,6 +127,17 @@ def test_pages_are_read_to_the_end_the_cap_or_the_limit(
 
 
 @pytest.mark.parametrize(
+    ("most", "begin", "asked", "finished"),
+    [(None, 0, 3, True), (3, 0, 3, True), (2, 0, 2, False), (None, 1, 2, False)],
+)
+def test_a_form_that_always_has_more_ends_at_its_cap(most, begin, asked, finished):
+    form = form_of(records({"Oslo": 23}), cap=12)
+    ledger = Ledger(Troubled(form, Troubles(stuck=True)))
+    assert len(list(ledger.pages(OSLO, most, begin=begin))) == asked
+    assert (OSLO in ledger.finished) is finished
+
+
+@pytest.mark.parametrize(
     ("counts", "cap", "told", "shown", "whole"),
     [
         ("exact", None, 4, 4, True),
@@ -343,6 +354,9 @@ def test_a_term_tells_if_its_attribute_is_not_in_some_query_that_was_missed():
     every, _ = missed(form, copy, Query.of(city, make, red))
     assert len(every._open("a")) == 4
     assert every.check() == Check(Query.of(city), 1, 1)
+    more = {"b": {"city": "Oslo", "make": "n"}, "a": {"city": "Oslo", "make": "m"}}
+    rarest, _ = missed(form, more, Query.of(city, make))
+    assert rarest.check() == Check(Query.of(make), 1, 1)
     # terms of attributes that nothing was missed by are joined, three at most
     single, _ = missed(form, copy, OSLO)
     assert single.check().query == Query.of(make, red, Term("title", "old"))

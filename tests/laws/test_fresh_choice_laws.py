@@ -352,6 +352,22 @@ def test_reading_everything_asks_for_most_records_not_shown_for_a_request(data):
         assert found.why.startswith(f"{said} record")
 
 
+def test_new_terms_are_asked_for_when_all_that_was_held_was_shown_or_missed():
+    form = form_of({}, CITY, TITLE, page_size=2)
+    local = Local(form.interface, {"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
+    local.note("a", {"city": "Oslo"}, Origin.HARVESTED)
+    local.lost("b")
+    # nothing held has the terms of these; red has two pages and green one
+    for i in range(3):
+        local.note(f"n{i}", {"title": "red"}, Origin.HARVESTED)
+    local.note("m", {"title": "green"}, Origin.HARVESTED)
+    asked = []
+    while (choice := Exhaustive().next(local, Ledger(form), RNG)) is not None:
+        asked.append(str(choice.query))
+        local.reading(choice.query)
+    assert asked == ["city=Rome", "title=green", "title=red"]
+
+
 @settings(max_examples=60)
 @given(WORLDS)
 def test_who_knows_the_truth_asks_for_most_new_records_for_a_request(data):
