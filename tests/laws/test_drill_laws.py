@@ -348,6 +348,18 @@ def test_a_walk_ends_where_its_answer_is_whole_or_nothing_can_be_added():
     assert Drill(free).walk(np.random.default_rng(0)).steps == ()
 
 
+def test_a_walk_goes_on_with_other_words_after_the_rest_of_some():
+    note = Attribute("note", "keyword")
+    some = {f"k{i}": {"note": "red old"} for i in range(9)}
+    known = [*some.values()] * 3 + [{"title": "big"}]
+    ledger = ledger_of(some, TITLE, note, counts="none", cap=3)
+    made = Drill(ledger, known, order=["title", "note"])
+    walks = [made.walk(np.random.default_rng(seed)) for seed in range(12)]
+    paths = {tuple(s.level.attribute.name for s in walk.steps) for walk in walks}
+    assert ("title", "note", "note") in paths  # big is no word of theirs
+    assert all(path.count("title") <= 1 for path in paths)
+
+
 # levels
 
 

@@ -27,7 +27,14 @@ from halflife.queries.fresh.outlook import (
 )
 from halflife.queries.fresh.records import ByRecord, effect
 from halflife.queries.fresh.rotation import Rotation
-from halflife.queries.fresh.simple import Exhaustive, Newest, Oracle, _asked, _pages
+from halflife.queries.fresh.simple import (
+    Exhaustive,
+    GammaPoisson,
+    Newest,
+    Oracle,
+    _asked,
+    _pages,
+)
 from halflife.queries.graph import selection
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
@@ -389,6 +396,26 @@ def test_who_knows_the_truth_asks_for_most_new_records_for_a_request(data):
         assert (found.query, found.expected) == (Query.of(best), said)
         assert found.why == f"{said} new records"
     assert Oracle({}).next(local, Ledger(form), RNG) is None
+
+
+def test_a_sample_ends_it_below_the_least_that_is_worth_a_request():
+    form = form_of(records({"Oslo": 12, "Rome": 4}))
+    local = Local(form.interface, form.records)
+    for key in ("Oslo0", "Oslo1", "Rome0", "Rome1"):
+        local.note(key, local[key], Origin.SAMPLED)
+        local.sampled.add(key)
+    ledger = Ledger(form)
+    # A quarter was drawn, nothing new: half a record for sixteen. Of Rome's four
+    # that is 1 / (8 + 1/4) for one page, of Oslo's twelve 1 / (8/3 + 1/4) for three.
+    choice = GammaPoisson(least=0.0).next(local, ledger, RNG)
+    value = choice.expected
+    assert choice.query == one("city", "Rome")
+    assert value == pytest.approx(1.0 / 8.25)
+    assert choice.why == "0.1 new records expected, 0.12 for a request"
+    again = GammaPoisson(least=value).next(local, ledger, RNG)
+    assert again == choice
+    more = math.nextafter(value, 1.0)
+    assert GammaPoisson(least=more).next(local, ledger, RNG) is None
 
 
 def test_requests_are_full_pages_of_what_can_be_reached():

@@ -253,16 +253,18 @@ def test_what_does_not_fit_in_a_turn_waits_for_the_next():
 
 def timetable(at, times, budgets, seed):
     """Return what is due, turn by turn, for queries that share no tuple."""
-    cost = np.ceil(at.hits / at.page_size)
+    reach = np.minimum(at.hits, at.cap or np.inf)
+    cost = np.ceil(reach / at.page_size)
     b = np.array([(at.weight * at.rate)[at.gains.pool.matches.of(j)].sum()
                   for j in range(len(cost))])  # fmt: skip
-    share = (b / cost) ** (1 / (at.power + 1))
-    rate = budgets[0] * share / (cost * share).sum()
+    dear = cost * at.hits / reach  # what is not shown must be asked for again
+    share = (b / dear) ** (1 / (at.power + 1))
+    rate = budgets[0] * share / (dear * share).sum()
     every = 1 / rate
     sent = times[0] - RNG(seed).random(cost.size) * every
     for turns, (now, budget) in enumerate(zip(times, budgets, strict=True), 1):
         if turns in {1, 2, 4, 8, 16}:
-            rate = budget * share / (cost * share).sum()
+            rate = budget * share / (dear * share).sum()
             every = 1 / rate
             sent = np.maximum(sent, now - 2 * every)
         due = (now - sent) / every
@@ -278,12 +280,13 @@ def timetable(at, times, budgets, seed):
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-@pytest.mark.parametrize("budget", [1.0, 3.0])
-def test_queries_are_sent_when_they_are_due(power, budget):
+@pytest.mark.parametrize(("budget", "cap"), [(1.0, None), (3.0, None), (3.0, 20)])
+def test_queries_are_sent_when_they_are_due(power, budget, cap):
     rows = [{0}, {0}, {1}, {2}, {2}, {2}]
     shape = {
         "lookup": False,
         "power": power,
+        "cap": cap,
         "hits": np.array([2.0, 31.0, 14.0]),
         "weight": np.array([1.0, 3.0, 40.0, 0.2, 0.2, 0.2]),
         "rate": np.array([1.0, 2.0, 1.5, 0.3, 0.5, 0.7]),
@@ -299,8 +302,11 @@ def test_queries_are_sent_when_they_are_due(power, budget):
         found.append([(choice.number, choice.why) for choice in asked])
         for choice in asked:
             mine = at.gains.pool.matches.of(choice.number)
-            assert choice.gain == pytest.approx((at.weight * at.stale)[mine].sum())
-            assert choice.pages == math.ceil(at.hits[choice.number] / 10)
+            hits = at.hits[choice.number]
+            shown = min(hits, cap or hits)
+            gain = (at.weight * at.stale)[mine].sum() * shown / hits
+            assert choice.gain == pytest.approx(gain)
+            assert choice.pages == math.ceil(shown / 10)
     assert found == wanted
     assert sum(map(len, found)) > 6
 

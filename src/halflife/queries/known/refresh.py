@@ -66,7 +66,7 @@ class Refresher:
         self.rule = rule
         self.gains = Gains(pool)
         self.reported = Reported(pool)
-        self._doubts = -np.inf, 0  # the last turn, and tuples looked up in it for doubt
+        self._doubts = np.nan, 0  # the last turn, and tuples looked up in it for doubt
         self._read = np.full(len(pool), -np.inf)  # when all of it was last read
 
     def next(
