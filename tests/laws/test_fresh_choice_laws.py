@@ -25,6 +25,7 @@ from halflife.queries.fresh.outlook import (
     Standing,
     outlook,
 )
+from halflife.queries.fresh.prior import GROWTH, HIDDEN, LATELY, SHAPE, SURE, UNHEARD
 from halflife.queries.fresh.records import ByRecord, effect
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import (
@@ -143,6 +144,75 @@ def test_the_next_page_of_a_query_follows_those_that_were_read():
         pages.append(choice.page)
         assert f"page {choice.page + 1}" in choice.why
     assert pages == list(range(10))
+
+
+def promised(local, since, setting, shown):
+    """Return what the next page of each term promises, term by term.
+
+    The growth of an attribute is (new seen + 5) / (weight open to view + 5 / usual);
+    what no old record has is expected by kind (``UNHEARD``), sure by the same.
+    """
+    kinds = {a.name: a.kind for a in local.interface.attributes}
+    old = [key for key in local.keys if not local.origin(key) and key not in local.gone]
+    rows = {}
+    for term in local.terms:
+        mine = [key for key in old if local.number(term) in local.of(key)]
+        fresh = sum(
+            bool(local.origin(k)) and local.number(term) in local.of(k)
+            for k in local.keys
+        )
+        seen = sum(key in local.shown for key in mine)
+        late = sum(local._came.get(key, -1.0) > since for key in mine)
+        there = seen + setting.stays * (len(mine) - seen)
+        open_ = min((seen + shown[term.attribute]) / (there + 1.0), 1.0)
+        rows[term] = len(mine), seen, fresh, len(mine) + late, open_
+    held = sum(row[0] for row in rows.values())
+    weight = sum(row[3] for row in rows.values())
+    usual = max(GROWTH * held / max(weight, 1.0), GROWTH / LATELY)
+    gains = {}
+    for term, (n, seen, fresh, w, _) in rows.items():
+        peers = [r for t, r in rows.items() if t.attribute == term.attribute and r[3]]
+        found, view = sum(r[2] for r in peers), sum(r[3] * r[4] for r in peers)
+        growth = (found + SURE) / (view + SURE / usual)
+        shape, mean = (SHAPE[kinds[term.attribute]], growth * w)
+        if not w:
+            shape, mean = UNHEARD[kinds[term.attribute]]
+        hidden = 0.0
+        for name, kind in kinds.items():
+            if kind == "select" and name != term.attribute:
+                new = sum(
+                    r[2] for t, r in rows.items() if t.attribute == name and not r[3]
+                )
+                few = max(HIDDEN[1] * GROWTH * local.old, 1.0)
+                left = (HIDDEN[0] + new) / (HIDDEN[0] / few + shown[name])
+                hidden += left * (1.0 - shown[name]) / len(local)
+        columns = (n, seen, fresh, mean, shape, shown[term.attribute], hidden)
+        progress = progress_of(local, [Query.of(term)])
+        at = Standing(*(np.array([float(c)]) for c in columns), progress)
+        gains[Query.of(term)] = float(outlook(at, setting).gain[0])
+    return gains
+
+
+@pytest.mark.parametrize("since", [math.inf, 20.0])
+def test_after_some_pages_every_term_promises_what_they_taught(since):
+    form, _ = world(None)
+    came = {f"k{i}": float(i) for i in range(45)}
+    local = Local(form.interface, dict(list(form.records.items())[:45]), came)
+    policy, ledger = Expected(least=0.0, since=since), Ledger(form)
+    policy.ranked(local, 1)  # what is held tells before anything was read
+    turn = Round(policy, local, ledger)
+    for query in (one("city", "Oslo"), one("make", "m1"), one("title", "red")):
+        turn.carry_out(
+            Choice(query, 0, 2 if query.terms[0].attribute == "city" else None)
+        )
+        learned = Learned()
+        learned.catch_up(local)
+        setting = learned.setting(local)
+        shown = learned.shown(local, setting.stays)
+        wanted = promised(local, since, setting, shown)
+        found = {c.query: c.expected for c in policy.ranked(local, 99)}
+        assert found == pytest.approx(wanted)
+    assert len({round(gain, 6) for gain in wanted.values()}) > 4
 
 
 def world(cap, *, seed=3):
@@ -416,6 +486,35 @@ def test_a_sample_ends_it_below_the_least_that_is_worth_a_request():
     assert again == choice
     more = math.nextafter(value, 1.0)
     assert GammaPoisson(least=more).next(local, ledger, RNG) is None
+
+
+def test_a_sample_promises_records_of_values_that_nobody_held():
+    form = form_of({}, page_size=1, cap=2)
+    local = Local(form.interface, records({"Oslo": 8}))
+    for key in ("Oslo0", "Oslo1"):
+        local.note(key, local[key], Origin.SAMPLED)
+        local.sampled.add(key)
+    for i in range(3):
+        local.note(f"n{i}", {"city": "Bonn"}, Origin.SAMPLED)
+        local.sampled.add(f"n{i}")
+    # a quarter of the old was drawn and three new ones, so twelve came for eight
+    rule, ledger = GammaPoisson(shape=2.0), Ledger(form)
+    choice = rule.next(local, ledger, RNG)
+    bonn = (2.0 + 3.0) / (2.0 / (1.5 * 0.3) + 0.25) - 3.0
+    oslo = 2.0 / (2.0 / (1.5 * 8.0) + 0.25)
+    assert bonn < 0.0 < oslo
+    assert (choice.query, choice.pages) == (one("city", "Oslo"), None)
+    assert choice.expected == pytest.approx(oslo)
+    # the sample is what it was; what came since is taken off, two pages at most
+    local.note("late", {"city": "Oslo"}, Origin.HARVESTED)
+    again = rule.next(local, ledger, RNG)
+    assert again.expected == pytest.approx(oslo - 1.0)
+    why = f"{oslo - 1.0:.1f} new records expected, {(oslo - 1.0) / 2:.2f} for a request"
+    assert again.why == why
+    local.note("rome", {"city": "Rome"}, Origin.HARVESTED)
+    local.reading(one("city", "Oslo"))
+    rome = rule.next(local, ledger, RNG)
+    assert rome is None  # one came of 2 / (2 / 0.45 + 0.25) that were expected
 
 
 def test_requests_are_full_pages_of_what_can_be_reached():
