@@ -149,8 +149,8 @@ def _odd(notes: Notes) -> bool:
     """
     unsure = bool(notes.off()) or notes.luck() > BELIEVED
     for query, end in notes.ends.items():
-        reach = end.reach(notes.size)
-        short = end.beyond is not None and reach * SLACK < (notes.total(query) or 0)
+        told, reach = notes.total(query), end.reach(notes.size)
+        short = told is not None and end.beyond is not None and reach * SLACK < told
         middle = end.sharp and end.shown < notes.size and reach % TEN
         if short and not notes.shared and not end.usual(notes.size):
             return bool(middle) or unsure
@@ -162,7 +162,7 @@ def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
     told, end = notes.total(query), notes.ends[query]
     if told is None or told > (notes.claimed.cap or told):
         return None
-    if end.last != max(told - 1, 0) // notes.size or not end.last:
+    if end.last != (told - 1) // notes.size or not end.last:
         return None
     return told, end.reach(notes.size)
 
@@ -183,7 +183,9 @@ def _rough(notes: Notes, totals: dict[Query, int]) -> str:
         told, pair = notes.total(query), _last(notes, query)
         if pair and pair[0] != pair[1]:
             return f"{query}: {pair[0]} were told, {pair[1]} there"
-        close = told is not None and end.reach(notes.size) * SLACK >= told
-        if close and end.beyond is not None and end.beyond * notes.size < (told or 0):
-            return f"{query}: {told} were told, {end.beyond * notes.size} not there"
+        if told is None or end.beyond is None:
+            continue
+        beyond = end.beyond * notes.size
+        if beyond < told <= end.reach(notes.size) * SLACK:
+            return f"{query}: {told} were told, {beyond} not there"
     return ""

@@ -55,7 +55,8 @@ class Doubts:
             if query and query not in self._heard and ledger.whole(query):
                 self._heard.add(query)
                 which = frozenset(term.attribute for term in query)
-                for key in self._matching(query) - ledger.seen.keys():
+                # In one order, or what is asked next would depend on chance.
+                for key in sorted(self._matching(query) - ledger.seen.keys()):
                     self._missed.setdefault(key, []).append(which)
         self._gone |= ledger.sought - ledger.seen.keys()
         for key in self._missed.keys() & ledger.seen.keys():

@@ -152,9 +152,8 @@ class Drill:
         steps: tuple[Step, ...] = ()
         rows = self.local.rows
         for level in self.ordered(rng):
-            if read.whole or len(query) >= self.reader.ledger.interface.together:
-                break
-            if rested(level, steps):
+            full = len(query) >= self.reader.ledger.interface.together
+            if read.whole or full or rested(level, steps):
                 continue
             step = self._step(query, self.guided(level, query, rows), rng)
             steps = (*steps, step)

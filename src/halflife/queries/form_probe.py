@@ -342,4 +342,4 @@ def _between(last: int, beyond: int, size: int) -> int:
     if beyond in ends:
         return beyond - 1
     middle = int(((last + 1) * (beyond + 1)) ** 0.5) - 1
-    return min(max(middle, last + 1), beyond - 1)
+    return max(middle, last + 1)

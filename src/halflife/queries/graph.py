@@ -195,7 +195,7 @@ class QueryGraph:
         bits = np.uint64(1) << np.arange(place.size, dtype=np.uint64)
         seen = np.zeros(len(self), dtype=np.uint64)
         seen[place] = bits
-        parts = np.zeros(int(self.component.max()) + 1, dtype=np.uint64)
+        parts = np.zeros(len(self), dtype=np.uint64)  # there are no more parts
         np.bitwise_or.at(parts, self.component[place], bits)
         return seen, parts[self.component]
 

@@ -111,14 +111,13 @@ def outlook(standing: Standing, setting: Setting) -> Outlook:
     left, spread = _believed(at, there)
     hits = there + at.fresh + left
 
-    known = np.isfinite(read.told)
-    told = np.where(known, read.told, hits)
+    # Where nothing is told it is what is believed, so that it changes nothing.
+    told = np.where(np.isfinite(read.told), read.told, hits)
     lies = (told * setting.doubt) ** 2
     deaths = unseen * setting.stays * (1.0 - setting.stays) + (unseen * UNEVEN) ** 2
-    trust = np.where(known, spread / (spread + deaths + lies + 1e-9), 0.0)
-    left = np.maximum(left + trust * (told - there - at.fresh - left), 0.0)
-    sure = np.where(known, (spread + deaths) / (spread + deaths + lies + 1e-9), 0.0)
-    hits = np.maximum(hits + sure * (told - hits), read.floor)
+    off, every = told - hits, spread + deaths + lies + 1e-9
+    left = np.maximum(left + spread / every * off, 0.0)
+    hits = np.maximum(hits + (spread + deaths) / every * off, read.floor)
 
     cut = hits > setting.cap
     left = np.where(read.done & ~cut, 0.0, left)

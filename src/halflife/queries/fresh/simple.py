@@ -30,8 +30,8 @@ class Exhaustive:
     def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
         """Return the query that shows most of what was not shown."""
         unseen = local.held.values - local.seen.values
-        alone = (unseen == 0) & (local.count <= local.fresh.values)
-        value = np.maximum(unseen, 0.5 * alone) / _pages(local, local.count)
+        value = np.maximum(unseen, 0.5 * (local.held.values == 0))
+        value /= _pages(local, local.count)
         value[_asked(local)] = 0.0
         best = int(np.argmax(value)) if value.size else 0
         if not value.size or value[best] <= 0:

@@ -111,10 +111,9 @@ class Sampled:
 
     def _pairs(self, pool: Pool, single: Floats) -> tuple[Ints, Floats, Floats]:
         """Return all pairs within the candidates, how often they go together, error."""
-        columns = combinations(range(pool.parts.shape[1]), 2)
-        every = [pool.parts[:, pair] for pair in columns] or [np.zeros((0, 2), int)]
-        pairs = np.concatenate(every)
-        pairs = np.unique(pairs[(pairs >= 0).all(axis=1)], axis=0)
+        columns = list(combinations(range(pool.parts.shape[1]), 2))
+        pairs = pool.parts[:, columns].reshape(-1, 2)
+        pairs = np.unique(pairs[(pairs != NONE).all(axis=1)], axis=0)
         parts = renumbered(pool.local, self.sample)[pairs]
         both = SetTable(parts).counts(self.sample)
         shown = np.r_[self.sample.hits, 0, 0][parts]  # an unknown term was not shown

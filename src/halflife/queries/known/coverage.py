@@ -62,7 +62,7 @@ def counted(pool: Pool, other: Incidence) -> Ints:
 
 def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
     """Return counts that are no less than what is held; a look-up finds one."""
-    floor = np.where(pool.lookup, 1.0, np.maximum(pool.held, 1.0))
+    floor = np.maximum(pool.held, 1.0)
     low = count < floor
     return Hits(
         np.where(pool.lookup, 1.0, np.maximum(count, floor)),

@@ -238,10 +238,10 @@ def _needed(pool: Pool, offered: Offers) -> Bools:
     code = _mixed(np.arange(len(pool.local)))
     running = np.r_[np.uint64(0), np.cumsum(code[pool.matches.item], dtype=np.uint64)]
     print_ = np.diff(running[pool.matches.start])
-    order = np.lexsort((offered.pages, print_))
+    sure = (offered.reach >= 1.0) & (pool.held > 0)
+    order = np.lexsort((offered.pages, ~sure, print_))
     first = np.r_[True, print_[order][1:] != print_[order][:-1]][: order.size]
     kept: Bools = np.zeros(len(pool), dtype=bool)
-    sure = (offered.reach >= 1.0) & (pool.held > 0)
     kept[order[first]] = True
     return kept & sure
 

@@ -218,13 +218,15 @@ def choose(
 
     """
     state = _State(pool, value, offered)
+    enough = state.left * (1.0 - limits.cover)
     for j in begin:
         state.take(j)
     taken = list(begin)
     scores = np.array(state.sums) * offered.seen(1) / offered.cost
+    for j in begin:  # their next block is not the first
+        scores[j] = state.score(j)
     heap = list(zip((-scores).tolist(), range(len(pool)), strict=True))
     heapq.heapify(heap)
-    enough = state.left * (1.0 - limits.cover) if not begin else 0.0
     while heap and state.left > enough and len(taken) < limits.queries:
         told, j = heap[0]
         score = state.score(j)

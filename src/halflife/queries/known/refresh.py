@@ -66,7 +66,7 @@ class Refresher:
         self.rule = rule
         self.gains = Gains(pool)
         self.reported = Reported(pool)
-        self._doubts = -np.inf, 0  # the last turn, and tuples looked up in it for doubt
+        self._doubts = np.nan, 0  # the last turn, and tuples looked up in it for doubt
         self._read = np.full(len(pool), -np.inf)  # when all of it was last read
 
     def next(
@@ -92,8 +92,9 @@ class Refresher:
         """Return look-ups of tuples in doubt, for a part of a turn's requests."""
         turn, done = self._doubts
         done = done if turn == now else 0
-        most = int(np.ceil(_DOUBT * (budget + done))) - done
-        rows = np.flatnonzero(copy.doubted)[: max(most, 0)].tolist()
+        most = np.ceil(_DOUBT * (budget + done)) - done  # infinite without a limit
+        rows = np.flatnonzero(copy.doubted).tolist()
+        rows = rows[: int(np.clip(most, 0, len(rows)))]
         first = np.flatnonzero(self.pool.lookup)
         if not rows or not first.size:
             return ()
