@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -139,6 +140,20 @@ def test_a_search_for_missing_records_goes_on_where_the_budget_cut_it_short(
         if keys(here) == ids(things):
             return
     pytest.fail(f"{len(keys(here))} of {len(ids(things))} were found")
+
+
+def test_status_counts_the_records_that_have_gone(table, sync, asked, here):
+    things = table(Table(rows(0, 57)), more='everything = true\npurpose = "known"\n')
+    sync()
+    del things.rows[::19]
+    sync()
+    (row,) = asked("status")[1]["sets"]
+    assert (row["held"], row["gone"]) == (54, 0)  # they are missing for the first time
+    with sqlite3.connect(here / "halflife.db") as db:  # and for the second
+        missing = "missing_since IS NOT NULL"
+        db.execute(f"UPDATE life SET gone_by = missing_since WHERE {missing}")
+    (row,) = asked("status")[1]["sets"]
+    assert (row["held"], row["gone"]) == (54, 3)
 
 
 @pytest.mark.parametrize("total", ["", COUNTED])
