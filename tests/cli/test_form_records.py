@@ -10,7 +10,7 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.kinds.form import runner as form_runner
-from processes import started, wait_for
+from processes import load_of, started, wait_for
 from table_api import Table, rows, serving, settings
 
 DATED = 'newest = "sort=date"\neverything = true\n'
@@ -262,8 +262,10 @@ def test_a_signal_ends_a_turn_before_its_time(table, here):
     things.answer = slow
     with started(here, "sync") as process:
         wait_for(lambda: len(things.log) > 5)
+        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        assert process.wait(20) == 143
+        assert time.monotonic() - began < 1.5 + 0.5 * load_of()
         assert len(things.log) < 100  # of 200 pages, at 20 a second
 
 
