@@ -504,6 +504,7 @@ def test_a_copy_that_was_replaced_is_forgotten_when_the_site_is_well(
         assert "sold" not in str(db.execute(kept).fetchone())
         assert "body" in str(db.execute(kept).fetchone())
     site.answer = lambda n, _: (200, card(n))
-    assert told("sync", "--all")[0] == 0
+    for _ in range(2):  # in the first its change back may be seen last of all
+        assert told("sync", "--all")[0] == 0
     with sqlite3.connect(here / "halflife.db") as db:
         assert db.execute(kept).fetchone()[0] == "[]"

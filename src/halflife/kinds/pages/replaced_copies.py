@@ -85,7 +85,17 @@ class ReplacedCopies:
         return [o for o in self._copies.values() if (o.source, o.shape) == mine]
 
     def keep(self, row: HeldPage) -> bool:
-        """Keep the copy that an answer is about to replace; say if there was room."""
+        """Keep the copy that an answer is about to replace; say if there was room.
+
+        Of a page that has changed twice since others were well, the first copy counts.
+        """
+        if row.key in self._copies:
+            first = self._copies[row.key]
+            self._copies[row.key] = replace(first, shape=row.shape, since=row.since)
+            if row.shape == first.was:  # it is as it was
+                del self._copies[row.key]
+            self._save(row.source)
+            return True
         (look,), content = self._store.held([row.key]), self._store.content(row.key)
         if look is None or content is None:
             return True  # there is nothing to keep
