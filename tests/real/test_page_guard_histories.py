@@ -132,7 +132,7 @@ def test_few_true_changes_are_held_and_every_outage_is_noticed():
         replayed(halves[n % 2], weeks, rng)
     sums = (a + b for a, b in zip(*map(astuple, halves), strict=True))
     figures = Figures(*sums)
-    # What the docs tell; the limits were chosen on the first half of the sites.
+    # What the docs tell, of all sites and of either half.
     print(figures, *halves, sep="\n")  # noqa: T201
     assert figures.changes > 30_000
     assert figures.held <= 0.002 * figures.changes
