@@ -26,3 +26,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = 90.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
+
+
+def load_of() -> float:
+    """Return how many programs wait for each processor of this machine."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)

@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,7 +29,8 @@ with atheris.instrument_imports(
     include=["halflife.readers", "halflife.kinds", "halflife.net"],
     enable_loader_override=False,
 ):
-    from halflife.core.errors import SourceError
+    from halflife.core.errors import SourceError, UsageError
+    from halflife.core.host import HostState
     from halflife.kinds.form import (
         answers as form_answers,
         description as form_description,
@@ -39,7 +41,9 @@ with atheris.instrument_imports(
         counts as search_counts,
         description as search_description,
     )
-    from halflife.net import dates, decoding
+    from halflife.net import dates, decoding, robots
+    from halflife.net.addresses import parse_url
+    from halflife.net.pacing import LONGEST_CRAWL_DELAY
     from halflife.readers import maps, records, text, titles
 
 SLOWEST = 2.0  # seconds of CPU for one call
@@ -171,6 +175,21 @@ def read_main(given: Input) -> None:
     text.digest("main", "text/html", given.body, "")
 
 
+def read_robots(given: Input) -> None:
+    """Read a robots.txt, and ask it for addresses that it may speak of."""
+    status = int(given.pick(2, ["200", "204", "301", "404", "429", "503"]))
+    state = robots.after_robots(HostState("example.org"), status, given.body, 1.0)
+    rules = robots.rules(state)
+    if not 0.0 <= rules.delay <= LONGEST_CRAWL_DELAY:
+        raise ValueError(f"a delay of {rules.delay} seconds")
+    said = given.body.decode("utf-8", "replace")
+    for path in (*said.splitlines()[-2:], "private/a.html"):
+        place = path.partition(":")[2].strip() or path
+        with suppress(UsageError):  # not every text can be an address
+            url = parse_url(f"http://example.org/{place.lstrip('/')}")
+            rules.check(url)
+
+
 READERS: dict[str, Callable[[Input], None]] = {
     "text": read_text,
     "links": read_links,
@@ -185,6 +204,7 @@ READERS: dict[str, Callable[[Input], None]] = {
     "coding": read_coding,
     "words": read_words,
     "main": read_main,
+    "robots": read_robots,
 }
 DOCUMENTED = (SourceError, decoding.Undecodable)
 HERE = Path(__file__).parent

@@ -11,11 +11,14 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.demo.forms import Office, serving, snippet
-from halflife.engine.signals import DEAF, GRACE, INSIST, SETTLE
-from processes import wait_for
+from processes import load_of, wait_for
 
 WORKER = Path(__file__).parent.parent / "spin_worker.py"
-SLACK = 4.0  # seconds; other programs may keep the processor busy
+
+
+def slack():
+    """Return the seconds by which other programs on this machine may delay an end."""
+    return 0.5 + 0.5 * load_of()
 
 
 def spinning(here, where, *words):
@@ -32,6 +35,14 @@ def spinning(here, where, *words):
     return running
 
 
+def ended(running, number):
+    """Send a signal; return the seconds until the program ended, and its words."""
+    began = time.monotonic()
+    running.send_signal(number)
+    _, err = running.communicate(timeout=60)
+    return time.monotonic() - began, err
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -41,36 +52,30 @@ def spinning(here, where, *words):
         ("run", signal.SIGINT, "halflife.engine.scheduler:decide"),
     ],
 )
-def test_a_loop_that_spins_is_ended_after_the_grace(here, server, keep, told, case):
+def test_a_loop_that_spins_is_ended_within_a_second(here, server, keep, told, case):
     verb, number, where = case
     server.pages["/"] = ("text/plain", b"one")
     keep(server, "/")
     with spinning(here, where, verb) as running:
-        began = time.monotonic()
-        running.send_signal(number)
-        _, err = running.communicate(timeout=60)
-        took = time.monotonic() - began
+        took, err = ended(running, number)
     assert running.returncode == 128 + number, err
-    assert took < GRACE + SETTLE + SLACK
-    assert "busy; it ends in" in err
+    assert took < 1.0 + slack()
+    assert "still busy after it was asked to stop" in err
     assert "Traceback" not in err
     code, _, err = told("verify")
     assert code == 0, err
     assert told("sync", "--all")[0] == 0  # nobody holds the lease of a dead process
 
 
-def test_a_second_signal_ends_a_loop_that_spins_within_a_second(here, server, keep):
+def test_a_second_signal_ends_a_loop_that_spins_at_once(here, server, keep):
     server.pages["/"] = ("text/plain", b"one")
     keep(server, "/")
     with spinning(here, "halflife.kinds.pages.client:_seen", "sync") as running:
         running.send_signal(signal.SIGTERM)
-        time.sleep(DEAF / 2)
-        began = time.monotonic()
-        running.send_signal(signal.SIGTERM)
-        _, err = running.communicate(timeout=60)
-        took = time.monotonic() - began
+        time.sleep(0.1)
+        took, err = ended(running, signal.SIGTERM)
     assert running.returncode == 143, err
-    assert took < INSIST + SLACK
+    assert took < 0.5 + slack()
 
 
 @pytest.mark.parametrize("verb", ["sync", "run"])
@@ -81,11 +86,33 @@ def test_a_thread_that_spins_does_not_keep_the_program_from_ending(here, told, v
         (here / "halflife.toml").write_text(f"[fetch]\ndelay = 0.0\n{form}")
         where = "halflife.kinds.form.runner:first_crawl"
         with spinning(here, where, verb) as running:
-            began = time.monotonic()
-            running.send_signal(signal.SIGTERM)
-            _, err = running.communicate(timeout=60)
-            took = time.monotonic() - began
+            took, err = ended(running, signal.SIGTERM)
         assert running.returncode == 143, err
-        assert took < GRACE + SETTLE + SLACK
+        assert took < 1.0 + slack()
         assert told("verify")[0] == 0
         assert told("sync")[0] == 0
+
+
+@pytest.mark.parametrize("verb", ["sync", "run"])
+def test_requests_in_flight_that_take_long_are_broken_off_within_a_second(
+    here, server, keep, told, verb
+):
+    server.pages.update({f"/{n}": ("text/plain", b"one") for n in range(3)})
+    keep(server, "/0", "/1", "/2")
+    server.go.clear()  # whoever asks waits
+    with subprocess.Popen(
+        [sys.executable, "-m", "halflife", verb],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        wait_for(lambda: any(path != "/robots.txt" for path in server.asked))
+        took, err = ended(running, signal.SIGTERM)
+        server.go.set()
+    assert running.returncode == 143, err
+    assert took < 1.0 + slack()
+    if load_of() < 2.0:
+        assert "still busy" not in err  # it let go by itself
+    assert told("verify")[0] == 0
+    assert told("sync")[0] == 0

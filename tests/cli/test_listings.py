@@ -46,6 +46,7 @@ def test_an_emptied_listing_is_held_and_can_be_accepted(jobs, asked, told):
     assert code == 0
     assert answer["missing"] == 30
     assert asked("sync")[1]["listings"][0]["gone"] == 30
+    assert asked("status")[1]["sets"][0]["gone"] == 30
 
 
 def test_status_tells_what_a_listing_is_worth_and_what_waits(jobs, asked, told):
@@ -56,6 +57,8 @@ def test_status_tells_what_a_listing_is_worth_and_what_waits(jobs, asked, told):
     (row,) = answer["sets"]
     assert (row["source"], row["held"]) == ("jobs", 30)
     assert 0 <= row["recall"]["low"] <= row["recall"]["mean"] <= 1
+    assert row["gone"] == 0
+    assert 0 <= row["gone_estimate"]["mean"] <= 30
     assert (answer["waiting"], answer["results"]) == ([], [])
     jobs(0)
     told("sync")

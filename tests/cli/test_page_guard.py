@@ -355,3 +355,157 @@ def test_what_is_kept_of_an_outage_is_bounded(kept, here, site, told, monkeypatc
     assert told("sync", "--all")[0] == 0
     assert all("maintenance" in copy for copy in copies(here, kept))
     assert told("verify")[0] == 0
+
+
+def card(n):
+    """Return a page with a text of its own, of a few characters."""
+    return f"<html><p>{WORDS[n]} {WORDS[n + 12]}</p></html>"
+
+
+@pytest.fixture
+def cards(here, site, told):
+    """Keep pages with hardly any text, all fetched once."""
+    site.answer = lambda n, _count: (200, card(n))
+    with serving(site) as url:
+        write(here, url, range(PAGES))
+        assert told("sync")[0] == 0
+        yield url
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_pages_with_hardly_any_text_keep_their_copies_in_an_outage(
+    outage, cards, here, site, told, asked
+):
+    before = copies(here, cards)
+    site.answer = OUTAGES[outage]
+    assert told("sync", "--all")[0] == 5
+    assert copies(here, cards) == before
+    assert changes(here) == 0
+    assert asked("status")[1]["results"][0]["held"] == PAGES
+    assert told("verify")[0] == 0
+    rested(here)
+    site.answer = lambda n, _: (200, card(n))
+    assert told("sync", "--all")[0] == 0
+    assert copies(here, cards) == before
+    assert changes(here) == 0
+
+
+def one_by_one(told, syncs):
+    """Fetch one page in each sync: its robots.txt is known."""
+    return [told("sync", "--all", "--max-requests", 1)[0] for _ in range(syncs)]
+
+
+MASKED = "maintenance in another language"
+
+
+def test_a_copy_that_an_outage_replaced_is_put_back_when_the_next_pages_show_it(
+    cards, here, site, told, asked
+):
+    before = copies(here, cards)
+    site.answer = OUTAGES[MASKED]
+    assert one_by_one(told, 1) == [0]
+    assert len(set(before) - set(copies(here, cards))) == 1  # taken for a change
+    assert one_by_one(told, 3)[-1] == 5
+    assert copies(here, cards) == before
+    assert told("verify")[0] == 0
+    # Such an answer of the page whose copy was put back is still not believed.
+    rested(here)
+    assert told("sync", "--all")[0] == 5
+    assert copies(here, cards) == before
+    rested(here)
+    site.answer = lambda n, _: (200, card(n))
+    assert told("sync", "--all")[0] == 0
+    assert copies(here, cards) == before
+    assert asked("status")[1]["waiting"] == []
+
+
+def test_what_replaced_a_copy_that_was_put_back_can_be_accepted(
+    cards, here, site, told, asked
+):
+    site.answer = OUTAGES[MASKED]
+    one_by_one(told, 3)
+    _, _, err = told("sync", "--all")
+    run = err.partition("--accept ")[2].partition("`")[0]
+    assert asked("sync", "--accept", run)[0] == 0
+    assert all("Geduld" in copy for copy in copies(here, cards))
+    assert told("sync", "--all")[0] == 0
+    assert told("verify")[0] == 0
+
+
+@pytest.mark.parametrize("order", [["--all"], ["--all", "--max-requests", 1]])
+def test_a_page_with_hardly_any_text_that_changes_alone_is_taken_in_the_same_sync(
+    order, cards, here, site, told
+):
+    site.answer = lambda n, _: (200, card(n) if n else "<p>sold out")
+    found = []
+    while not found or (changes(here) == 0 and len(found) < PAGES):
+        found.append(told("sync", *order)[0])
+        is_taken = changes(here) == 1
+        assert is_taken == ("sold out" in copies(here, cards, [0])[0])
+    assert set(found) == {0}
+    assert changes(here) == 1
+    assert "sold out" in copies(here, cards, [0])[0]
+
+
+def test_pages_with_hardly_any_text_that_all_change_are_taken_in_the_same_sync(
+    cards, here, site, told
+):
+    site.answer = lambda n, _: (200, f"<p>{WORDS[n + 5]} anew {WORDS[n + 13]}")
+    assert told("sync", "--all")[0] == 0
+    assert changes(here) == PAGES
+    site.answer = lambda n, _: (200, f"<p>{WORDS[n + 2]} again {WORDS[n + 9]}")
+    assert told("sync", "--all")[0] == 0
+    assert changes(here) == 2 * PAGES
+
+
+def test_two_pages_with_hardly_any_text_may_become_the_same(cards, here, site, told):
+    site.answer = lambda n, _: (200, card(n) if n > 1 else "<p>sold out")
+    assert told("sync", "--all")[0] == 0
+    assert changes(here) == 2
+
+
+def test_a_page_that_shows_one_text_after_another_is_never_put_off_twice(
+    cards, here, site, told
+):
+    """Its copy must not lag for ever where other pages are hardly ever fetched."""
+    site.answer = lambda n, count: (200, f"<p>{WORDS[count % 30]} {WORDS[count // 2]}")
+    for _ in range(5):
+        one_by_one(told, 1)
+    with sqlite3.connect(here / "halflife.db") as db:
+        assert db.execute("SELECT count(*) FROM held_page").fetchone()[0] == 0
+
+
+def test_pages_with_hardly_any_text_may_show_a_state_that_many_share(here, site, told):
+    site.answer = lambda n, _: (200, f"<p>{STATES[n % 4]}")
+    with serving(site) as url:
+        write(here, url, range(PAGES))
+        assert told("sync")[0] == 0
+        site.answer = lambda n, _: (200, "<p>open")
+        assert told("sync", "--all")[0] == 0
+        assert changes(here) == PAGES - PAGES // 4
+
+
+def test_a_source_of_two_pages_is_never_put_off(here, site, told):
+    site.answer = lambda n, _count: (200, card(n))
+    with serving(site) as url:
+        write(here, url, range(2))
+        assert told("sync")[0] == 0
+        site.answer = lambda n, _: (200, "<p>sold out")
+        assert told("sync", "--all")[0] == 0
+        assert changes(here) == 2
+
+
+def test_a_copy_that_was_replaced_is_forgotten_when_the_site_is_well(
+    cards, here, site, told
+):
+    kept = "SELECT text FROM memo WHERE name LIKE 'replaced copies of %'"
+    site.answer = lambda n, _: (200, "<p>sold out")
+    one_by_one(told, 1)
+    with sqlite3.connect(here / "halflife.db") as db:
+        assert "sold" not in str(db.execute(kept).fetchone())
+        assert "body" in str(db.execute(kept).fetchone())
+    site.answer = lambda n, _: (200, card(n))
+    for _ in range(2):  # in the first its change back may be seen last of all
+        assert told("sync", "--all")[0] == 0
+    with sqlite3.connect(here / "halflife.db") as db:
+        assert db.execute(kept).fetchone()[0] == "[]"

@@ -167,5 +167,5 @@ def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
     late = [at for at in seen if at > BEGAN + 1 / 24]
     assert np.max(np.diff(late)) < 8 * MINUTE
     assert max(missed) <= 0.08
-    assert np.mean(missed) <= 0.035  # 0.02, a part that is lent, and a turn
+    assert np.mean(missed) <= 0.0301  # 0.02, a part that is lent, and a turn
     assert play.named("trouble") == []

@@ -178,11 +178,6 @@ def test_pages_stay_as_they_were_while_the_site_is_away(site, copy, outage):
     assert absent(copy) == set()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="of pages with hardly any text two are overwritten before a third one "
-    "shows that the site is down (docs/page-guard.md)",
-)
 def test_a_maintenance_page_replaces_no_copy(site, copy):
     copy.settings(PAGES.format(url=site.server.url, map="sitemap.xml"))
     copy.sync()

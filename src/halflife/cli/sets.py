@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = frozenset({"no look yet", "one look only", "nothing held"})  # of a forecast
 METRICS = ("precision", "recall", "gone", "new")
+_ESTIMATES = {"gone": "gone_estimate"}  # names that ``status`` has for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
     row: dict[str, object] = {
         "source": name,
         "held": int(collection.in_copy().size),
-        "gone": int(collection.lives.ended.sum()),
+        "gone": int(collection.gone().size),
     }
     if not collection.looks.size:
         why = incomplete(store, name)
@@ -250,7 +251,8 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
     rhythm = rhythms.rhythm(store, name)
     asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
     cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
-    worth = {metric: cast[metric] for metric in METRICS}
+    # ``gone`` counts what is known; of what we hold, more may have gone since.
+    worth = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
     if collection.looks.size > 1:
         one = trust.forecast(
             listing_quality(collection, now, np.zeros(1), rhythm=rhythm)

@@ -152,6 +152,11 @@ class Collection:
         there = (self.lives.last_seen >= last) & ~self.lives.ended
         return np.unique(self.lives.object[there])
 
+    def gone(self) -> Ints:
+        """Return the objects that are known to have gone and not to have come back."""
+        of, ended = self.lives.object, self.lives.ended
+        return np.setdiff1d(of[ended], of[~ended])
+
     def quality(self, synced: float, later: float) -> tuple[float, float]:
         """Return precision and recall at ``later`` of a copy made at ``synced``.
 

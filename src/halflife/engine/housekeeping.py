@@ -12,6 +12,7 @@ from halflife.stores.sqlite import SqliteStore
 
 EVERY = 1.0  # days
 MEMO = "tidied at"
+ENDING = 0.2  # seconds that the end of the program waits for it
 
 
 class Tidier:
@@ -41,10 +42,11 @@ class Tidier:
                 self._task = asyncio.create_task(work)
 
     async def end(self) -> None:
-        """Wait until what was begun is done: it is a matter of seconds."""
+        """Wait a little for what was begun; what is cut off is done tomorrow."""
         if self._task is not None:
-            await asyncio.wait({self._task})
-            self._tell(self._task)
+            await asyncio.wait({self._task}, timeout=ENDING)
+            if self._task.done():
+                self._tell(self._task)
             self._task = None
 
     def _tell(self, task: "asyncio.Task[retention.Cleared]") -> None:

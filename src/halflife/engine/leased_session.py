@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
@@ -15,6 +15,8 @@ from halflife.stores import Run, Store
 
 Result = TypeVar("Result")
 Settings = TypeVar("Settings", bound=SourceConfig)
+
+STOPPING = 0.2  # seconds that a thread which was stopped is waited for
 
 
 class Visit(NamedTuple):
@@ -88,14 +90,24 @@ async def lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None
 
 
 async def in_thread(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """Work in a thread of its own; if we are cancelled, it is stopped first."""
+    """Work in a thread of its own; if we are cancelled, it is stopped first.
+
+    Once stopped it can send nothing more. What it computes meanwhile nobody waits for.
+    """
     task = asyncio.create_task(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         stop()
-        await asyncio.wait({task})
+        task.add_done_callback(_overlook)
+        await asyncio.wait({task}, timeout=STOPPING)
         raise
+
+
+def _overlook(task: "asyncio.Task[Any]") -> None:
+    """Take note of an error that nobody waits for."""
+    if not task.cancelled():
+        task.exception()
 
 
 def of_kind(

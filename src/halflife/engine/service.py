@@ -49,6 +49,7 @@ SHORTEST_NAP, LONGEST_NAP = 5.0, 300.0  # seconds between two turns
 SLICE = 5.0  # seconds after which settings are looked at again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
 THRIFT = 10.0  # a turn is slept off for so many times what deciding took
+_LAST_TRY = 0.2  # seconds at the end for messages; the rest waits in the outbox
 _LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
 CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
 JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
@@ -175,7 +176,7 @@ class Service:
                 )
                 crew, leases = await stack.enter_async_context(many)
                 told = notifications.delivering(
-                    config, self.store, clock=self.clock, grace=1.0
+                    config, self.store, clock=self.clock, grace=_LAST_TRY
                 )
                 await stack.enter_async_context(told)
                 logs.event("working", fields={"sources": len(chosen)})

@@ -2,8 +2,8 @@
 
 Signals are taken in by a thread of their own (``Watchdog``), so that the program is not
 deaf while the event loop is busy with something that does not let go. What was asked to
-stop and has not stopped in time is ended from there. That is as safe as a crash: the
-store loses nothing that was acknowledged, and a dead process holds no lease.
+stop and has not stopped within a second is ended from there. That is as safe as a
+crash: the store loses nothing that was acknowledged, and a dead process holds no lease.
 """
 
 import asyncio
@@ -14,15 +14,18 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-GRACE = 5.0  # seconds that requests in flight may take to finish
-SETTLE = 2.0  # seconds after that in which the store is closed and the program ends
-DEAF = 1.0  # seconds after which somebody who waits is told why nothing happens
-INSIST = 1.0  # seconds that remain after a second signal
-_TICK = 0.1  # seconds between two checks whether the program has ended
+GRACE = 0.5  # seconds that requests in flight may take to finish
+LIMIT = 1.0  # seconds in which the program has ended, also if it is busy
+LAST = 0.3  # seconds to close the store when all else is done, if the second is over
+WIND_UP = 1.0  # seconds more, on a slow machine, while the loop lets go of its work
+INSIST = 0.5  # seconds that remain after a second signal
+_TICK = 0.05  # seconds between two checks whether the program has ended
+_BUSY = 0.3  # seconds without a sign of life after which the loop is busy
 
 
 class Stop:
@@ -69,9 +72,10 @@ class Watchdog:
 
     Python tells of a signal by a byte on a socket, which the event loop reads when it
     gets to it. A thread reads it in its place and passes it on. From then on the
-    program has ``GRACE`` and ``SETTLE`` seconds to end, and after a second signal
-    ``INSIST``. The watch ends when the loop is closed: until then a reader that spins
-    in a thread could still keep the program from ending.
+    program has ``LIMIT`` seconds to end, and after a second signal ``INSIST``; a loop
+    that shows signs of life has ``WIND_UP`` more. The watch ends when the loop is
+    closed: until then a reader that computes in a thread could still keep the program
+    from ending.
 
     Args:
         loop: The loop, whose handlers are in place.
@@ -84,13 +88,16 @@ class Watchdog:
         self._mouth.settimeout(0.0)
         self._loops = signal.set_wakeup_fd(self._mouth.fileno())
         self._first = 0  # the signal that names the exit code
-        self._heard = self._end = 0.0  # by the clock that nobody can set
-        self._noticed = False  # by the loop, or somebody was told that it did not
+        # By the clock that nobody can set: when the first signal was heard and the
+        # second, when the loop last showed a sign of life, and when the work was done.
+        self._heard = self._alive = 0.0
+        self._insisted = self._done = inf
         self._thread = threading.Thread(target=self._watch, name="signals", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Let the loop hear signals by itself again."""
+        self._done = time.monotonic()
         signal.set_wakeup_fd(self._loops)
         self._mouth.close()  # the thread reads the end of it
         if not self._first:
@@ -113,32 +120,38 @@ class Watchdog:
             heard = self._ears.recv(64)
         except TimeoutError:
             return True
-        with suppress(OSError, RuntimeError):  # the loop may be closed just now
+        with suppress(OSError):  # the loop may be closed just now
             os.write(self._loops, heard)
-            self._loop.call_soon_threadsafe(self._notice)
         asked = [n for n in heard if n in {signal.SIGINT, signal.SIGTERM}]
         now = time.monotonic()
         for number in asked:
             if self._first:
-                self._end = min(self._end, now + INSIST)
+                self._insisted = min(self._insisted, now)
             else:
                 self._first, self._heard = number, now
-                self._end = now + GRACE + SETTLE
         return bool(heard)
 
-    def _notice(self) -> None:
-        self._noticed = True
+    def _show_life(self) -> None:
+        self._alive = time.monotonic()
 
     def _end_if_late(self) -> None:
-        now = time.monotonic()
         if not self._first:
             return
-        if now >= self._end:
+        with suppress(RuntimeError):  # the loop may be closed just now
+            self._loop.call_soon_threadsafe(self._show_life)
+        now = time.monotonic()
+        if now >= self._end(now) and not self._loop.is_closed():
             _say("still busy after it was asked to stop; ended")
             os._exit(128 + self._first)
-        if not self._noticed and now - self._heard >= DEAF:
-            self._noticed = True
-            _say(f"busy; it ends in {self._end - now:.0f} seconds at the latest")
+
+    def _end(self, now: float) -> float:
+        """Return when the program is ended, as things stand."""
+        end = self._heard + LIMIT
+        if self._done < inf:
+            end = max(end, self._done + LAST)
+        elif now - self._alive < _BUSY:
+            end += WIND_UP
+        return min(end, self._insisted + INSIST)
 
 
 def _say(what: str) -> None:
@@ -153,7 +166,7 @@ async def until_stopped(
     """Return what the work returns; None if it had to be broken off.
 
     When asked to stop, ``ease`` is called, which must see to it that nothing new is
-    begun; the work then has a few seconds to finish, unless somebody insists.
+    begun; the work then has half a second to finish, unless somebody insists.
     """
     task = asyncio.create_task(work)
     asked = asyncio.create_task(stop.asked.wait())

@@ -8,8 +8,9 @@ is written: what is well again needs nobody to say so.
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores.tables import item_id, pack, unpack
@@ -49,7 +50,8 @@ ON CONFLICT (item) DO UPDATE SET
     note = excluded.note, media_type = excluded.media_type, body = excluded.body
 """
 _PAGE = """
-SELECT key, source.name, item_group.name, run, state, why, since, seen, was, shape
+SELECT key, source.name, item_group.name, run, state, why, since, seen, was, shape,
+    digest
 FROM held_page JOIN item ON item.id = held_page.item
 JOIN source ON source.id = item.source JOIN item_group ON item_group.id = item.grp
 """
@@ -90,6 +92,7 @@ class HeldPage:
         seen: How often it answered so.
         was: The shape of the text before.
         shape: The shape of the text.
+        digest: The digest of the text.
 
     """
 
@@ -103,6 +106,7 @@ class HeldPage:
     seen: int
     was: str
     shape: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +128,17 @@ def create(db: sqlite3.Connection) -> None:
 def rows(db: sqlite3.Connection, sources: Iterable[str] = ()) -> list[HeldPage]:
     """Return the pages of sources, or of all, whose answers are not believed yet."""
     found = db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
-    return [HeldPage(*row) for row in found]
+    return [_page(row) for row in found]
 
 
 def row(db: sqlite3.Connection, key: str) -> HeldPage | None:
     """Return a page whose answer is not believed yet; None if there is nothing."""
     found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
-    return HeldPage(*found) if found else None
+    return _page(found) if found else None
+
+
+def _page(row: Sequence[Any]) -> HeldPage:
+    return replace(HeldPage(*row), digest=unpack(row[-1]))
 
 
 def save(
@@ -191,6 +199,16 @@ def clear_seen(db: sqlite3.Connection, looks: Looks) -> None:
         "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)",
         [(key,) for key, is_good in zip(looks.keys, good, strict=True) if is_good],
     )
+
+
+def host(db: sqlite3.Connection, key: str) -> str:
+    """Return the host of a page; empty if the page is not known."""
+    query = (
+        "SELECT name FROM item JOIN item_group ON item_group.id = item.grp"
+        " WHERE key = ?"
+    )
+    found = db.execute(query, (key,)).fetchone()
+    return str(found[0]) if found else ""
 
 
 def well_since(db: sqlite3.Connection, source: str, host: str, at: float) -> int:

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from halflife.core.errors import UsageError
 from halflife.core.observation import Seen
 
+# An answer that was put off and believed later is there as a failure and as a good look
+# of the same moment; it did not fail.
+_NOT_BELIEVED_LATER = """NOT EXISTS (
+        SELECT 1 FROM observation AS b
+        WHERE b.item = o.item AND b.at = o.at AND b.seen = 0)"""
 # A look found a change if the last good look before it showed something else.
-_LOOKS = """
+_LOOKS = f"""
 SELECT source.name,
     sum(o.seen IN (:present, :absent)),
-    sum(o.seen = :failed),
+    sum(o.seen = :failed AND {_NOT_BELIEVED_LATER}),
     sum(o.seen IN (:present, :absent) AND o.digest <> (
         SELECT b.digest FROM observation AS b
         WHERE b.item = o.item AND b.at < o.at AND b.seen IN (:present, :absent)
@@ -20,11 +25,12 @@ SELECT source.name,
 FROM observation AS o JOIN item ON item.id = o.item
     JOIN source ON source.id = item.source
 WHERE o.run = :run GROUP BY source.name ORDER BY source.name
-"""
-_TROUBLES = """
+"""  # noqa: S608  (constants)
+_TROUBLES = f"""
 SELECT o.note, count(*) AS n FROM observation AS o
-WHERE o.run = ? AND o.seen = ? GROUP BY o.note ORDER BY n DESC, o.note LIMIT ?
-"""
+WHERE o.run = ? AND o.seen = ? AND {_NOT_BELIEVED_LATER}
+GROUP BY o.note ORDER BY n DESC, o.note LIMIT ?
+"""  # noqa: S608
 _LISTED = """
 SELECT source.name, s.at, s.valid, s.complete, s.n, s.missing, s.note
 FROM snapshot AS s JOIN source ON source.id = s.source

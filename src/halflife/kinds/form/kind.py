@@ -194,8 +194,8 @@ class FormKind(WholeKind[FormConfig, FormState]):
             why = "never looked at" if never else "nothing of it was read yet"
             return Description(measure, why=why)
         items = len(copy.records)
-        ended = 0 if state.collection is None else state.collection.lives.ended.sum()
-        gone = int(ended)
+        known = state.collection
+        gone = 0 if known is None else int(known.gone().size)
         if not copy.begun:
             why = f"its first crawl goes on; {count(items, 'record')} read so far"
             return Description(measure, items, copy.last, gone=gone, why=why)

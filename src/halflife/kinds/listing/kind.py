@@ -170,7 +170,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         known = state.collection
         if known is None:
             return Description("recall", why="never looked at")
-        held, gone = int(known.in_copy().size), int(known.lives.ended.sum())
+        held, gone = int(known.in_copy().size), int(known.gone().size)
         if not known.looks.size:
             why = "it was never read whole" if held else "never looked at"
             return Description("recall", held, gone=gone, why=why)

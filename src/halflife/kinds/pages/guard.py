@@ -5,6 +5,10 @@ is written down as a failed observation, which says nothing of the page: it is n
 and no absence, the copy stays, and the page is asked for again after a pause. The
 answer itself waits in the state file (``stores.held_pages``) until other pages show
 that the site is well, the page is well again, or somebody decides.
+
+Where one page cannot tell, as one with hardly any text, its answer waits until the end
+of the sync. If nothing has spoken for it by then, it is believed, but the copy that it
+replaces is kept (``replaced_copies``) and put back if other pages become the same.
 """
 
 import json
@@ -20,17 +24,22 @@ import numpy as np
 from halflife.core.budget import Purse
 from halflife.core.errors import HeldForDecision
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.core.request import Request
 from halflife.engine.loop import LEASE, Clock
+from halflife.kinds.pages.replaced_copies import ReplacedCopies
 from halflife.models.page_guard import (
+    UNSURE,
     Doubt,
+    Neighbours,
     Sketch,
     Verdict,
     Waiting,
     doubt,
+    doubt_unsure,
     is_outage,
     settle,
+    settle_unsure,
 )
 from halflife.stores import Run, Store, held_pages, leases
 from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
@@ -45,6 +54,7 @@ ACCEPTED = "accepted answers of "  # the memo of a source begins so
 MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
 RECENT = 1000  # changes of this process that later ones are compared with
 CHUNK = 100  # answers that are believed in one transaction
+MOST_UNSURE = 200  # answers that wait for the end of a sync; more are settled before it
 EXAMPLES = 3  # pages named of many
 SAME_TEXT = "three or more pages that differed have the same text now"
 SAME_AS_HELD = "its text is that of other pages which are held"
@@ -81,6 +91,10 @@ class Guarded:
         self._became: dict[tuple[str, str], dict[str, _Before]] = {}
         self._shared: set[tuple[str, str]] = set()  # texts that many share anyway
         self._state: dict[tuple[str, str], str] = {}  # of texts that are held or kept
+        self._replaced = ReplacedCopies(store, run, clock)
+        # Where pages lead whose answers wait; the rows do not tell.
+        self._links: dict[str, Outgoing] = {}
+        self._unsure = 0  # answers that were put off since some were last believed
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
@@ -90,6 +104,10 @@ class Guarded:
         async with aclosing(self._inner.perform(requests, now, purse)) as batches:
             async for looks in batches:
                 yield self._sifted(looks)
+                if self._unsure >= MOST_UNSURE:
+                    believed = self._settled(ends=False)
+                    if believed:
+                        yield Looks.of(believed)
         believed = self._settled()
         if believed:
             yield Looks.of(believed)
@@ -102,6 +120,9 @@ class Guarded:
             self._became = {}
         for row in rows:
             self._note(row)
+        for one in self._replaced.read():
+            became = self._became.setdefault((one.source, one.shape), {})
+            became.setdefault(one.was, _Before(one.digest)).keys.add(one.key)
         self._accepted = {
             name: accepted(self._store, name) for name in self._run.sources
         }
@@ -109,22 +130,36 @@ class Guarded:
     def _sifted(self, looks: Looks) -> Looks:
         """Return observations with failures in place of those not believed."""
         evidence = self._store.evidence(self._run.sources)
-        news = [i for i, look in enumerate(looks) if _is_news(evidence, look)]
-        if not news:
+        found, failed = list(looks), {}
+        aside: list[Answer] = []
+        for i, look in enumerate(found):
+            if not _is_news(evidence, look):
+                if self._is_held_still(look):
+                    failed[i] = self._rows[look.key].why
+            elif answer := self._doubted(look):
+                aside.append(answer)
+                failed[i] = answer.why
+        if not failed:
             return looks
-        found = list(looks)
-        aside = [(i, answer) for i in news if (answer := self._doubted(found[i]))]
-        if not aside:
-            return looks
+        if aside:
+            self._put_all_aside(aside)
+        for i, why in failed.items():
+            look = found[i]
+            found[i] = Observation(look.key, look.at, Seen.FAILED, note=NOTE + why)
+        return Looks.of(found)
+
+    def _is_held_still(self, look: Observation) -> bool:
+        """Say whether a page whose copy was put back shows again what is held."""
+        row = self._rows.get(look.key)
+        if row is None or row.state == WAITS or look.seen is not Seen.PRESENT:
+            return False
+        return row.digest == look.digest
+
+    def _put_all_aside(self, answers: Iterable[Answer]) -> None:
         with self._store.together() as db:
             leases.fence(db, self._run)
-            for _, answer in aside:
+            for answer in answers:
                 self._put_aside(db, answer)
-        for i, answer in aside:
-            look = answer.look
-            failed = Observation(look.key, look.at, Seen.FAILED, note=NOTE + answer.why)
-            found[i] = failed
-        return Looks.of(found)
 
     def _note(self, row: HeldPage) -> None:
         """Remember an answer that was put aside."""
@@ -160,10 +195,18 @@ class Guarded:
         found = self._against(place, before, after)
         if found is None or (found.verdict is Verdict.WAIT and MOVED in look.note):
             return None
+        if found.why == UNSURE and self._is_lively(look.key, place):
+            return None
         state = HELD if found.verdict is Verdict.HOLD else WAITS
         # Somebody may have said already that such an answer is broken.
         state = KEPT if self._state.get(place) == KEPT else state
         return Answer(look, state, found.why, before.shape, after.shape)
+
+    def _is_lively(self, key: str, place: tuple[str, str]) -> bool:
+        """Say whether a page shows one text after another, or one that many share."""
+        row = self._rows.get(key)
+        is_other = row is not None and row.why == UNSURE and row.shape != place[1]
+        return is_other or place in self._shared
 
     def _against(
         self, place: tuple[str, str], before: Sketch, after: Sketch
@@ -173,7 +216,7 @@ class Guarded:
             return Doubt(Verdict.HOLD, SAME_AS_HELD) if place in self._state else None
         if before.shape != after.shape and self._is_outage(place):
             return Doubt(Verdict.HOLD, SAME_TEXT)
-        return doubt(before, after)
+        return doubt(before, after) or doubt_unsure(before, after)
 
     def _is_outage(self, place: tuple[str, str]) -> bool:
         """Say whether pages with texts of their own became the same."""
@@ -211,44 +254,122 @@ class Guarded:
             return
         first = answer.state == HELD and (row.source, row.shape) not in self._state
         self._note(row)
+        self._unsure += row.why == UNSURE
+        if row.state == WAITS and answer.look.links is not None:
+            self._links[row.key] = answer.look.links
         if first:
             self._hold_alike(db, row)
 
     def _hold_alike(self, db: sqlite3.Connection, held: HeldPage) -> None:
-        """Hold what waits and has the same text: what is known of one holds for all."""
+        """Hold what waits and has the same text: what is known of one holds for all.
+
+        Of those that tell nothing by themselves this is decided when the sync ends.
+        """
         mine = held.source, held.shape
         same = [r for r in self._rows.values() if (r.source, r.shape) == mine]
-        same = [row for row in same if row.state == WAITS]
+        same = [row for row in same if row.state == WAITS and row.why != UNSURE]
         held_pages.set_state(db, same, HELD, held.why)
         for row in same:
             self._rows[row.key] = replace(row, state=HELD, why=held.why)
 
-    def _settled(self) -> list[Observation]:
-        """Return what was put off and is believed now; hold what must be decided."""
-        if not any(row.state == WAITS for row in self._rows.values()):
+    def _settled(self, *, ends: bool = True) -> list[Observation]:
+        """Return what was put off and is believed now; hold what must be decided.
+
+        Unless the sync ``ends``, only what others speak for is believed.
+        """
+        waits = any(row.state == WAITS for row in self._rows.values())
+        if not (waits or (ends and self._replaced)):
             return []
-        believed: list[Observation] = []
+        believed: list[HeldPage] = []
         with self._store.together() as db:
             leases.fence(db, self._run)
             for rows in _by_site(held_pages.rows(db, self._run.sources)):
-                waiting = [row for row in rows if row.state == WAITS]
-                verdict = self._verdict(db, waiting)
-                if verdict is Verdict.BELIEVE:
-                    found = (held_pages.observation(db, row) for row in waiting)
-                    believed += [look for look in found if look is not None]
-                elif verdict is Verdict.HOLD:
-                    why = f"{len(waiting)} pages changed beyond recognition at once"
-                    held_pages.set_state(db, waiting, HELD, why)
+                believed += self._settle_site(db, rows, ends=ends)
+            if ends:
+                self._replaced.forget_proven(db)
+            looks = [self._look(db, row) for row in believed]
+        for row in believed:
+            self._rows.pop(row.key, None)
+        self._unsure = 0
+        self._links = {k: v for k, v in self._links.items() if k in self._rows}
+        return [look for look in looks if look is not None]
+
+    def _look(self, db: sqlite3.Connection, row: HeldPage) -> Observation | None:
+        look = held_pages.observation(db, row)
+        links = self._links.get(row.key)
+        return look if look is None or links is None else replace(look, links=links)
+
+    def _settle_site(
+        self, db: sqlite3.Connection, rows: Sequence[HeldPage], *, ends: bool
+    ) -> list[HeldPage]:
+        """Return the rows of a site that are believed now; hold what is not."""
+        unsure = [row for row in rows if row.state == WAITS and row.why == UNSURE]
+        rest = [row for row in rows if row.state == WAITS and row.why != UNSURE]
+        believed: list[HeldPage] = []
+        for shape in dict.fromkeys(row.shape for row in unsure):
+            same = [row for row in unsure if row.shape == shape]
+            more = len(unsure) - len(same)  # that show other texts
+            around = self._neighbours(db, rows, same[0].since, shape=shape, more=more)
+            verdict = settle_unsure(self._waiting(same), around)
+            if verdict is Verdict.BELIEVE or (ends and self._tried(verdict, same)):
+                believed += same
+            elif ends and verdict is Verdict.HOLD:
+                state = self._state.get((same[0].source, shape), HELD)
+                held_pages.set_state(db, same, state, SAME_TEXT)
+        if ends:
+            self._put_back(db, rows)
+            believed += self._settle(db, rest, len(believed))
         return believed
 
-    def _verdict(self, db: sqlite3.Connection, rows: Sequence[HeldPage]) -> Verdict:
+    def _tried(self, verdict: Verdict, rows: Sequence[HeldPage]) -> bool:
+        """Say whether a row is believed for now, as its copy can be put back."""
+        return verdict is Verdict.PROVISIONAL and self._replaced.keep(rows[0])
+
+    def _put_back(self, db: sqlite3.Connection, rows: Sequence[HeldPage]) -> None:
+        """Put back copies of a site that a text replaced which is held now."""
+        held = {row.shape: row for row in rows if row.state != WAITS}
+        for shape, row in held.items():
+            for one in self._replaced.like(row.source, shape):
+                around = self._neighbours(db, rows, one.since, shape=shape)
+                if settle_unsure([], around) is Verdict.HOLD:
+                    self._replaced.put_back(db, one, row)
+
+    def _settle(
+        self, db: sqlite3.Connection, rows: Sequence[HeldPage], more: int
+    ) -> Sequence[HeldPage]:
+        """Return the rows of a site if they are believed; ``more`` pages are well."""
         if not rows:
-            return Verdict.WAIT
-        first, now = min(row.since for row in rows), self._clock()
+            return []
+        source, host, first = rows[0].source, rows[0].host, rows[0].since
+        well = held_pages.well_since(db, source, host, first) + more
+        others = held_pages.others(db, source, host) + more
+        verdict = settle(self._waiting(rows), well, others)
+        if verdict is Verdict.HOLD:
+            why = f"{len(rows)} pages changed beyond recognition at once"
+            held_pages.set_state(db, rows, HELD, why)
+        return rows if verdict is Verdict.BELIEVE else []
+
+    def _neighbours(
+        self,
+        db: sqlite3.Connection,
+        rows: Sequence[HeldPage],
+        since: float,
+        *,
+        shape: str,
+        more: int = 0,
+    ) -> Neighbours:
+        """Return what a site shows of a text; ``more`` pages showed other texts."""
         source, host = rows[0].source, rows[0].host
-        waiting = [Waiting(row.shape, now - row.since, row.seen) for row in rows]
-        well = held_pages.well_since(db, source, host, first)
-        return settle(waiting, well, held_pages.others(db, source, host))
+        replaced = len(self._replaced.like(source, shape))
+        held = sum(row.shape == shape and row.state != WAITS for row in rows)
+        # A page whose copy was replaced is no witness for what replaced it.
+        well = max(held_pages.well_since(db, source, host, since) - replaced, 0)
+        others = max(held_pages.others(db, source, host) - replaced, 0)
+        return Neighbours(held, replaced, well + more, others + more)
+
+    def _waiting(self, rows: Iterable[HeldPage]) -> list[Waiting]:
+        now = self._clock()
+        return [Waiting(row.shape, now - row.since, row.seen) for row in rows]
 
 
 def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
