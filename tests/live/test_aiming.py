@@ -223,6 +223,7 @@ def test_a_level_is_kept_also_where_other_sources_gain_more(write, server, asked
         late = [at for at in looked if at > BEGAN + 0.25]
         gaps[said] = np.diff([BEGAN + 0.25, *late, play.now]).max() * 24
         assert fullest(ledger(path), 1.0) <= 240
+        path.with_suffix(".db").unlink()
     assert 1.0 - (gaps[asked] + 1.0) / 60 >= 0.8
     assert gaps[""] > gaps[asked]
 
