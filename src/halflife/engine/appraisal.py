@@ -34,8 +34,7 @@ from halflife.models.quality import beta_bounds, parts
 from halflife.policies.champion import PATIENCE
 from halflife.policies.planner import law, taken
 from halflife.policies.shortlist import MANY
-from halflife.stores import Store, run_history, summaries
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store, summaries
 
 if TYPE_CHECKING:
     from halflife.queries.form_copy import Held
@@ -415,10 +414,7 @@ def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
 
 
 def _is_many(store: Store) -> bool:
-    if not isinstance(store, SqliteStore):
-        return False
-    with store.looking() as db:
-        return run_history.newest(db) >= MANY
+    return store.item_count() >= MANY
 
 
 def sampled(rows: Ints) -> Ints:

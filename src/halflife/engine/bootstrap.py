@@ -111,9 +111,7 @@ class Known:
     evidence: Evidence
 
     def __contains__(self, key: object) -> bool:
-        if isinstance(self.store, SqliteStore):
-            return self.store.source_of(str(key)) in self.sources
-        return self.evidence.row(str(key)) is not None
+        return self.store.source_of(str(key)) in self.sources
 
 
 def _item(url: str, source: SourceConfig) -> Item:

@@ -13,14 +13,9 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
-from halflife.stores.sqlite import SqliteStore
 
 MEMO = "what could not be handled of "  # the memo of a source begins so
 MOST = 1000  # failing pages of a source whose notes are read
-_NOTE = """
-SELECT note FROM observation JOIN item ON item.id = item
-WHERE key = ? AND at = ? AND seen = 2
-"""
 
 
 class Fault(NamedTuple):
@@ -65,13 +60,7 @@ def _of(store: Store, source: SourceConfig) -> Fault | None:
 
 def _notes(store: Store, source: str) -> Iterator[str]:
     """Return why pages were mishandled when they were last asked for."""
-    if not isinstance(store, SqliteStore):
-        return
     evidence = store.evidence([source])
-    failing = np.flatnonzero(evidence.failures > 0)[:MOST]
-    with store.looking() as db:
-        for row in failing.tolist():
-            asked = evidence.keys[row], float(evidence.tried_at[row])
-            for (said,) in db.execute(_NOTE, asked):
-                if is_mishandled(said):
-                    yield said
+    failing = np.flatnonzero(evidence.failures > 0)[:MOST].tolist()
+    tried = ((evidence.keys[row], float(evidence.tried_at[row])) for row in failing)
+    yield from filter(is_mishandled, store.failure_notes(tried))

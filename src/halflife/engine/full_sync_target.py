@@ -24,8 +24,7 @@ from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import Learned, Rhythm
 from halflife.stores import Store, summaries
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Issued
 
 AHEAD = 2.0 * TURN  # days until the next round, at most
 
@@ -71,10 +70,8 @@ def _told(
 
     One that was made before the last look says nothing of the days since that look.
     """
-    if not isinstance(store, SqliteStore):
-        return memory
     last: dict[float, Issued] = {}
-    for one in Forecasts(store).settled(source.name, memory.told):
+    for one in store.forecasts.settled(source.name, memory.told):
         told = one.told or 0.0
         if told > memory.told and one.made >= last.get(told, one).made:
             last[told] = one

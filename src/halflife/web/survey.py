@@ -12,6 +12,7 @@ from halflife.core.arrays import Ints
 from halflife.core.budget import Budget
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
+from halflife.core.store import Staged
 from halflife.engine import appraisal, bootstrap
 from halflife.engine.appraisal import Appraiser, Known
 from halflife.engine.bootstrap import Outlook
@@ -20,7 +21,6 @@ from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.pages.guard import HeldSource
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores import Store
-from halflife.stores.lifetimes import Staged
 from halflife.web import many, rows
 from halflife.web.many import Owned
 from halflife.web.rows import Memo, Row

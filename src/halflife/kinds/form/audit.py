@@ -41,8 +41,7 @@ from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.turn_result import Kept
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Issued
 
 OVER = 24  # requests by which the last draw may exceed what it was meant to take
 
@@ -119,7 +118,7 @@ def held_at(register: Register, then: float) -> dict[str, Attributes]:
 
 def ready(store: Store, source: SourceConfig, now: float) -> Audit | None:
     """Return what is needed to check a copy; None if there is nothing to check."""
-    if not isinstance(store, SqliteStore) or source.name not in store.collections():
+    if source.name not in store.collections():
         return None
     register = store.register(source.name)
     copy = Held.of(register)
@@ -181,8 +180,7 @@ def _take(former: Former, asked: Audit, ledger: Ledger, run: Run) -> None:
 
 def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
     """Write down what is believed, and what the draws tell of what was."""
-    assert isinstance(store, SqliteStore)
-    kept, name, told = Forecasts(store), asked.source.name, []
+    kept, name, told = store.forecasts, asked.source.name, []
     with store.together():
         if made := asked.believed():
             issue(kept, name, made)

@@ -8,7 +8,6 @@ that the site is well, the page is well again, or somebody decides.
 """
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -32,9 +31,8 @@ from halflife.models.page_guard import (
     is_outage,
     settle,
 )
-from halflife.stores import Run, Store, held_pages, leases
+from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
-from halflife.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.client import Pages
@@ -51,13 +49,9 @@ SAME_AS_HELD = "its text is that of other pages which are held"
 MOVED = "moved for good"  # a server that says so means it
 
 
-def guarded(
-    inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
-) -> "Pages | Crawl | Guarded":
+def guarded(inner: "Pages | Crawl", store: Store, run: Run, clock: Clock) -> "Guarded":
     """Return a source of pages whose doubtful answers are put aside."""
-    return (
-        Guarded(inner, store, run, clock) if isinstance(store, SqliteStore) else inner
-    )
+    return Guarded(inner, store, run, clock)
 
 
 @dataclass(slots=True)
@@ -72,7 +66,7 @@ class Guarded:
     """Passes on what a source of pages observed, as far as it is to be believed."""
 
     def __init__(
-        self, inner: "Pages | Crawl", store: SqliteStore, run: Run, clock: Clock
+        self, inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
     ) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
         self._rows: dict[str, HeldPage] = {}
@@ -95,8 +89,7 @@ class Guarded:
             yield Looks.of(believed)
 
     def _load(self) -> None:
-        with self._store.looking() as db:
-            rows = held_pages.rows(db, self._run.sources)
+        rows = self._store.held_answers.rows(self._run.sources)
         self._rows, self._state, self._shared = {}, {}, set()
         if len(self._became) > RECENT:
             self._became = {}
@@ -116,10 +109,10 @@ class Guarded:
         aside = [(i, answer) for i in news if (answer := self._doubted(found[i]))]
         if not aside:
             return looks
-        with self._store.together() as db:
-            leases.fence(db, self._run)
+        with self._store.together():
+            self._store.fence(self._run)
             for _, answer in aside:
-                self._put_aside(db, answer)
+                self._put_aside(answer)
         for i, answer in aside:
             look = answer.look
             failed = Observation(look.key, look.at, Seen.FAILED, note=NOTE + answer.why)
@@ -203,23 +196,24 @@ class Guarded:
             return False
         return len(before.keys | {evidence.keys[row] for row in rows.tolist()}) <= 1
 
-    def _put_aside(self, db: sqlite3.Connection, answer: Answer) -> None:
+    def _put_aside(self, answer: Answer) -> None:
+        held = self._store.held_answers
         room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
-        held_pages.save(db, self._run.id, answer, room=room)
-        row = held_pages.row(db, answer.look.key)
+        held.save(self._run.id, answer, room=room)
+        row = held.row(answer.look.key)
         if row is None:
             return
         first = answer.state == HELD and (row.source, row.shape) not in self._state
         self._note(row)
         if first:
-            self._hold_alike(db, row)
+            self._hold_alike(row)
 
-    def _hold_alike(self, db: sqlite3.Connection, held: HeldPage) -> None:
+    def _hold_alike(self, held: HeldPage) -> None:
         """Hold what waits and has the same text: what is known of one holds for all."""
         mine = held.source, held.shape
         same = [r for r in self._rows.values() if (r.source, r.shape) == mine]
         same = [row for row in same if row.state == WAITS]
-        held_pages.set_state(db, same, HELD, held.why)
+        self._store.held_answers.set_state(same, HELD, held.why)
         for row in same:
             self._rows[row.key] = replace(row, state=HELD, why=held.why)
 
@@ -228,27 +222,29 @@ class Guarded:
         if not any(row.state == WAITS for row in self._rows.values()):
             return []
         believed: list[Observation] = []
-        with self._store.together() as db:
-            leases.fence(db, self._run)
-            for rows in _by_site(held_pages.rows(db, self._run.sources)):
+        held = self._store.held_answers
+        with self._store.together():
+            self._store.fence(self._run)
+            for rows in _by_site(held.rows(self._run.sources)):
                 waiting = [row for row in rows if row.state == WAITS]
-                verdict = self._verdict(db, waiting)
+                verdict = self._verdict(waiting)
                 if verdict is Verdict.BELIEVE:
-                    found = (held_pages.observation(db, row) for row in waiting)
+                    found = (held.observation(row) for row in waiting)
                     believed += [look for look in found if look is not None]
                 elif verdict is Verdict.HOLD:
                     why = f"{len(waiting)} pages changed beyond recognition at once"
-                    held_pages.set_state(db, waiting, HELD, why)
+                    held.set_state(waiting, HELD, why)
         return believed
 
-    def _verdict(self, db: sqlite3.Connection, rows: Sequence[HeldPage]) -> Verdict:
+    def _verdict(self, rows: Sequence[HeldPage]) -> Verdict:
         if not rows:
             return Verdict.WAIT
         first, now = min(row.since for row in rows), self._clock()
         source, host = rows[0].source, rows[0].host
         waiting = [Waiting(row.shape, now - row.since, row.seen) for row in rows]
-        well = held_pages.well_since(db, source, host, first)
-        return settle(waiting, well, held_pages.others(db, source, host))
+        held = self._store.held_answers
+        well = held.well_since(source, host, first)
+        return settle(waiting, well, held.others(source, host))
 
 
 def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
@@ -300,10 +296,7 @@ class HeldSource:
 
 def held(store: Store, sources: Iterable[str] = ()) -> list[HeldSource]:
     """Return the sources with pages whose answers wait for a decision."""
-    if not isinstance(store, SqliteStore):
-        return []
-    with store.looking() as db:
-        rows = [row for row in held_pages.rows(db, sources) if row.state == HELD]
+    rows = [row for row in store.held_answers.rows(sources) if row.state == HELD]
     names = dict.fromkeys(row.source for row in rows)
     return [_summed([row for row in rows if row.source == name]) for name in names]
 
@@ -328,39 +321,37 @@ def held_error(waiting: Sequence[HeldSource]) -> HeldForDecision:
     )
 
 
-def accept(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+def accept(store: Store, one: HeldSource, clock: Clock) -> int:
     """Believe the answers of a source that wait; return how many.
 
     Such texts are believed from then on. What a crash leaves undone still waits.
     """
     run = store.begin([one.source], clock(), lease=LEASE)
     try:
-        with store.looking() as db:
-            rows = held_pages.rows(db, [one.source])
+        rows = store.held_answers.rows([one.source])
         shapes = {**dict.fromkeys(r.shape for r in rows)}
         shapes |= dict.fromkeys(accepted(store, one.source))
         store.save_memo(ACCEPTED + one.source, json.dumps(list(shapes)[:MOST_ACCEPTED]))
         for first in range(0, len(rows), CHUNK):
-            with store.looking() as db:
-                some = rows[first : first + CHUNK]
-                found = [held_pages.observation(db, row) for row in some]
+            some = rows[first : first + CHUNK]
+            found = [store.held_answers.observation(row) for row in some]
             store.append(run, Looks.of(look for look in found if look is not None))
     finally:
         store.finish(run, clock())
     return len(rows)
 
 
-def keep(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+def keep(store: Store, one: HeldSource, clock: Clock) -> int:
     """Keep the copies: the answers are broken; return how many.
 
     They are still not believed, but nobody is told of them any more.
     """
     run = store.begin([one.source], clock(), lease=LEASE)
     try:
-        with store.together() as db:
-            leases.fence(db, run)
-            rows = held_pages.rows(db, [one.source])
-            held_pages.set_state(db, rows, KEPT)
+        with store.together():
+            store.fence(run)
+            rows = store.held_answers.rows([one.source])
+            store.held_answers.set_state(rows, KEPT)
     finally:
         store.finish(run, clock())
     return len(rows)

@@ -19,7 +19,6 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores import Store
-from halflife.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.map_limits import MapLimits
@@ -170,9 +169,7 @@ def limits(store: Store, source: SourceConfig, evidence: Evidence) -> "MapLimits
 
 def known(store: Store, source: str) -> int:
     """Return how many items of a source are known."""
-    if isinstance(store, SqliteStore):
-        return sum(rows.size for rows in store.numbers([source]).values())
-    return len(store.items([source]))
+    return store.item_count([source])
 
 
 def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:
