@@ -11,6 +11,7 @@ from halflife.engine import appraisal, bootstrap, scheduler, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.market import target_rule
 from halflife.market.offers import Turn
+from halflife.stores.notes.income import SPENT_UNTIL
 
 NOW = 20_100.0
 TEXT = """
@@ -99,7 +100,7 @@ def test_each_gets_what_it_asks_for_however_many_there_are(
     config, store, groups, monkeypatch, many
 ):
     monkeypatch.setattr(appraisal, "MANY", many)
-    store.save_memo("income spent until", repr(NOW - 1.0))
+    SPENT_UNTIL.save(store, NOW - 1.0)
     found = scheduler.decide(scheduler.Situation(config, store, NOW, groups))
     asks = found.aim.asks
     assert asks

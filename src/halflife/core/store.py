@@ -61,6 +61,20 @@ class Staged:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Typed state as it is written.
+
+    Attributes:
+        version: The version of its format.
+        text: The value, as JSON.
+
+    """
+
+    version: int
+    text: str
+
+
 class Items(Protocol):
     """The items that are known, and whose they are."""
 
@@ -215,14 +229,26 @@ class Objects(Protocol):
 
 
 class NoteBook(Protocol):
-    """Small texts that are kept between runs, by name."""
+    """Typed state that is kept between runs; ``stores.notes`` has the types.
 
-    def memo(self, name: str) -> str | None:
-        """Return a note saved under this name, such as a fitted model."""
+    A note is about a source, or about all of them if ``source`` is empty. Several of
+    one kind are told apart by their numbers.
+    """
+
+    def note(self, source: str, kind: str, number: int = 0) -> Note | None:
+        """Return a note as it was written; None if there is none."""
         ...
 
-    def save_memo(self, name: str, text: str) -> None:
-        """Save a note under a name, in place of the one before."""
+    def note_numbers(self, source: str, kind: str) -> list[int]:
+        """Return the numbers of the notes of a kind about a source, ascending."""
+        ...
+
+    def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
+        """Write a note, durably, in place of the one before."""
+        ...
+
+    def remove_note(self, source: str, kind: str, number: int = 0) -> None:
+        """Remove a note, if there is one."""
         ...
 
 

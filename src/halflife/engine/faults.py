@@ -1,7 +1,7 @@
 """Faults: answers that our own code failed at, for those who look after a service.
 
 A page that was mishandled has a failed observation that says so. A listing, a form or a
-search has no observation of its own; what went wrong last is kept as a memo until the
+search has no observation of its own; what went wrong last is kept as a note until the
 source goes well again.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.readers.containment import is_mishandled
-from halflife.stores import Store
+from halflife.stores import NoteBook, Store
+from halflife.stores.notes.fault import FAULT
 
-MEMO = "what could not be handled of "  # the memo of a source begins so
 MOST = 1000  # failing pages of a source whose notes are read
 
 
@@ -38,11 +38,12 @@ class Fault(NamedTuple):
         return f"{self.source}: {many} could not be handled: {self.said}"
 
 
-def note(store: Store, source: str, trouble: str) -> None:
+def note(store: NoteBook, source: str, trouble: str) -> None:
     """Keep the trouble of a source without pages, if our own code made it."""
-    said = trouble if is_mishandled(trouble) else ""
-    if said != (store.memo(MEMO + source) or ""):
-        store.save_memo(MEMO + source, said)
+    if not is_mishandled(trouble):
+        FAULT.remove(store, source)
+    elif trouble != FAULT.load(store, source):
+        FAULT.save(store, trouble, source)
 
 
 def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
@@ -52,7 +53,7 @@ def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
 
 def _of(store: Store, source: SourceConfig) -> Fault | None:
     if not source.has_pages:
-        said = store.memo(MEMO + source.name)
+        said = FAULT.load(store, source.name)
         return Fault(source.name, 1, said) if said else None
     notes = list(_notes(store, source.name))
     return Fault(source.name, len(notes), notes[0]) if notes else None

@@ -68,7 +68,7 @@ class Known:
             return known
         if source.kind == "form":
             known.copy = form_value.held(store, source)
-            turns = {float(one["at"]) for one in form_runner.tried(store, source)}
+            turns = {one.at for one in form_runner.tried(store, source)}
             known.looks = np.array(sorted(turns))[-RECENT:]
             return known
         known.collection = store.collection(source.name)

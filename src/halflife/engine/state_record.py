@@ -12,6 +12,7 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Self
 
@@ -22,9 +23,8 @@ from halflife.core.wording import count
 from halflife.stores import ledger
 from halflife.stores.backup import WINDOW
 from halflife.stores.ledger import Charges
+from halflife.stores.notes.state_origin import MADE_ANEW
 from halflife.stores.sqlite import SqliteStore
-
-MADE_ANEW = "the state file was made anew"  # the memo that says when and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _carry(store: SqliteStore, spent: Charges, words: str) -> str:
         words += f"; {count(total, 'request')} of {days} still count as spent"
     with store.together() as db:
         ledger.carry(db, lately, now)
-        store.save_memo(MADE_ANEW, json.dumps([now, words]))
+        MADE_ANEW.save(store, (now, words))
     return words
 
 
@@ -151,11 +151,8 @@ def _lost(config: Config, record: Record) -> str:
 
 def made_anew(store: NoteBook, days: float) -> str:
     """Return what was told when the state file was made anew, for so many days."""
-    memo = store.memo(MADE_ANEW)
-    if memo is None:
-        return ""
-    at, words = json.loads(memo)
-    return str(words) if _now() - float(at) < days else ""
+    at, words = MADE_ANEW.load(store) or (-inf, "")
+    return words if _now() - at < days else ""
 
 
 def _now() -> float:

@@ -20,7 +20,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
-from halflife.core.store import RESUME_WITHIN, Run, Staged
+from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph
 from halflife.stores.connection import Connection
 from halflife.stores.memory_parts import (
@@ -81,7 +81,7 @@ class MemoryStore:
         self._charged_to: dict[tuple[str, ...], dict[float, int]] = {}
         self.ran: dict[int, Ran] = {}
         self.hosts: dict[str, HostState] = {}
-        self._memos: dict[str, str] = {}
+        self._notes: dict[tuple[str, str, int], Note] = {}
         self._sets: dict[str, Register] = {}
         self._staged: dict[str, Staged] = {}
         self.forecasts = MemoryForecasts(self)
@@ -298,13 +298,21 @@ class MemoryStore:
         """Remember what is known of a host."""
         self.hosts[state.name] = state
 
-    def memo(self, name: str) -> str | None:
-        """Return a note saved under this name, such as a fitted model."""
-        return self._memos.get(name)
+    def note(self, source: str, kind: str, number: int = 0) -> Note | None:
+        """Return a note as it was written; None if there is none."""
+        return self._notes.get((source, kind, number))
 
-    def save_memo(self, name: str, text: str) -> None:
-        """Save a note under a name, in place of the one before."""
-        self._memos[name] = text
+    def note_numbers(self, source: str, kind: str) -> list[int]:
+        """Return the numbers of the notes of a kind about a source, ascending."""
+        return sorted(n for s, k, n in self._notes if (s, k) == (source, kind))
+
+    def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
+        """Write a note in place of the one before."""
+        self._notes[source, kind, number] = note
+
+    def remove_note(self, source: str, kind: str, number: int = 0) -> None:
+        """Remove a note, if there is one."""
+        self._notes.pop((source, kind, number), None)
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""

@@ -6,7 +6,6 @@ that the log only grows. Each step is one short transaction, so that a sync wait
 none of them long, and a crash leaves some steps done and the others not begun.
 """
 
-import json
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,6 +37,14 @@ DELETE FROM run WHERE state <> 'running' AND coalesce(ended, began) < ?
     AND id NOT IN (SELECT run FROM staged)
     AND id NOT IN (SELECT run FROM lease)
     AND id NOT IN (SELECT max(id) FROM run GROUP BY sources)
+"""
+# The body of the note that says which one is in use is just its number.
+_OLD_SUMMARIES = """
+DELETE FROM note WHERE kind = 'summary'
+    AND number <= ?1 * -1 + (SELECT max(number) FROM note AS newest
+        WHERE newest.source = note.source AND newest.kind = 'summary')
+    AND CAST(number AS TEXT) <> coalesce((SELECT body FROM note AS used
+        WHERE used.source = note.source AND used.kind = 'summary_in_use'), '')
 """
 _OLD_MESSAGES = "DELETE FROM message WHERE state <> 'waiting' AND ended < ?"
 _OLD_ALARMS = "DELETE FROM alarm WHERE raised = 0 AND turning IS NULL AND seen < ?"
@@ -142,13 +149,4 @@ def _ledger(store: "SqliteStore", cutoff: float) -> int:
 
 def _summaries(db: sqlite3.Connection, most: int) -> int:
     """Remove the oldest versions of summaries; the one in use always stays."""
-    removed = 0
-    indexes = "SELECT name, text FROM memo WHERE name LIKE 'summaries of %'"
-    for name, text in db.execute(indexes).fetchall():
-        numbers = json.loads(text)
-        source = name.removeprefix("summaries of ")
-        for version in range(1, numbers["latest"] - most + 1):
-            if version != numbers["current"]:
-                gone = (f"summary of {source}, version {version}",)
-                removed += db.execute("DELETE FROM memo WHERE name = ?", gone).rowcount
-    return removed
+    return db.execute(_OLD_SUMMARIES, (most,)).rowcount

@@ -21,7 +21,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation
-from halflife.core.store import Run, Staged
+from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
     columns,
     compaction,
@@ -32,6 +32,7 @@ from halflife.stores import (
     ledger,
     lifetimes,
     links as graph,
+    note_rows,
     observation_rows,
     run_history,
     tables,
@@ -256,16 +257,25 @@ class SqliteStore:
         with self._connection.writing() as db:
             tables.save_host(db, state)
 
-    def memo(self, name: str) -> str | None:
-        """Return a note saved under this name, such as a fitted model."""
+    def note(self, source: str, kind: str, number: int = 0) -> Note | None:
+        """Return a note as it was written; None if there is none."""
         with self._connection.looking() as db:
-            row = db.execute("SELECT text FROM memo WHERE name = ?", (name,)).fetchone()
-        return row and str(row[0])
+            return note_rows.read(db, source, kind, number)
 
-    def save_memo(self, name: str, text: str) -> None:
-        """Save a note under a name, in place of the one before."""
+    def note_numbers(self, source: str, kind: str) -> list[int]:
+        """Return the numbers of the notes of a kind about a source, ascending."""
+        with self._connection.looking() as db:
+            return note_rows.numbers(db, source, kind)
+
+    def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
+        """Write a note, durably, in place of the one before."""
         with self._connection.writing() as db:
-            db.execute("REPLACE INTO memo VALUES (?, ?)", (name, text))
+            note_rows.save(db, source, kind, number, note)
+
+    def remove_note(self, source: str, kind: str, number: int = 0) -> None:
+        """Remove a note, if there is one."""
+        with self._connection.writing() as db:
+            note_rows.remove(db, source, kind, number)
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""

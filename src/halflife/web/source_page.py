@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def _of_kind(
         steps = form_runner.plan(store, settings, seen.now, 10)
         answer["queries"] = [asked(row.name, step) for step in steps]
         answer["tried"] = [
-            {**one, "what": words.plain(one["what"]), "at": words.date(one["at"])}
+            {**asdict(one), "what": words.plain(one.what), "at": words.date(one.at)}
             for one in form_runner.tried(store, settings)
         ]
         found = form_client.known(store, settings)

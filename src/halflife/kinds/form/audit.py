@@ -196,8 +196,8 @@ def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
 def usual(former: Former, source: SourceConfig, most: int | None, share: float) -> int:
     """Return the audit's share of a turn that takes as much as the last one did."""
     tried = runner.tried(former.store, source)
-    last = max((float(one["at"]) for one in tried), default=0.0)
-    taken = sum(int(one["requests"]) for one in tried if float(one["at"]) == last)
+    last = max((one.at for one in tried), default=0.0)
+    taken = sum(one.requests for one in tried if one.at == last)
     some = taken if most is None else min(taken, most)
     return part(share, some, _chance(former, source))
 

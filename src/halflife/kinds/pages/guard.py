@@ -7,7 +7,6 @@ answer itself waits in the state file (``stores.held_pages``) until other pages 
 that the site is well, the page is well again, or somebody decides.
 """
 
-import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -33,13 +32,13 @@ from halflife.models.page_guard import (
 )
 from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
+from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.client import Pages
     from halflife.kinds.pages.site import Crawl
 
 NOTE = "not believed yet: "  # the note of a failed observation begins so
-ACCEPTED = "accepted answers of "  # the memo of a source begins so
 MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
 RECENT = 1000  # changes of this process that later ones are compared with
 CHUNK = 100  # answers that are believed in one transaction
@@ -268,8 +267,7 @@ def _by_site(rows: Iterable[HeldPage]) -> Iterator[list[HeldPage]]:
 
 def accepted(store: Store, source: str) -> frozenset[str]:
     """Return the texts of a source that somebody has said are to be believed."""
-    memo = store.memo(ACCEPTED + source)
-    return frozenset(json.loads(memo)) if memo else frozenset()
+    return frozenset(ACCEPTED_TEXTS.load(store, source) or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +329,7 @@ def accept(store: Store, one: HeldSource, clock: Clock) -> int:
         rows = store.held_answers.rows([one.source])
         shapes = {**dict.fromkeys(r.shape for r in rows)}
         shapes |= dict.fromkeys(accepted(store, one.source))
-        store.save_memo(ACCEPTED + one.source, json.dumps(list(shapes)[:MOST_ACCEPTED]))
+        ACCEPTED_TEXTS.save(store, tuple(shapes)[:MOST_ACCEPTED], one.source)
         for first in range(0, len(rows), CHUNK):
             some = rows[first : first + CHUNK]
             found = [store.held_answers.observation(row) for row in some]

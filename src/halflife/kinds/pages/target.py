@@ -4,8 +4,9 @@ Pages are kept in rounds: what is believed of each when a round begins is kept i
 store, so that the looks of the round can be held against it.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil, floor, inf
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,43 +16,17 @@ from halflife.core.wording import number
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing.schedule import FIRST
 from halflife.market import target_rule
-from halflife.market.target_rule import Goal, Past, Round
+from halflife.market.target_rule import Goal, Round
+from halflife.stores.notes import target_memory
 
+Memory: TypeAlias = target_memory.TargetMemory
+
+ROUND, NOTHING = target_memory.ROUND, target_memory.NOTHING
 TURN = 900.0 / 86400.0  # days between two turns while there is something left over
-ROUND = 1.0  # days of a round, at most
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
 LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
 WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
-NOTHING: Floats = np.zeros(0)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What is remembered of a source between turns.
-
-    Attributes:
-        past: What its rounds and looks have shown.
-        began: When the present round began, in days.
-        length: How many days it lasts.
-        unwatched: Days for which nobody had looked at pages then, in the mean.
-        chances: The chance of each page to be out of date, as it was believed then.
-        told: Until when outcomes of forecasts were learned from.
-        needed: Requests a day that it needs in the long run; ``inf`` if none do.
-        found: When that was found.
-        level: For which level.
-
-    """
-
-    past: Past = field(default_factory=Past)
-    began: float = -inf
-    length: float = ROUND
-    unwatched: float = ROUND
-    chances: Floats = field(default_factory=lambda: NOTHING, compare=False)
-    told: float = -inf
-    needed: float = 0.0
-    found: float = -inf
-    level: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,75 @@
+"""What is remembered of a source with a target between two turns."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.market.target_rule import Past
+from halflife.stores.notes import NoteKind
+
+ROUND = 1.0  # days of a round, at most
+NOTHING: Floats = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class TargetMemory:
+    """What is remembered of a source between turns.
+
+    Attributes:
+        past: What its rounds and syncs have shown.
+        began: When the present round began, in days.
+        length: How many days it lasts.
+        unwatched: Days for which nobody had fetched pages then, in the mean.
+        chances: The chance of each page to be out of date, as it was believed then;
+            kept as a note of its own.
+        told: Until when outcomes of forecasts were learned from.
+        needed: Requests a day that it needs in the long run; ``inf`` if none do.
+        found: When that was found.
+        level: For which level.
+
+    """
+
+    past: Past = field(default_factory=Past)
+    began: float = -inf
+    length: float = ROUND
+    unwatched: float = ROUND
+    chances: Floats = field(default_factory=lambda: NOTHING, compare=False)
+    told: float = -inf
+    needed: float = 0.0
+    found: float = -inf
+    level: float = 0.0
+
+
+def _write(memory: TargetMemory) -> Mapping[str, Any]:
+    row = asdict(replace(memory, chances=NOTHING))
+    del row["chances"]
+    return row
+
+
+def _read(row: Mapping[str, Any]) -> TargetMemory:
+    past = dict(row["past"])
+    for name in ("times", "lately"):
+        past[name] = tuple(map(float, past[name]))
+    for name in past.keys() - {"times", "lately"}:
+        past[name] = float(past[name])
+    others: dict[str, Any] = {n: float(v) for n, v in row.items() if n != "past"}
+    return TargetMemory(Past(**past), **others)
+
+
+def _pack(chances: Floats) -> str:
+    """Return what was believed of pages; three digits are kept."""
+    return base64.b64encode(chances.astype("<f2").tobytes()).decode()
+
+
+def _unpack(packed: str) -> Floats:
+    data = base64.b64decode(packed, validate=True)
+    return np.frombuffer(data, dtype="<f2").astype(np.float64)
+
+
+TARGET_MEMORY = NoteKind("target_memory", 1, _write, _read)
+ROUND_CHANCES = NoteKind("round_chances", 1, _pack, _unpack)
