@@ -82,7 +82,7 @@ VALUES = [
     (SYNC_COST, 3),
     (TARGET_MEMORY, TargetMemory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf)),
     (ROUND_CHANCES, np.array([0.5, 0.25])),
-    (summaries.IN_USE, 2),
+    (summaries.VERSIONS, summaries.SummaryVersions(3, 2)),
     (summary_lifetimes.LIFETIMES, [summary_lifetimes.Life(1, 1.0, 2.0)]),
 ]  # fmt: skip
 KINDS = [kind for kind, _ in VALUES]

@@ -200,10 +200,11 @@ def test_old_messages_leave_and_those_that_wait_stay(store):
 
 
 def test_the_summary_in_use_stays_however_old(store):
-    summaries.IN_USE.save(store, 2, "s")
+    summaries.VERSIONS.save(store, summaries.SummaryVersions(9, 2), "s")
     for version in range(1, 10):
         store.save_note("s", "summary", Note(1, "{}"), version)
     store.save_note("t", "summary", Note(1, "{}"), 1)
+    store.save_note("t", "summary_versions", Note(1, "{"))
     assert clear(store, Keep(summaries=3), 100.0).summaries == 5
     assert store.note_numbers("s", "summary") == [2, 7, 8, 9]
     assert store.note_numbers("t", "summary") == [1]

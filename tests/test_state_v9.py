@@ -109,7 +109,7 @@ def test_every_memo_becomes_a_note_that_can_be_read(old, caplog):
             ACCEPTED_TEXTS, ANSWER_COLUMNS, breakers.BREAKER, BUSY_TIMES, FAULT,
             FIRST_CRAWL, FOLLOWED_MAPS, FORM_FACTS, FORM_QUERIES, MADE_ANEW,
             RATE_PRIOR, RECORD_COLUMNS, REDIRECTS, REPORTED_TOTAL, RHYTHM,
-            ROUND_CHANCES, SPENT_UNTIL, summaries.IN_USE, summaries.SUMMARY,
+            ROUND_CHANCES, SPENT_UNTIL, summaries.VERSIONS, summaries.SUMMARY,
             summary_lifetimes.LIFETIMES, SYNC_COST, TARGET_MEMORY, TIDIED_AT,
         )
     }  # fmt: skip

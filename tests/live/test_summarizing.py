@@ -221,7 +221,7 @@ def test_a_crash_between_two_notes_leaves_the_version_before(made):
         left = 10**6
 
         def save_note(self, source, kind, note, number=0):
-            if kind in {"summary", "summary_in_use"}:
+            if kind in {"summary", "summary_versions"}:
                 self.left -= 1
                 if self.left < 0:
                     raise OSError("the disk is full")
@@ -345,12 +345,20 @@ def test_only_sources_of_searches_can_be_summarised():
 
 def test_a_summary_that_cannot_be_read_is_none(caplog):
     store = MemoryStore()
-    summaries.IN_USE.save(store, 1, "a")
+    summaries.VERSIONS.save(store, summaries.SummaryVersions(1, 1), "a")
     for text in ("", "[]", '{"words": ["a"], "count": []}'):
         store.save_note("a", "summary", Note(1, text), 1)
         assert summaries.current(store, "a") is None
         assert summaries.versions(store, "a") == []
     assert "summary 1 of a" in caplog.text
+
+
+def test_a_lost_list_of_summaries_leaves_those_that_were_made():
+    store = MemoryStore()
+    store.save_note("a", "summary", Note(1, "{}"), 2)
+    store.save_note("a", "summary_versions", Note(1, "{"))
+    assert summaries.current(store, "a") is None
+    assert summaries._numbers(store, "a") == summaries.SummaryVersions(2, 0)
 
 
 @pytest.mark.parametrize("method", search_selection.METHODS)

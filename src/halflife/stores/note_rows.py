@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from halflife.core.store import Note
 
-SUMMARY, IN_USE = "summary", "summary_in_use"  # kinds that others look for
+SUMMARY, VERSIONS = "summary", "summary_versions"  # kinds that others look for
 UNKNOWN = "memo: "  # the kind of a memo that nobody knows begins so
 _TABLE = """
 CREATE TABLE note (  -- typed state between runs; see stores/notes
@@ -91,12 +91,6 @@ def create(db: sqlite3.Connection) -> None:
     db.execute("DROP TABLE memo")
 
 
-def _used(text: str) -> str:
-    """Return which summary is in use, of a list that also had the latest."""
-    kept = json.loads(text)
-    return json.dumps(int(kept["current"]))
-
-
 # How a source's memo began; the kind of note that it is now, and what becomes of it.
 _OF_SOURCES: dict[str, tuple[str, Callable[[str], str]]] = {
     "how it goes with ": ("breaker", str),
@@ -112,7 +106,7 @@ _OF_SOURCES: dict[str, tuple[str, Callable[[str], str]]] = {
     "records reported by ": ("reported_total", str),
     "keeping ": ("target_memory", str),
     "round of ": ("round_chances", json.dumps),
-    "summaries of ": (IN_USE, _used),
+    "summaries of ": (VERSIONS, str),
     "lives of summaries of ": ("summary_lifetimes", str),
     "accepted answers of ": ("accepted_texts", str),
     "maps followed of ": ("followed_maps", str),
@@ -147,9 +141,5 @@ def translated(name: str, text: str) -> Iterator[Row]:
 def _of_source(name: str, text: str) -> Row:
     for prefix, (kind, change) in _OF_SOURCES.items():
         if name.startswith(prefix):
-            try:
-                body = change(text)
-            except (ValueError, LookupError, TypeError):
-                body = text  # it could not be read before, either
-            return Row(name.removeprefix(prefix), kind, 0, body)
+            return Row(name.removeprefix(prefix), kind, 0, change(text))
     return Row("", UNKNOWN + name, 0, json.dumps(text))

@@ -6,7 +6,9 @@ that the log only grows. Each step is one short transaction, so that a sync wait
 none of them long, and a crash leaves some steps done and the others not begun.
 """
 
+import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,13 +40,9 @@ DELETE FROM run WHERE state <> 'running' AND coalesce(ended, began) < ?
     AND id NOT IN (SELECT run FROM lease)
     AND id NOT IN (SELECT max(id) FROM run GROUP BY sources)
 """
-# The body of the note that says which one is in use is just its number.
+_VERSIONS = "SELECT source, body FROM note WHERE kind = 'summary_versions'"
 _OLD_SUMMARIES = """
-DELETE FROM note WHERE kind = 'summary'
-    AND number <= ?1 * -1 + (SELECT max(number) FROM note AS newest
-        WHERE newest.source = note.source AND newest.kind = 'summary')
-    AND CAST(number AS TEXT) <> coalesce((SELECT body FROM note AS used
-        WHERE used.source = note.source AND used.kind = 'summary_in_use'), '')
+DELETE FROM note WHERE kind = 'summary' AND source = ? AND number <= ? AND number <> ?
 """
 _OLD_MESSAGES = "DELETE FROM message WHERE state <> 'waiting' AND ended < ?"
 _OLD_ALARMS = "DELETE FROM alarm WHERE raised = 0 AND turning IS NULL AND seen < ?"
@@ -149,4 +147,10 @@ def _ledger(store: "SqliteStore", cutoff: float) -> int:
 
 def _summaries(db: sqlite3.Connection, most: int) -> int:
     """Remove the oldest versions of summaries; the one in use always stays."""
-    return db.execute(_OLD_SUMMARIES, (most,)).rowcount
+    removed = 0
+    for source, body in db.execute(_VERSIONS).fetchall():
+        with suppress(ValueError, LookupError, TypeError):  # nobody knows what is old
+            kept = json.loads(body)
+            old = (source, int(kept["latest"]) - most, int(kept["current"]))
+            removed += db.execute(_OLD_SUMMARIES, old).rowcount
+    return removed

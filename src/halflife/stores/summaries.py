@@ -5,7 +5,7 @@ there: a crash leaves the versions before as they were.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -58,31 +58,40 @@ class Kept:
     version: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryVersions:
+    """The number of the latest version, and of the one in use; 0 if there is none."""
+
+    latest: int = 0
+    current: int = 0
+
+
 def save(store: NoteBook, kept: Kept) -> Kept:
     """Keep a summary as the next version; return it with its number.
 
     It is used from now on, unless it was cut off and the one in use knows much more.
     """
+    numbers = _numbers(store, kept.source)
+    kept = replace(kept, version=numbers.latest + 1)
     held = current(store, kept.source)
-    latest = max(store.note_numbers(kept.source, SUMMARY.name), default=0)
-    kept = replace(kept, version=latest + 1)
     better = held is None or kept.whole or _read(kept) >= NEARLY * _read(held)
     SUMMARY.save(store, kept, kept.source, kept.version)
-    if better:
-        IN_USE.save(store, kept.version, kept.source)
+    used = kept.version if better else numbers.current
+    VERSIONS.save(store, SummaryVersions(kept.version, used), kept.source)
     return kept
 
 
 def current(store: NoteBook, source: str) -> Kept | None:
     """Return the summary of a database that is in use; None if there is none."""
-    number = IN_USE.load(store, source)
-    return None if number is None else read(store, source, number)
+    number = _numbers(store, source).current
+    return read(store, source, number) if number else None
 
 
 def versions(store: NoteBook, source: str) -> list[Kept]:
     """Return all summaries of a database that are still kept, oldest first."""
+    latest = _numbers(store, source).latest
     numbers = store.note_numbers(source, SUMMARY.name)
-    found = (read(store, source, number) for number in numbers)
+    found = (read(store, source, number) for number in numbers if number <= latest)
     return [one for one in found if one is not None]
 
 
@@ -90,6 +99,17 @@ def read(store: NoteBook, source: str, version: int) -> Kept | None:
     """Return one version; None if there is none that can be read."""
     found = SUMMARY.load(store, source, version)
     return found and replace(found, source=source, version=version)
+
+
+def _numbers(store: NoteBook, source: str) -> SummaryVersions:
+    """Return which versions there are; none is in use if that cannot be read."""
+    if found := VERSIONS.load(store, source):
+        return found
+    if store.note(source, VERSIONS.name) is None:  # the first one was not finished
+        return SummaryVersions()
+    return SummaryVersions(
+        latest=max(store.note_numbers(source, SUMMARY.name), default=0)
+    )
 
 
 def _read(kept: Kept) -> int:
@@ -122,6 +142,10 @@ def _written(kept: Kept) -> Mapping[str, Any]:
     }
 
 
+def _versions(row: Mapping[str, Any]) -> SummaryVersions:
+    return SummaryVersions(int(row["latest"]), int(row["current"]))
+
+
 def _parsed(table: Mapping[str, Any]) -> Kept:
     words = tuple(map(str, table["words"]))
     count = np.array(table["count"], np.float64)
@@ -150,4 +174,4 @@ def _parsed(table: Mapping[str, Any]) -> Kept:
 
 # A service asks for the same few at every turn.
 SUMMARY = NoteKind(note_rows.SUMMARY, 1, _written, _parsed, remembered=4)
-IN_USE = NoteKind[int](note_rows.IN_USE, 1, int, int)
+VERSIONS = NoteKind(note_rows.VERSIONS, 1, asdict, _versions)
