@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from halflife.cli import main
-from halflife.core.errors import TooNew
+from halflife.core.errors import StoreError, TooNew
 from halflife.core.store import Note
 from halflife.engine import breakers, targets
 from halflife.stores import note_rows, schema, summaries, summary_lifetimes
@@ -191,6 +191,30 @@ def test_memos_that_make_no_sense_do_not_stop_the_upgrade(old, caplog):
         assert store.note("", kind) == Note(1, '"its text"')
         assert store.verify() == []
     assert len(caplog.records) == 3
+
+
+@pytest.mark.parametrize("written", [0, 1, 5])
+@pytest.mark.parametrize("old", ["mixed"], indirect=True)
+def test_an_upgrade_that_is_cut_off_leaves_the_file_as_it_was(
+    old, written, monkeypatch
+):
+    before, left = memos(old), [written]
+    save = note_rows.save
+
+    def fails(*row):
+        left[0] -= 1
+        if left[0] < 0:
+            raise sqlite3.OperationalError("database or disk is full")
+        save(*row)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(note_rows, "save", fails)
+        with pytest.raises(StoreError):
+            SqliteStore.open(old)
+    assert memos(old) == before
+    with SqliteStore.open(old) as store:
+        assert len(rows(old, "note")) == sum(bool(text) for text in before.values())
+        assert store.verify() == []
 
 
 @pytest.mark.parametrize("old", ["crawl"], indirect=True)

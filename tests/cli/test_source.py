@@ -205,7 +205,7 @@ def test_every_note_about_a_form_is_forgotten(here, counter, asked, told):
     told("sync")
     with sqlite3.connect(here / "halflife.db") as db:
         kinds = {k for (k,) in db.execute("SELECT kind FROM note WHERE source='cars'")}
-    assert {"form_queries", "record_columns"} <= kinds
+    assert {"form_queries", "first_crawl"} <= kinds
     assert asked("source", "reset", "cars", "--yes")[0] == 0
     with sqlite3.connect(here / "halflife.db") as db:
         assert {name for (name,) in db.execute("SELECT source FROM note")} <= {""}
