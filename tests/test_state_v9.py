@@ -9,15 +9,18 @@ import gzip
 import json
 import sqlite3
 from contextlib import closing
+from math import inf
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from halflife.cli import main
+from halflife.config import Config
 from halflife.core.errors import StoreError, TooNew
 from halflife.core.store import Note
 from halflife.engine import breakers, targets
+from halflife.kinds.form import runner as form_runner
 from halflife.stores import note_rows, schema, summaries, summary_lifetimes
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 from halflife.stores.notes.answer_columns import ANSWER_COLUMNS, RECORD_COLUMNS
@@ -171,6 +174,11 @@ def test_a_crawl_that_was_cut_short_goes_on(old):
         assert kept.of.startswith("Interface(")
         assert kept.crawl["left"]
         assert REPORTED_TOTAL.load(store, "desk").total == 72
+        source = Config.load(old.with_name("halflife.toml")).source[0]
+        assert form_runner.held(store, source).crawl.left
+        store.save_note("desk", FIRST_CRAWL.name, Note(1, "{"))
+        anew = form_runner.held(store, source)
+        assert (anew.crawl, anew.since) == (None, inf)  # it begins anew
 
 
 @pytest.mark.parametrize("old", ["crawl"], indirect=True)

@@ -105,7 +105,7 @@ def _numbers(store: NoteBook, source: str) -> SummaryVersions:
     """Return which versions there are; none is in use if that cannot be read."""
     if found := VERSIONS.load(store, source):
         return found
-    if store.note(source, VERSIONS.name) is None:  # the first one was not finished
+    if not VERSIONS.exists(store, source):  # the first one was not finished
         return SummaryVersions()
     return SummaryVersions(
         latest=max(store.note_numbers(source, SUMMARY.name), default=0)

@@ -122,8 +122,9 @@ def held(store: Store, source: SourceConfig) -> Held:
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
     copy = replace(copy, reported=_reported(store, source))
-    if CRAWL.load(store, source.name) is None:
+    if not CRAWL.exists(store, source.name):
         return replace(copy, search=_restored(store, source, SEARCH, copy))
+    # From where it goes on may not be known: then it begins anew.
     return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
 
 

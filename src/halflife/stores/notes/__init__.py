@@ -83,9 +83,13 @@ class NoteKind(Generic[Value]):
         text = json.dumps(self.write(value), separators=(",", ":"))
         book.save_note(source, self.name, Note(self.version, text), number)
 
+    def exists(self, book: NoteBook, source: str = "", number: int = 0) -> bool:
+        """Say whether there is such a note, also one that cannot be read."""
+        return book.note(source, self.name, number) is not None
+
     def remove(self, book: NoteBook, source: str = "", number: int = 0) -> None:
         """Remove the note about a source, if there is one."""
-        if book.note(source, self.name, number) is not None:
+        if self.exists(book, source, number):
             book.remove_note(source, self.name, number)
 
     def _parsed(self, note: Note) -> Value:
