@@ -23,6 +23,7 @@ from halflife.kinds.protocol import Report
 from halflife.recordings import histories, textdb
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.world import serve
+from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import RECENT, Weekly
 from lab.mixedparts import Desk, Library, Part, Site, Stock, Table, rounded
@@ -226,7 +227,7 @@ def _forget_spending(path: Path) -> None:
     """Begin a new ledger: what learning cost is not of the budget that is tried."""
     with SqliteStore.open(path) as store, store.together() as db:
         db.execute("DELETE FROM ledger")
-        db.execute("DELETE FROM memo WHERE name = 'income spent until'")
+        SPENT_UNTIL.remove(store)
 
 
 @contextmanager

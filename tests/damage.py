@@ -18,6 +18,7 @@ from halflife.core.evidence import FOLDED
 from halflife.core.host import HostState
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks
+from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores.outbox import Outbox
 from halflife.stores.retention import Keep, clear
@@ -31,7 +32,7 @@ def write(path):
     store_worker.write(path, str, batches=12)
     with SqliteStore.open(path) as store:
         store.save_host(HostState("https://a:443", robots="User-agent: *\n" * 30))
-        store.save_memo("prior", "[1, 2, 3]" * 20)
+        store.save_note("", "prior", Note(1, "[1, 2, 3]" * 20))
         run = store.begin(["site", "set"], 20.0, lease=1.0)
         store.append(run, Looks.of([failed("k1", 20.0, "timed out " * 9)]))
         store.append(run, Looks.of([present("k2", 21.0, "new", etag='"e"')]))
@@ -78,7 +79,7 @@ def use(store):
     for key in keys:
         store.content(key)
     store.host("https://a:443")
-    store.memo("prior")
+    store.note("", "prior")
     store.spent(0.0)
     for name in store.collections():
         store.collection(name)

@@ -10,6 +10,7 @@ import sys
 import store_worker
 from halflife.alerts.messages import Event, Letter
 from halflife.core.object_store import Listing
+from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores import columns, retention
 from halflife.stores.forecasts import Forecasts, Issued
@@ -50,7 +51,7 @@ def round_of(store, run, tracker, n, promise):
     store.append(run, store_worker.batch(n))
     promise(f"batch {n}\n")
     with store.together():
-        store.save_memo(f"cause {n}", "it happened")
+        store.save_note("", "cause", Note(1, "it happened"), n)
         Outbox(store).post([letter(n)])
     promise(f"message {n}\n")
     tracker.take(listing(n))
@@ -113,7 +114,7 @@ def _looked(store, last):
 
 def _posted(store, last):
     """Say whether every message is there with its cause, and none without."""
-    causes = [n for n in range(ROUNDS) if store.memo(f"cause {n}") is not None]
+    causes = store.note_numbers("", "cause")
     box = Outbox(store)
     waiting = {int(m.kind[1:]) for m in box.due(1e9, 10**6)}
     sent = {int(m.kind[1:]) for m in box.latest("sent", 10**6)}

@@ -1,6 +1,7 @@
 """A process that writes causes and messages together, to be killed at any moment."""
 
 from halflife.alerts.messages import Event, Letter
+from halflife.core.store import Note
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 
@@ -12,7 +13,7 @@ def write_until_killed(path, pipe):
         event = Event(f"s{number}", float(number), "why")
         letter = Letter("ops", f"k{number}", "raised", number, number, (event,))
         with store.together():
-            store.save_memo(f"cause {number}", "it happened")
+            store.save_note("", "cause", Note(1, "it happened"), number)
             Outbox(store).post([letter])
         pipe.send(number)
         number += 1

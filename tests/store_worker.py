@@ -1,5 +1,6 @@
 """What other processes do to a state file while a test watches, or kills them."""
 
+import json
 import os
 import resource
 import sys
@@ -96,7 +97,7 @@ def upgrade(path, pipe):
     """Open a file, whatever version it is of, and say what is in it."""
     pipe.recv()
     with SqliteStore.open(path) as store:
-        pipe.send(store.memo("kept"))
+        pipe.send(json.loads(store.note("", "memo: kept").text))
 
 
 def next_step(db):
@@ -104,7 +105,8 @@ def next_step(db):
     db.execute("ALTER TABLE host ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'")
     db.execute("CREATE TABLE host_copy AS SELECT * FROM host")
     for n in range(200):
-        db.execute("INSERT INTO memo VALUES (?, ?)", (f"new {n}", "x" * 500))
+        row = ("", f"new {n}", 0, 1, "x" * 500)
+        db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", row)
 
 
 MORE_STEPS = (*schema.STEPS, next_step)

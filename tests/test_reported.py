@@ -22,6 +22,7 @@ from halflife.queries.local import Local
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery
 from halflife.queries.reported_total import Reported, at_least, reported
 from halflife.queries.turn_result import Kept
+from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 numbers = st.integers(0, 1000)
 
@@ -48,7 +49,7 @@ def test_missing_records_are_open_or_unfound(total, held, later, cut):
     again = report.heard(1.0, later, held)
     assert again.missing(held) == max(later - held, 0)
     assert again.open(held) + again.unfound == again.missing(held)
-    assert Reported.of_row(again.row()) == again
+    assert REPORTED_TOTAL.read(again.row()) == again
 
 
 @given(st.integers(1, 10**6))

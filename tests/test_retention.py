@@ -1,7 +1,5 @@
 """What leaves the state file changes nothing that is believed or planned."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -10,6 +8,7 @@ from halflife.belief.poisson import PoissonBelief
 from halflife.core.budget import Budget
 from halflife.core.item import Item
 from halflife.core.observation import Looks
+from halflife.core.store import Note
 from halflife.models.quality import freshness_forecast
 from halflife.policies.index import harmonic
 from halflife.stores import summaries
@@ -213,12 +212,14 @@ def test_old_messages_leave_and_those_that_wait_stay(store):
 
 
 def test_the_summary_in_use_stays_however_old(store):
-    store.save_memo("summaries of s", json.dumps({"latest": 9, "current": 2}))
+    summaries.VERSIONS.save(store, summaries.SummaryVersions(9, 2), "s")
     for version in range(1, 10):
-        store.save_memo(f"summary of s, version {version}", "{}")
+        store.save_note("s", "summary", Note(1, "{}"), version)
+    store.save_note("t", "summary", Note(1, "{}"), 1)
+    store.save_note("t", "summary_versions", Note(1, "{"))
     assert clear(store, Keep(summaries=3), 100.0).summaries == 5
-    kept = [n for n in range(1, 10) if store.memo(summaries._name("s", n))]
-    assert kept == [2, 7, 8, 9]
+    assert store.note_numbers("s", "summary") == [2, 7, 8, 9]
+    assert store.note_numbers("t", "summary") == [1]
 
 
 def test_room_is_used_again_and_given_back_when_asked(store):

@@ -1,6 +1,5 @@
 """A state in which every text of other people is meant to do harm."""
 
-import json
 from pathlib import Path
 
 from halflife.config import Config
@@ -9,7 +8,7 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
-from halflife.kinds.form import runner as form_runner
+from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\u202e"
 
@@ -48,8 +47,7 @@ def hostile_state(folder: Path) -> tuple[Path, str]:
         known = Tracker()
         known.take(Listing(now - 1, cities, note=EVIL))
         store.save_register(run, "form", known.register(), anew=True)
-        row = {"what": f"city={EVIL}", "requests": 1, "shown": 9, "new": 9, "told": 9}
-        store.save_memo(form_runner.MEMO + "form", json.dumps([{"at": now, **row}]))
+        FORM_QUERIES.save(store, [TriedQuery(now, f"city={EVIL}", 1, 9, 9, 9)], "form")
         store.stage(run, "list", Listing(now, {EVIL: {EVIL: EVIL}}), EVIL)
         store.finish(run, now)
     return path, url

@@ -8,6 +8,7 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.stores.forecasts import Check, Forecasts, Issued
+from halflife.stores.notes.income import SPENT_UNTIL
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_a_sync_checks_its_share(synced, told, asked):
     path = synced
     path.write_text(path.read_text().replace("share = 0.0", "share = 0.5"))
     with bootstrap.writing(Config.load(path)) as store:
-        store.save_memo("income spent until", repr(bootstrap.clock() - 0.02))
+        SPENT_UNTIL.save(store, bootstrap.clock() - 0.02)
     code, _, _ = told("sync")
     assert code == 0
     _, answer = asked("audit")

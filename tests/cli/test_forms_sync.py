@@ -133,16 +133,16 @@ def test_what_queries_brought_is_remembered(office, asked, here):
     config = Config.load(here / "halflife.toml")
     with bootstrap.reading(config) as store:
         crawled = form_runner.tried(store, config.source[0])
-    assert sum(row["new"] for row in crawled) >= 100
+    assert sum(row.new for row in crawled) >= 100
     everything = cars(260)
     office.form = behind(everything, everything=True, page_size=20)
     _, answer = asked("sync", "--max-requests", 30)
     with bootstrap.reading(config) as store:
         latest = form_runner.tried(store, config.source[0])
     now = latest[: len(answer["listings"][0]["asked"])]
-    assert sum(row["new"] for row in now) == answer["listings"][0]["arrived"]
-    assert sum(row["requests"] for row in now) <= 30
-    assert [row["what"] for row in now] == [
+    assert sum(row.new for row in now) == answer["listings"][0]["arrived"]
+    assert sum(row.requests for row in now) <= 30
+    assert [row.what for row in now] == [
         step["what"] for step in reversed(answer["listings"][0]["asked"])
     ]
     assert len(latest) <= form_runner.REMEMBERED

@@ -7,11 +7,11 @@ import tomllib
 import pytest
 
 from halflife.config import Config
-from halflife.engine import bootstrap, breakers, costs, redirects, rhythms
+from halflife.core.item import Item
+from halflife.core.store import Note
+from halflife.engine import bootstrap
 from halflife.engine.loop import LEASE
-from halflife.kinds.form import client as form_client, runner as form_runner
-from halflife.kinds.listing import schema_drift as listing_schema_drift
-from halflife.stores import ownership, retention, summaries, summary_lifetimes
+from halflife.stores import ownership, retention
 from halflife.stores.sqlite import SqliteStore
 
 ALLOW = 'allow = ["127.0.0.0/8"]\n'
@@ -191,8 +191,8 @@ def test_a_reset_forgets_a_listing(here, server, asked, told):
     with sqlite3.connect(here / "halflife.db") as db:
         for table in ("life", "version", "snapshot", "staged", "forecast", "alarm"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
-        notes = [name for (name,) in db.execute("SELECT name FROM memo")]
-    assert not any("jobs" in name for name in notes)
+        notes = {source for (source,) in db.execute("SELECT source FROM note")}
+    assert notes <= {""}
     sound(told)
 
 
@@ -204,40 +204,38 @@ def test_every_note_about_a_form_is_forgotten(here, counter, asked, told):
     assert told("add", "cars", "--form", url, "--allow", "127.0.0.0/8")[0] == 0
     told("sync")
     with sqlite3.connect(here / "halflife.db") as db:
-        assert any("cars" in name for (name,) in db.execute("SELECT name FROM memo"))
+        kinds = {k for (k,) in db.execute("SELECT kind FROM note WHERE source='cars'")}
+    assert {"form_queries", "first_crawl"} <= kinds
     assert asked("source", "reset", "cars", "--yes")[0] == 0
     with sqlite3.connect(here / "halflife.db") as db:
-        names = [name for (name,) in db.execute("SELECT name FROM memo")]
-    assert not any("cars" in name for name in names)
+        assert {name for (name,) in db.execute("SELECT source FROM note")} <= {""}
     sound(told)
 
 
-def test_every_note_that_is_named_by_a_source_is_known_to_reset():
-    names = [
-        breakers.MEMO,
-        costs._name(""),
-        listing_schema_drift.MEMO.format(listing_schema_drift.RECORDS),
-        listing_schema_drift.MEMO.format(listing_schema_drift.ANSWERS),
-        form_client.MEMO,
-        redirects.MEMO,
-        rhythms.MEMO,
-        form_runner.MEMO,
-        form_runner.CRAWL,
-        summaries._index(""),
-        summary_lifetimes._name(""),
-    ]
-    assert set(names) <= set(ownership.NOTES)
+def test_notes_of_any_kind_go_with_their_source(here):
+    with SqliteStore.open(here / "s.db", create=True) as store:
+        store.add([Item("a", "old"), Item("b", "new")])
+        store.save_note("old", "of a plug-in", Note(7, "{}"), 3)
+        store.save_note("old", "breaker", Note(1, "[1]"))
+        store.save_note("new", "breaker", Note(1, "[2]"))
+        with ownership.reassigning(store, ("old", "new"), 0.0) as db:
+            ownership.rename(db, "old", "new")
+        assert store.note("new", "of a plug-in", 3) == Note(7, "{}")
+        assert store.note("new", "breaker") == Note(1, "[2]")
+        assert store.note("old", "breaker") is None
+        with ownership.reassigning(store, ("new",), 0.0) as db:
+            ownership.forget(db, "new")
+        assert store.note_numbers("new", "of a plug-in") == []
 
 
 def test_a_reset_forgets_every_version_of_a_summary(here):
     with SqliteStore.open(here / "s.db", create=True) as store:
-        store.save_memo("summaries of docs", '{"latest": 2, "current": 2}')
-        for name in ("docs, version 1", "docs, version 2", "docs2, version 1"):
-            store.save_memo(f"summary of {name}", "{}")
+        for name, version in (("docs", 1), ("docs", 2), ("docs2", 1)):
+            store.save_note(name, "summary", Note(1, "{}"), version)
         with ownership.reassigning(store, ("docs",), 0.0) as db:
             ownership.forget(db, "docs")
-            left = [name for (name,) in db.execute("SELECT name FROM memo")]
-    assert left == ["summary of docs2, version 1"]
+            left = db.execute("SELECT source, number FROM note").fetchall()
+    assert left == [("docs2", 1)]
 
 
 def test_a_source_that_another_process_keeps_is_left_alone(pages, fails, told):

@@ -13,6 +13,7 @@ from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.store import Note
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state
@@ -384,7 +385,7 @@ def test_nothing_is_written_under_a_lost_lease(store, run, write):
     assert store.evidence(["site"]).looks.tolist() == [0, 0, 0]
 
 
-# Ledger, hosts, memos
+# Ledger, hosts, notes
 
 
 def test_what_was_spent_is_counted_from_a_moment_on(store, run):
@@ -402,9 +403,22 @@ def test_a_host_is_remembered(store):
     assert store.host("https://a:443") == state
 
 
-def test_a_memo_replaces_the_one_before(store):
-    assert store.memo("prior") is None
-    store.save_memo("prior", "")
-    assert store.memo("prior") == ""
-    store.save_memo("prior", '{"π": 3}')
-    assert store.memo("prior") == '{"π": 3}'
+def test_a_note_replaces_the_one_before(store):
+    assert store.note("", "prior") is None
+    store.save_note("", "prior", Note(1, ""))
+    assert store.note("", "prior") == Note(1, "")
+    store.save_note("", "prior", Note(2, '{"π": 3}'))
+    assert store.note("", "prior") == Note(2, '{"π": 3}')
+
+
+def test_notes_are_told_apart_by_source_kind_and_number(store):
+    for number in (10, 2):
+        store.save_note("site", "summary", Note(1, str(number)), number)
+    store.save_note("other", "summary", Note(1, "x"), 2)
+    store.save_note("site", "breaker", Note(1, "y"))
+    assert store.note_numbers("site", "summary") == [2, 10]
+    store.remove_note("site", "summary", 2)
+    store.remove_note("site", "summary", 3)  # there is none
+    assert store.note_numbers("site", "summary") == [10]
+    assert store.note("other", "summary", 2) == Note(1, "x")
+    assert store.note("site", "breaker") == Note(1, "y")

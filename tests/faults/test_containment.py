@@ -349,7 +349,7 @@ def test_an_audit_goes_on_past_a_page_that_breaks_a_reader(
         server.pages[name] = (kind, body + b"<p>new</p>")
     inject(monkeypatch, "halflife.kinds.pages.client:digest")
     with sqlite3.connect(path.with_name("halflife.db")) as db:
-        db.execute("UPDATE memo SET text = '0.0' WHERE name = 'income spent until'")
+        db.execute("UPDATE note SET body = '0.0' WHERE kind = 'income_spent_until'")
     assert main(["sync"]) == 0
     assert "Traceback" not in capsys.readouterr().err
     check_failures(server, observations(path))

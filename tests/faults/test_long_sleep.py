@@ -13,8 +13,8 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.engine import bootstrap, scheduler
 from halflife.engine.loop import LEASE
-from halflife.engine.wallet import SPENT_UNTIL
 from halflife.kinds.pages.runner import LONGEST_NAP, keeping
+from halflife.stores.notes.income import SPENT_UNTIL
 
 SLEPT = 20_000.0
 WOKE = SLEPT + 3.0
@@ -59,7 +59,7 @@ def fill(store, seed):
             for one, new in zip(items, changed, strict=True)
         ]
         store.append(run, Looks.of(looks))
-    store.save_memo(SPENT_UNTIL, repr(SLEPT))
+    SPENT_UNTIL.save(store, SLEPT)
     store.finish(run, SLEPT)
 
 

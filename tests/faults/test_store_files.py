@@ -17,6 +17,7 @@ from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks
+from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores import files, schema
 from halflife.stores.sqlite import SqliteStore
@@ -36,7 +37,7 @@ def written(path):
     store_worker.write(path, str, batches=12)
     with SqliteStore.open(path) as store:
         store.save_host(HostState("https://a:443", robots="User-agent: *"))
-        store.save_memo("prior", "[1, 2]")
+        store.save_note("", "prior", Note(1, "[1, 2]"))
     return path
 
 
@@ -202,7 +203,7 @@ def test_a_reader_follows_a_writer(written):
             assert reader.content("k0").body.startswith(b"copy 100 ")
             assert reader.verify() == []
             with pytest.raises(StoreError, match="cannot be written"):
-                reader.save_memo("x", "y")
+                reader.save_note("", "x", Note(1, "y"))
 
 
 def test_a_read_only_folder_can_be_read(written, monkeypatch):
@@ -269,7 +270,7 @@ def use(path):
         for key in keys:
             store.content(key)
         store.host("https://a:443")
-        store.memo("prior")
+        store.note("", "prior")
         store.spent(0.0)
         run = store.begin(["site"], 50.0, lease=1.0)
         store.charge(run, 1, 50.0)
@@ -378,7 +379,7 @@ def test_reading_does_not_upgrade(old, monkeypatch):
 def test_a_real_file_goes_through_a_made_up_upgrade(written, monkeypatch):
     monkeypatch.setattr(schema, "STEPS", store_worker.MORE_STEPS)
     with SqliteStore.open(written) as store:
-        assert store.memo("new 7") == "x" * 500
+        assert store.note("", "new 7") == Note(1, "x" * 500)
         assert store.verify() == []
     monkeypatch.undo()
     with pytest.raises(TooNew):
@@ -393,7 +394,7 @@ def test_a_file_from_before_set_sources_learns_of_them(path):
         db.execute("INSERT INTO memo VALUES ('kept', 'yes')")
     with SqliteStore.open(path) as store:
         assert store.collections() == []
-        assert store.memo("kept") == "yes"
+        assert store.note("", "memo: kept") == Note(1, '"yes"')
         assert store.verify() == []
     names, version = tables(f"{path}.backup-v1")
     assert version == 1

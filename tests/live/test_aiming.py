@@ -15,6 +15,7 @@ from halflife.engine.service import Rhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.market import target_rule
 from halflife.market.stand import Memory
+from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
@@ -66,7 +67,7 @@ def as_ever(path, days):
             listing_runner.write(store, run, source, listing, 1, "")
             store.finish(run, BEGAN + day)
         costs.note(store, "jobs", 1)
-        store.save_memo("income spent until", repr(BEGAN))
+        SPENT_UNTIL.save(store, BEGAN)
     return config
 
 

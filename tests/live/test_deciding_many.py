@@ -13,6 +13,7 @@ from halflife.kinds.pages import state as pages_state
 from halflife.kinds.registry import kind_of
 from halflife.market import target_rule
 from halflife.market.offers import Turn
+from halflife.stores.notes.income import SPENT_UNTIL
 
 NOW = 20_100.0
 TEXT = """
@@ -103,7 +104,7 @@ def test_each_gets_what_it_asks_for_however_many_there_are(
     config, store, groups, monkeypatch, many
 ):
     monkeypatch.setattr(pages_state, "MANY", many)
-    store.save_memo("income spent until", repr(NOW - 1.0))
+    SPENT_UNTIL.save(store, NOW - 1.0)
     found = scheduler.decide(scheduler.Situation(config, store, NOW, groups))
     asks = found.aim.asks
     assert asks

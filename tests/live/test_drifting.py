@@ -14,7 +14,8 @@ from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
 )
-from halflife.kinds.listing.schema_drift import BORNE, Memory, after
+from halflife.kinds.listing.schema_drift import BORNE, after
+from halflife.stores.notes.answer_columns import AnswerMemory
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving as searching
 from service_parts import HOME, Play
@@ -217,7 +218,7 @@ OTHER = {
 @given(looks=st.lists(st.sampled_from(sorted(OTHER)), max_size=25))
 def test_only_what_two_looks_in_a_row_show_is_told(looks):
     """Oracle: a new column is told once, a lost one while it lasts, both after two."""
-    memory = after(Memory(), columns(PLAIN), [], 0.0)
+    memory = after(AnswerMemory(), columns(PLAIN), [], 0.0)
     known, before = False, "same"
     for n, look in enumerate(looks, 1):
         seen = columns(OTHER[look])
@@ -232,7 +233,7 @@ def test_only_what_two_looks_in_a_row_show_is_told(looks):
 
 def test_what_nobody_can_decide_on_is_usual_after_a_week():
     rows = {f"k{n}": {"a": n} for n in range(50)}
-    memory = after(Memory(), columns(rows), [], 0.0)
+    memory = after(AnswerMemory(), columns(rows), [], 0.0)
     for day in range(9):
         seen = columns(rows, 10)
         found = differences(memory.usual, seen)

@@ -12,7 +12,7 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import redirects
-from halflife.engine.redirects import Asked
+from halflife.stores.notes.redirect import Redirect
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving as searching
 from service_parts import HOME, Play
@@ -171,7 +171,7 @@ def test_another_host_or_tree_is_a_move(tmp_path, lines, address, to, counts):
         for _ in range(2):
             redirects.note(store, Seen({"s": {address: to}}), [source])
         assert bool(redirects.where(store, source, 1)) == counts
-        assert next(iter(redirects.recall(store, "s").values())) == Asked(to, 2)
+        assert next(iter(redirects.recall(store, "s").values())) == Redirect(to, 2)
 
 
 @given(looks=st.lists(st.sampled_from(["", "http://b.example/"]), max_size=20))

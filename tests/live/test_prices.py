@@ -12,6 +12,7 @@ from halflife.engine import bootstrap, costs, prices, scheduler
 from halflife.engine.appraisal import Appraiser
 from halflife.market import share
 from halflife.stores import summaries
+from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
 from halflife.summary import Summary
@@ -90,7 +91,7 @@ def store(tmp_path, built):
 def decided(store, folder, now, *, saved, requests=70):
     """Return what is decided with so many requests that have come in."""
     config = settings(folder, requests)
-    store.save_memo("income spent until", repr(now - saved / config.budget.pace))
+    SPENT_UNTIL.save(store, now - saved / config.budget.pace)
     groups = scheduler.grouped(config.source)
     return scheduler.decide(scheduler.Situation(config, store, now, groups))
 
@@ -133,9 +134,7 @@ def test_a_summary_that_costs_most_of_a_week_is_reached(store, tmp_path, saved, 
     store.finish(run, NOW + 400.0)
     config = settings(tmp_path)
     alone = replace_groups(config, "words")
-    store.save_memo(
-        "income spent until", repr(NOW + 400.0 - saved / config.budget.pace)
-    )
+    SPENT_UNTIL.save(store, NOW + 400.0 - saved / config.budget.pace)
     at = scheduler.Situation(config, store, NOW + 400.0, alone)
     found = scheduler.decide(at)
     assert found.grants.get(("words",)) == got

@@ -11,6 +11,7 @@ from form_worlds import behind, cars
 from halflife.cli import sets
 from halflife.config import Config
 from halflife.core.object_store import Listing
+from halflife.core.store import Note
 from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import (
     audit_report,
@@ -184,8 +185,8 @@ def test_a_store_without_looks_has_no_rhythm():
     assert rhythms.learned(store, "jobs") == Learned()
     assert rhythms.rhythm(store, "jobs") is FLAT
     rhythms.keep(store, "jobs", Learned())
-    assert store.memo(rhythms.MEMO + "jobs") is None
-    store.save_memo(rhythms.MEMO + "jobs", '{"by": "another version"}')
+    assert store.note("jobs", "rhythm") is None
+    store.save_note("jobs", "rhythm", Note(1, '{"by": "another version"}'))
     assert rhythms.learned(store, "jobs") == Learned()
 
 

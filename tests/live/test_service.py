@@ -23,6 +23,7 @@ from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.pages.runner import Outcome, keeping
 from halflife.kinds.search.runner import Summarized
 from halflife.net.wire import Offline, Wire
+from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving as searching
@@ -193,7 +194,7 @@ def asleep(path, server, hours, many=10_000, heavy=40):
             digest = f"{at:.0f}"
             looks = [Observation(k, at, Seen.PRESENT, digest) for k in keys]
             store.append(run, Looks.of(looks))
-        store.save_memo("income spent until", repr(BEGAN))
+        SPENT_UNTIL.save(store, BEGAN)
         store.finish(run, BEGAN)
     return {k for k, w in zip(keys, weight, strict=True) if w > 1}
 
@@ -429,7 +430,7 @@ def test_a_listing_that_costs_more_than_an_hour_brings_is_saved_for(
             store.finish(run, BEGAN + day)
         costs.note(store, "jobs", 50)
         now = BEGAN + 4.0
-        store.save_memo("income spent until", repr(now - saved / 480))
+        SPENT_UNTIL.save(store, now - saved / 480)
         groups = scheduler.grouped(config.source)
         found = scheduler.decide(scheduler.Situation(config, store, now, groups))
     assert found.grants.get(("jobs",)) == grant

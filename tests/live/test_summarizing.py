@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.core.errors import AlreadyRunning, BudgetSpent, Damaged, UsageError
+from halflife.core.errors import AlreadyRunning, BudgetSpent, UsageError
+from halflife.core.store import Note
 from halflife.engine import bootstrap
 from halflife.engine.wallet import Wallet
 from halflife.kinds.search import runner as search_runner, selection as search_selection
@@ -219,12 +220,12 @@ def test_a_crash_between_two_notes_leaves_the_version_before(made):
     class Failing(MemoryStore):
         left = 10**6
 
-        def save_memo(self, name, text):
-            if name.startswith("summar"):
+        def save_note(self, source, kind, note, number=0):
+            if kind in {"summary", "summary_versions"}:
                 self.left -= 1
                 if self.left < 0:
                     raise OSError("the disk is full")
-            super().save_memo(name, text)
+            super().save_note(source, kind, note, number)
 
     config, _, clock = made()
     store = Failing()
@@ -342,13 +343,22 @@ def test_only_sources_of_searches_can_be_summarised():
         Wish(method="other")
 
 
-def test_a_note_that_is_broken_is_damage():
+def test_a_summary_that_cannot_be_read_is_none(caplog):
     store = MemoryStore()
-    store.save_memo("summaries of a", '{"latest": 1, "current": 1}')
+    summaries.VERSIONS.save(store, summaries.SummaryVersions(1, 1), "a")
     for text in ("", "[]", '{"words": ["a"], "count": []}'):
-        store.save_memo("summary of a, version 1", text)
-        with pytest.raises(Damaged, match="version 1 of the summary of a"):
-            summaries.current(store, "a")
+        store.save_note("a", "summary", Note(1, text), 1)
+        assert summaries.current(store, "a") is None
+        assert summaries.versions(store, "a") == []
+    assert "summary 1 of a" in caplog.text
+
+
+def test_a_lost_list_of_summaries_leaves_those_that_were_made():
+    store = MemoryStore()
+    store.save_note("a", "summary", Note(1, "{}"), 2)
+    store.save_note("a", "summary_versions", Note(1, "{"))
+    assert summaries.current(store, "a") is None
+    assert summaries._numbers(store, "a") == summaries.SummaryVersions(2, 0)
 
 
 @pytest.mark.parametrize("method", search_selection.METHODS)

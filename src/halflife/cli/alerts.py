@@ -59,20 +59,18 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[Tried]":
     import asyncio
 
     from halflife.engine import bootstrap, notifications as telling
-    from halflife.stores.outbox import Outbox
     from halflife.stores.sqlite import SqliteStore
 
     now = bootstrap.clock()
     with SqliteStore.open(config.store_path, create=True) as store:
         if retry:
-            Outbox(store).revive(now)
+            store.outbox.revive(now)
         if test:
             telling.post_test(config, store, now)
         return asyncio.run(telling.deliver(config, store))
 
 
 def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
-    from halflife.stores.outbox import Outbox
     from halflife.stores.sqlite import SqliteStore
 
     answer: dict[str, list[dict[str, object]]] = {
@@ -81,7 +79,7 @@ def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
     if not config.store_path.exists():
         return answer
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        outbox = Outbox(store)
+        outbox = store.outbox
         answer["results"] = [_open(a) for a in outbox.alarms() if a.raised]
         for state in ("waiting", "sent", "dead"):
             answer[state] = [_message(m) for m in outbox.latest(state, SHOWN)]

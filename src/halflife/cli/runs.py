@@ -12,14 +12,10 @@ if TYPE_CHECKING:
 
 def tell_run(config: "Config", run: int, *, json: bool) -> None:
     """Say what a run did; raise ``UsageError`` if nothing is known of it."""
-    from halflife.stores.runs import account
     from halflife.stores.sqlite import SqliteStore
 
-    with (
-        SqliteStore.open(config.store_path, readonly=True) as store,
-        store.looking() as db,
-    ):
-        found = account(db, run)
+    with SqliteStore.open(config.store_path, readonly=True) as store:
+        found = store.reports.account(run)
     if json:
         show.emit(_answer(found))
         return

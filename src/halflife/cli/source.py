@@ -92,15 +92,12 @@ def _list(config: "Config", *, json: bool) -> None:
 
 def _read(config: "Config") -> "tuple[list[Owned], list[Overlap]]":
     from halflife.engine import ownership
-    from halflife.stores import ownership as owners
     from halflife.stores.sqlite import SqliteStore
 
     if not config.store_path.exists():
         return [], []
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        with store.looking() as db:
-            owned = owners.owners(db)
-        return owned, ownership.overlaps(config, store)
+        return store.reports.owners(), ownership.overlaps(config, store)
 
 
 def _rows(config: "Config", owned: "list[Owned]") -> list[dict[str, str | int]]:

@@ -25,8 +25,7 @@ from halflife.models.audit import (
 from halflife.models.calibration import Brier, Outcome, Reliability, standing
 from halflife.models.rhythm import Rhythm
 from halflife.stores import Store
-from halflife.stores.forecasts import Checks, Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Checks, Issued
 
 WINDOW = 30.0  # days that audits tell of
 YEAR = 365.0  # days that audits of summaries tell of
@@ -135,9 +134,7 @@ def judge(store: Store, source: str, now: float) -> Judged:
 
 def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]:
     """Return what was drawn and which forecasts were told in the last days."""
-    if not isinstance(store, SqliteStore):
-        return nothing(), []
-    kept = Forecasts(store)
+    kept = store.forecasts
     told = kept.settled(source, now - WINDOW)
     if not told or told[-1].measure == "summary":  # there are few, and far between
         told = [f for f in kept.settled(source, now - YEAR) if f.measure == "summary"]
@@ -152,9 +149,7 @@ def trust(store: Store, source: str, now: float) -> Trust:
 
 def told(store: Store, now: float) -> set[str]:
     """Return the sources of which there is anything to trust, or not to trust, by."""
-    if not isinstance(store, SqliteStore):
-        return set()
-    return Forecasts(store).told(now - YEAR)
+    return store.forecasts.told(now - YEAR)
 
 
 def factor(store: Store, sources: Iterable[str], now: float) -> float:

@@ -24,6 +24,7 @@ from halflife.core.errors import ConfigError
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.plan import Plan
+from halflife.core.store import Items
 from halflife.core.view import View
 from halflife.engine import allocator, logs
 from halflife.kinds.pages import (
@@ -101,19 +102,16 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The names of the items that evidence on some sources of a store knows.
+    """The names of the items of some sources that a store knows.
 
-    A state file is asked: it finds a name without sorting all of them first.
+    The store is asked: evidence would have to sort all names first.
     """
 
-    store: Store
+    store: Items
     sources: Container[str]
-    evidence: Evidence
 
     def __contains__(self, key: object) -> bool:
-        if isinstance(self.store, SqliteStore):
-            return self.store.source_of(str(key)) in self.sources
-        return self.evidence.row(str(key)) is not None
+        return self.store.source_of(str(key)) in self.sources
 
 
 def _item(url: str, source: SourceConfig) -> Item:
@@ -202,7 +200,7 @@ def outlook(
     mine = names(sources)
     evidence = store.evidence(mine)
     # What was written into the settings since the last sync is not in the store yet.
-    evidence.add(items(sources, known=Known(store, frozenset(mine), evidence)))
+    evidence.add(items(sources, known=Known(store, frozenset(mine))))
     owners = pages_crawl.owners(store, sources, evidence)
     policy = plugins.strategy(config.policy.name, config.policy.objective).policy
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold

@@ -5,33 +5,19 @@ works or does not: after a failure it waits, twice as long each time, up to a da
 look after that is the only one, and decides whether it is well again.
 """
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from halflife.net.pacing import LONGEST_CLOSURE, back_off
-from halflife.stores import Store
+from halflife.stores import NoteBook
+from halflife.stores.notes.breaker import BREAKER, BreakerState
 
 AGAIN = 1.0 / 24.0  # days until an answer that was held is asked for again
-MEMO = "how it goes with "
 OPEN = 3  # failures in a row from which on a source counts as failing
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker:
-    """How it goes with a source; times are days since the epoch.
-
-    Attributes:
-        failures: Looks that failed since the last good one.
-        not_before: When it may be looked at again.
-        well: When it last went well, or first failed; 0 if nobody has tried.
-        trouble: What went wrong last.
-
-    """
-
-    failures: int = 0
-    not_before: float = 0.0
-    well: float = 0.0
-    trouble: str = ""
+class Breaker(BreakerState):
+    """How it goes with a source, and what follows from that."""
 
     def closed_for(self, now: float) -> float:
         """Return the days for which it is left alone.
@@ -62,13 +48,12 @@ class Breaker:
         return Breaker(failures, now + wait, well, trouble)
 
 
-def recall(store: Store, source: str) -> Breaker:
+def recall(store: NoteBook, source: str) -> Breaker:
     """Return how it goes with a source, as far as it was written down."""
-    memo = store.memo(MEMO + source)
-    return Breaker(**json.loads(memo)) if memo else Breaker()
+    kept = BREAKER.load(store, source)
+    return Breaker(*astuple(kept)) if kept else Breaker()
 
 
-def remember(store: Store, source: str, breaker: Breaker) -> None:
+def remember(store: NoteBook, source: str, breaker: Breaker) -> None:
     """Write down how it goes with a source."""
-    row = {name: getattr(breaker, name) for name in Breaker.__slots__}
-    store.save_memo(MEMO + source, json.dumps(row))
+    BREAKER.save(store, breaker, source)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,13 +10,11 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
-from halflife.core.host import HostState
 from halflife.engine import breakers, ownership, redirects, state_record
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
-from halflife.stores import compaction, files
-from halflife.stores.outbox import Outbox
+from halflife.stores import Store, files
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
 
@@ -29,12 +26,6 @@ QUIET = 7.0  # days without a finished run that are worth a word
 LATE = 1.0  # days that a message may wait
 FAILED = 3  # failures in a row with which a host is in trouble
 MOST = 5  # names told of many
-
-_HOSTS = "SELECT * FROM host WHERE failures >= ? OR not_before > ? ORDER BY name"
-_LEASES = """
-SELECT source.name, run.owner, lease.expires FROM lease
-JOIN run ON run.id = lease.run JOIN source ON source.id = lease.source
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class Visit:
     """What a check has to go by."""
 
     config: Config
-    store: SqliteStore
+    store: Store
     now: float
 
 
@@ -173,9 +164,7 @@ def _made_anew(visit: Visit) -> Iterator[Complaint]:
 
 def _ahead(visit: Visit) -> Iterator[Complaint]:
     late = visit.now + HOUR
-    for table in ("observation", "ledger"):
-        query = f"SELECT count(*) FROM {table} WHERE at > ?"  # noqa: S608  (constants)
-        count = _one(visit, query, late)
+    for table, count in visit.store.reports.ahead_of(late).items():
         if count:
             rows = wording.count(count, "row")
             text = f"{rows} of {table} lie in the future: the clock was set back"
@@ -184,26 +173,21 @@ def _ahead(visit: Visit) -> Iterator[Complaint]:
 
 
 def _runs(visit: Visit) -> Iterator[Complaint]:
-    last = _one(visit, "SELECT max(ended) FROM run WHERE state = 'done'")
+    last = visit.store.reports.last_finished()
     if last is not None and visit.now - last > QUIET:
         text = f"nothing was synced for {wording.span(visit.now - last)}"
         advice = "run `halflife sync`, or keep `halflife run` running"
         yield Complaint(WARNING, "runs", text, advice)
-    with visit.store.looking() as db:
-        held = db.execute(_LEASES).fetchall()
     here = Owner.here()
-    for name, text, expires in held:
-        owner = Owner.parse(text)
-        if expires < visit.now or owner.is_gone(here):
-            said = f"{name} is held by process {owner.pid}, which is gone"
+    for held in visit.store.reports.holders():
+        if held.expires < visit.now or held.owner.is_gone(here):
+            said = f"{held.source} is held by process {held.owner.pid}, which is gone"
             advice = "nothing: the next sync takes over"
             yield Complaint(NOTE, "leases", said, advice)
 
 
 def _hosts(visit: Visit) -> Iterator[Complaint]:
-    with visit.store.looking() as db:
-        rows = db.execute(_HOSTS, (FAILED, visit.now + HOUR)).fetchall()
-    for state in (HostState(*row) for row in rows):
+    for state in visit.store.reports.failing_hosts(FAILED, visit.now + HOUR):
         wait = max(state.not_before - visit.now, 0.0) * 24.0
         text = (
             f"{state.name}: {wording.count(state.failures, 'failure')} in a "
@@ -211,8 +195,7 @@ def _hosts(visit: Visit) -> Iterator[Complaint]:
         )
         advice = "open it in a browser; if it has gone, remove its source"
         yield Complaint(WARNING, "hosts", text, advice)
-    query = "SELECT name FROM host WHERE robots_status = 0 OR robots_status >= 500"
-    closed = _names(visit, query)
+    closed = visit.store.reports.hosts_without_robots()
     if closed:
         text = f"robots.txt cannot be read, so nothing is asked: {_some(closed)}"
         advice = "wait; if the host is yours, set robots = false for its source"
@@ -301,7 +284,7 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
             f"`halflife sync --keep {pages.run}` to hear no more of it"
         )
         yield Complaint(WARNING, "held", f"{pages.source}: {pages.why}", advice)
-    outbox = Outbox(visit.store)
+    outbox = visit.store.outbox
     dead = outbox.tally()["dead"]
     if dead:
         why = outbox.latest("dead", 1)[0]
@@ -320,10 +303,7 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
 
 def _size(visit: Visit) -> Iterator[Complaint]:
     days = visit.config.keep.observations_days
-    with visit.store.looking() as db:
-        done = compaction.until(db)
-    query = "SELECT count(*) FROM observation WHERE at < ? AND id > ?"
-    old = _one(visit, query, visit.now - 2.0 * days, done) or 0
+    old = visit.store.reports.old_observations(visit.now - 2.0 * days)
     if old:
         text = (
             f"{wording.count(old, 'look')} older than twice the "
@@ -344,23 +324,6 @@ _CHECKS = (
     _waiting,
     _size,
 )
-
-
-def _one(visit: Visit, query: str, *values: object) -> float | None:
-    with visit.store.looking() as db:
-        found: float | None = _values(db, query, values)[0]
-    return found
-
-
-def _names(visit: Visit, query: str) -> list[str]:
-    with visit.store.looking() as db:
-        return [str(name) for name in _values(db, query, ())]
-
-
-def _values(
-    db: sqlite3.Connection, query: str, values: tuple[object, ...]
-) -> list[float]:
-    return [row[0] for row in db.execute(query, values)]
 
 
 def _some(names: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Faults: answers that our own code failed at, for those who look after a service.
 
 A page that was mishandled has a failed observation that says so. A listing, a form or a
-search has no observation of its own; what went wrong last is kept as a memo until the
+search has no observation of its own; what went wrong last is kept as a note until the
 source goes well again.
 """
 
@@ -13,15 +13,10 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.kinds.registry import kind_of
 from halflife.readers.containment import is_mishandled
-from halflife.stores import Store
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import NoteBook, Store
+from halflife.stores.notes.fault import FAULT
 
-MEMO = "what could not be handled of "  # the memo of a source begins so
 MOST = 1000  # failing pages of a source whose notes are read
-_NOTE = """
-SELECT note FROM observation JOIN item ON item.id = item
-WHERE key = ? AND at = ? AND seen = 2
-"""
 
 
 class Fault(NamedTuple):
@@ -44,11 +39,12 @@ class Fault(NamedTuple):
         return f"{self.source}: {many} could not be handled: {self.said}"
 
 
-def note(store: Store, source: str, trouble: str) -> None:
+def note(store: NoteBook, source: str, trouble: str) -> None:
     """Keep the trouble of a source without pages, if our own code made it."""
-    said = trouble if is_mishandled(trouble) else ""
-    if said != (store.memo(MEMO + source) or ""):
-        store.save_memo(MEMO + source, said)
+    if not is_mishandled(trouble):
+        FAULT.remove(store, source)
+    elif trouble != FAULT.load(store, source):
+        FAULT.save(store, trouble, source)
 
 
 def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
@@ -58,7 +54,7 @@ def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
 
 def _of(store: Store, source: SourceConfig) -> Fault | None:
     if not kind_of(source).is_joint:
-        said = store.memo(MEMO + source.name)
+        said = FAULT.load(store, source.name)
         return Fault(source.name, 1, said) if said else None
     notes = list(_notes(store, source.name))
     return Fault(source.name, len(notes), notes[0]) if notes else None
@@ -66,13 +62,7 @@ def _of(store: Store, source: SourceConfig) -> Fault | None:
 
 def _notes(store: Store, source: str) -> Iterator[str]:
     """Return why pages were mishandled when they were last asked for."""
-    if not isinstance(store, SqliteStore):
-        return
     evidence = store.evidence([source])
-    failing = np.flatnonzero(evidence.failures > 0)[:MOST]
-    with store.looking() as db:
-        for row in failing.tolist():
-            asked = evidence.keys[row], float(evidence.tried_at[row])
-            for (said,) in db.execute(_NOTE, asked):
-                if is_mishandled(said):
-                    yield said
+    failing = np.flatnonzero(evidence.failures > 0)[:MOST].tolist()
+    tried = ((evidence.keys[row], float(evidence.tried_at[row])) for row in failing)
+    yield from filter(is_mishandled, store.failure_notes(tried))

@@ -10,8 +10,7 @@ from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Report
-from halflife.stores import run_history
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def held_error(reports: Iterable[Report]) -> HeldForDecision:
 
 
 def accept(
-    config: Config, store: SqliteStore, run: int, clock: Clock = bootstrap.clock
+    config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
 ) -> Decided:
     """Believe what a run put aside; raise ``UsageError`` if it did not."""
     pages = _pages(store, run)
@@ -55,7 +54,7 @@ def accept(
 
 
 def keep(
-    config: Config, store: SqliteStore, run: int, clock: Clock = bootstrap.clock
+    config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
 ) -> Decided:
     """Keep the copy as it is: what a run put aside is not believed."""
     pages = _pages(store, run)
@@ -68,11 +67,11 @@ def keep(
     return Decided(name, row, f"{name}: the copy stays as it is")
 
 
-def _pages(store: SqliteStore, run: int) -> pages_guard.HeldSource | None:
+def _pages(store: Store, run: int) -> pages_guard.HeldSource | None:
     return next((one for one in pages_guard.held(store) if one.run == run), None)
 
 
-def _keep_listing(config: Config, store: SqliteStore, run: int, clock: Clock) -> str:
+def _keep_listing(config: Config, store: Store, run: int, clock: Clock) -> str:
     """Write the look of a set source down as one that was broken."""
     waiting = {one.run: one for one in store.staged()}
     if run not in waiting:
@@ -83,8 +82,7 @@ def _keep_listing(config: Config, store: SqliteStore, run: int, clock: Clock) ->
         tracked = listing_runner.tracker(store, source)
         tracked.reject(clock(), "somebody did not believe it")
         store.save_register(mine, source.name, tracked.news())
-        with store.together() as db:
-            run_history.dismiss(db, run)
+        store.dismiss(run)
     finally:
         store.finish(mine, clock())
     return source.name

@@ -7,11 +7,11 @@ from pathlib import Path
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import logs
-from halflife.stores import Store, retention
+from halflife.stores import NoteBook, retention
+from halflife.stores.notes.cleanup import TIDIED_AT
 from halflife.stores.sqlite import SqliteStore
 
 EVERY = 1.0  # days
-MEMO = "tidied at"
 ENDING = 0.2  # seconds that the end of the program waits for it
 
 
@@ -23,7 +23,7 @@ class Tidier:
 
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: NoteBook) -> None:
         self._store = store
         self._task: asyncio.Task[retention.Cleared] | None = None
 
@@ -34,10 +34,10 @@ class Tidier:
                 return
             self._tell(self._task)
             self._task = None
-        memo = self._store.memo(MEMO)
-        if memo is None or not 0 <= now - float(memo) < EVERY:
-            self._store.save_memo(MEMO, repr(now))
-            if memo is not None:  # on its first day there is nothing to remove
+        last = TIDIED_AT.load(self._store)
+        if last is None or not 0 <= now - last < EVERY:
+            TIDIED_AT.save(self._store, now)
+            if last is not None:  # on its first day there is nothing to remove
                 work = asyncio.to_thread(clear, config, now)
                 self._task = asyncio.create_task(work)
 

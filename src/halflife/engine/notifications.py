@@ -39,9 +39,9 @@ from halflife.engine.network import NO_CONTACT
 from halflife.net.access import Access, Answer, Credentials, GateSettings
 from halflife.net.addresses import networks
 from halflife.net.gate import Gate
+from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.outbox import Message, Outbox
-from halflife.stores.sqlite import SqliteStore
 
 DEADLINE = 10.0  # seconds that one try may take
 POLL = 15.0  # seconds between two rounds
@@ -77,10 +77,10 @@ def targets(config: Config) -> list[Target]:
 
 
 def tell(
-    config: Config, store: SqliteStore, healths: Iterable[Health], now: float
+    config: Config, store: Store, healths: Iterable[Health], now: float
 ) -> list[Turn]:
     """Judge sources; write down what has changed, and what is to be told."""
-    outbox = Outbox(store)
+    outbox = store.outbox
     with store.together():
         turns = step(outbox.alarms(), healths, now)
         outbox.keep(turns)
@@ -88,10 +88,10 @@ def tell(
     return turns
 
 
-def post_test(config: Config, store: SqliteStore, now: float) -> None:
+def post_test(config: Config, store: Store, now: float) -> None:
     """Write a message down for everybody who is told, just to see it arrive."""
     said = Event("", now, "this is a test; nothing is wrong")
-    Outbox(store).post(
+    store.outbox.post(
         Letter(a.label, TEST, TEST, now, now, (said,)) for a in config.alert
     )
 
@@ -99,7 +99,7 @@ def post_test(config: Config, store: SqliteStore, now: float) -> None:
 @asynccontextmanager
 async def delivering(
     config: Config,
-    store: SqliteStore,
+    store: Store,
     *,
     clock: Clock = bootstrap.clock,
     poll: float = POLL,
@@ -121,9 +121,7 @@ async def delivering(
                 await deliver(config, store, clock=clock)
 
 
-async def _rounds(
-    config: Config, store: SqliteStore, clock: Clock, poll: float
-) -> None:
+async def _rounds(config: Config, store: Store, clock: Clock, poll: float) -> None:
     while True:
         # A full disk, say: that is for the sync itself to report.
         with suppress(HalflifeError):
@@ -132,10 +130,10 @@ async def _rounds(
 
 
 async def deliver(
-    config: Config, store: SqliteStore, *, clock: Clock = bootstrap.clock
+    config: Config, store: Store, *, clock: Clock = bootstrap.clock
 ) -> list[Tried]:
     """Try every message that is due, once; targets side by side."""
-    outbox = Outbox(store)
+    outbox = store.outbox
     known = {alert.label: alert for alert in config.alert}
     due = sorted(outbox.due(clock()), key=lambda m: (m.target, m.id))
     if not due:

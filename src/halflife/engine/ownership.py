@@ -14,7 +14,7 @@ from halflife.core.errors import AlreadyRunning, UsageError
 from halflife.core.item import Item
 from halflife.engine import bootstrap
 from halflife.kinds.pages.settings import PagesConfig
-from halflife.stores import ownership
+from halflife.stores import Store, ownership
 from halflife.stores.ownership import Owned
 from halflife.stores.sqlite import SqliteStore
 
@@ -82,7 +82,7 @@ class Taken:
 
 
 def overlaps(
-    config: Config, store: SqliteStore, claims: Sequence[Item] | None = None
+    config: Config, store: Store, claims: Sequence[Item] | None = None
 ) -> list[Overlap]:
     """Return where sources want addresses that other sources own.
 
@@ -90,8 +90,7 @@ def overlaps(
     """
     names = {source.name for source in config.source}
     wanted = claimed(config.source) if claims is None else claims
-    with store.looking() as db:
-        found = ownership.foreign(db, ((i.key, i.source) for i in wanted))
+    found = store.reports.foreign((i.key, i.source) for i in wanted)
     by_pair: dict[tuple[str, str], list[str]] = {}
     for key, owner, wants in found:
         by_pair.setdefault((wants, owner), []).append(key)
@@ -106,11 +105,10 @@ def claimed(sources: Iterable[SourceConfig]) -> list[Item]:
     return [item for source in sources for item in bootstrap.items([source])]
 
 
-def orphans(config: Config, store: SqliteStore) -> list[Owned]:
+def orphans(config: Config, store: Store) -> list[Owned]:
     """Return the sources that own something and that the settings do not name."""
     names = {source.name for source in config.source}
-    with store.looking() as db:
-        return [one for one in ownership.owners(db) if one.name not in names]
+    return [one for one in store.reports.owners() if one.name not in names]
 
 
 def take_over(
@@ -175,7 +173,7 @@ def rename(config: Config, old: str, new: str, now: float) -> Taken:
     text = edit.with_renamed(config.path, old, new) if old in names else None
     pages = 0
     with SqliteStore.open(config.store_path, create=True) as store:
-        known = {one.name: one for one in _owners(store)}
+        known = {one.name: one for one in store.reports.owners()}
         if old not in known and old not in names:
             raise _unknown(config, old, known)
         with ownership.reassigning(store, (old, new), now) as db:
@@ -191,7 +189,7 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> Owned:
     """Take a source out of the settings; with ``data`` forget all it brought, too."""
     names = {source.name for source in config.source}
     with SqliteStore.open(config.store_path, create=True) as store:
-        known = {one.name: one for one in _owners(store)}
+        known = {one.name: one for one in store.reports.owners()}
         if name not in known and name not in names:
             raise _unknown(config, name, known)
         with ownership.reassigning(store, (name,), now) as db:
@@ -206,18 +204,13 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> Owned:
 def reset(config: Config, name: str, now: float) -> Owned:
     """Forget all that is known of a source; its settings stay as they are."""
     with SqliteStore.open(config.store_path, create=True) as store:
-        known = {one.name: one for one in _owners(store)}
+        known = {one.name: one for one in store.reports.owners()}
         if name not in known:
             config.named([name])  # says so if there is no such source at all
             return Owned(name)
         with ownership.reassigning(store, (name,), now) as db:
             ownership.forget(db, name)
     return known[name]
-
-
-def _owners(store: SqliteStore) -> list[Owned]:
-    with store.looking() as db:
-        return ownership.owners(db)
 
 
 def _unknown(config: Config, name: str, known: Iterable[str]) -> UsageError:

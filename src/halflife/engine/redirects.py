@@ -6,35 +6,27 @@ row must say so. It is over when an address answers again, or when the settings 
 another.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from halflife.config import SourceConfig
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
-from halflife.stores import Store
+from halflife.stores import NoteBook
+from halflife.stores.notes.redirect import REDIRECTS, Redirect
 
-MEMO = "where it has moved: "
 MOST = 32  # addresses of a source that are remembered
 TWICE = 2  # looks in a row that must say so
 _ROBOTS = "/robots.txt"
 
 
-class Asked(NamedTuple):
-    """What an address answered last: where it has moved, and how often in a row."""
-
-    to: str
-    times: int
+Memory: TypeAlias = dict[str, Redirect]
 
 
-Memory: TypeAlias = dict[str, Asked]
-
-
-def note(store: Store, gate: Gate, sources: Iterable[SourceConfig]) -> None:
+def note(store: NoteBook, gate: Gate, sources: Iterable[SourceConfig]) -> None:
     """Write down which addresses of sources have moved, as the gate saw it."""
     for source in sources:
         fresh = gate.moves.pop(source.name, {})
@@ -43,27 +35,25 @@ def note(store: Store, gate: Gate, sources: Iterable[SourceConfig]) -> None:
             continue  # nothing has moved: there is nothing to remember
         after = _taken(before, {_place(source, a): to for a, to in fresh.items()})
         if after != before:
-            rows = {address: list(asked) for address, asked in after.items()}
-            store.save_memo(MEMO + source.name, json.dumps(rows))
+            REDIRECTS.save(store, after, source.name)
 
 
 def _taken(before: Memory, fresh: Mapping[str, str]) -> Memory:
     after = dict(before)
     for address, to in fresh.items():
-        last = after.pop(address, Asked("", 0))
+        last = after.pop(address, Redirect("", 0))
         times = last.times + 1 if to and last.to else 1
-        after[address] = Asked(to, times if to else 0)
+        after[address] = Redirect(to, times if to else 0)
     latest = list(after.items())[-MOST:]
     return dict(latest) if any(asked.to for _, asked in latest) else {}
 
 
-def recall(store: Store, source: str) -> Memory:
+def recall(store: NoteBook, source: str) -> Memory:
     """Return what is remembered of a source's addresses."""
-    memo = store.memo(MEMO + source)
-    return {a: Asked(*row) for a, row in json.loads(memo).items()} if memo else {}
+    return REDIRECTS.load(store, source) or {}
 
 
-def where(store: Store, source: SourceConfig, pages: int | None) -> str:
+def where(store: NoteBook, source: SourceConfig, pages: int | None) -> str:
     """Return where a source has moved for good, in words; empty if it has not.
 
     ``pages`` is how many it has, if it has pages of its own.

@@ -4,10 +4,9 @@ What is kept of a source are the changes found, by the hours between which they 
 and the record-days that were watched, by hour: a few dozen numbers.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection as Some, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
@@ -17,44 +16,31 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes
-from halflife.models.rhythm import BINS, HALF, Learned, Look, Rhythm
-from halflife.stores import Store
+from halflife.models.rhythm import HALF, Learned, Look, Rhythm
+from halflife.stores import NoteBook, Store
+from halflife.stores.notes.rhythm import RHYTHM
 
 if TYPE_CHECKING:
     from halflife.queries.form_copy import Held, Wish
 
-MEMO = "rhythm of "
 BACK = HALF  # days of a history that are learned from when nothing is kept yet
 MANY = 400  # looks of it, at most
 
 
-def learned(store: Store, name: str) -> Learned:
-    """Return what is known of the rhythm of a source.
-
-    What another version has kept is learned anew.
-    """
-    text = store.memo(MEMO + name)
-    kept = json.loads(text) if text else {}
-    if kept.keys() != {one.name for one in fields(Learned)}:
-        return Learned()
-    kept["rows"] = np.array(kept["rows"], dtype=np.float64).reshape(-1, 3)
-    kept["exposure"] = np.array(kept["exposure"], dtype=np.float64)
-    kept["share"] = tuple(kept["share"])
-    return Learned(**kept) if kept["exposure"].size == BINS else Learned()
+def learned(store: NoteBook, name: str) -> Learned:
+    """Return what is known of the rhythm of a source."""
+    return RHYTHM.load(store, name) or Learned()
 
 
-def rhythm(store: Store, name: str) -> Rhythm:
+def rhythm(store: NoteBook, name: str) -> Rhythm:
     """Return the rhythm of a source; flat if nothing speaks for one."""
     return learned(store, name).rhythm
 
 
-def keep(store: Store, name: str, known: Learned) -> None:
+def keep(store: NoteBook, name: str, known: Learned) -> None:
     """Write down what is known of the rhythm of a source."""
-    if known.last == -inf:
-        return
-    row = asdict(known)
-    row |= {key: row[key].tolist() for key in ("rows", "exposure")}
-    store.save_memo(MEMO + name, json.dumps(row))
+    if known.last != -inf:
+        RHYTHM.save(store, known, name)
 
 
 def heard(store: Store, name: str) -> None:
@@ -98,7 +84,7 @@ class Shown:
     absent: Some[str] = ()
 
 
-def learn(store: Store, name: str, copy: "Held", wish: "Wish", shown: Shown) -> None:
+def learn(store: NoteBook, name: str, copy: "Held", wish: "Wish", shown: Shown) -> None:
     """Learn from what a turn at a form showed, beside the copy as it was before."""
     look = changes(copy, wish, shown)
     if look is not None:

@@ -13,7 +13,6 @@ settings ask for the least requests that keep targets, a source gets no more tha
 target asks for, and what nobody asks for is not spent.
 """
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,10 +37,6 @@ from halflife.stores.sqlite import SqliteStore
 HOURS = 24.0
 LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
 SAVED = 10.0  # days of income that are kept for later, at most
-_SPENT = (
-    "SELECT coalesce(sum(ledger.requests), 0) FROM ledger"
-    " JOIN run ON run.id = ledger.run WHERE ledger.at >= ? AND run.sources = ?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +82,8 @@ class Situation:
         if source.max_requests is None:
             return inf
         since = math.nextafter(self.now - self.config.budget.days, inf)
-        with self.store.looking() as db:
-            row = db.execute(_SPENT, (since, json.dumps([source.name]))).fetchone()
-        return float(max(source.max_requests - int(row[0]), 0))
+        spent = self.store.spent_by([source.name], since)
+        return float(max(source.max_requests - spent, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ from halflife.kinds.protocol import Group, Memo, Report
 from halflife.kinds.registry import kind_of
 from halflife.net.wire import NO_NETWORK, Transport
 from halflife.readers.containment import failure, is_mishandled
-from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
@@ -421,7 +420,7 @@ class Service:
         )
         notifications.tell(config, store, [*found, whole], now)
         self.status.sources = tuple(found)
-        standing = raised(Outbox(store).alarms())
+        standing = raised(store.outbox.alarms())
         self.status.alarms = tuple((one.source, one.kind) for one in standing)
         self._time.judging = asyncio.get_running_loop().time() - began
 

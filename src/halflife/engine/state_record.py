@@ -10,30 +10,21 @@ import json
 import os
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
+from halflife.core.store import NoteBook
 from halflife.core.wording import count
-from halflife.stores import files
+from halflife.stores import ledger
 from halflife.stores.backup import WINDOW
-from halflife.stores.owner import Owner
+from halflife.stores.ledger import Charges
+from halflife.stores.notes.state_origin import MADE_ANEW
 from halflife.stores.sqlite import SqliteStore
-
-Spent: TypeAlias = tuple[tuple[float, int], ...]
-
-MADE_ANEW = "the state file was made anew"  # the memo that says when and why
-_SPENT = """
-SELECT max(at), sum(requests) FROM ledger WHERE at >= ?
-GROUP BY CAST(at * 24 AS INTEGER) HAVING sum(requests) > 0 ORDER BY 1
-"""  # by the hour, as of its last charge: nothing counts for less long than it should
-_RUN = """
-INSERT INTO run (state, sources, owner, began, ended) VALUES ('done', '[]', ?, ?, ?)
-"""
-_CHARGE = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +38,7 @@ class Record:
     """
 
     store: Path
-    spent: Spent = ()
+    spent: Charges = ()
 
     @classmethod
     def read(cls, config: Config) -> Self | None:
@@ -95,8 +86,8 @@ class RecordedStore(SqliteStore):
 def note(store: SqliteStore, config: Config) -> None:
     """Write down where the state lies, and what was spent."""
     with store.looking() as db:
-        spent = db.execute(_SPENT, (_now() - WINDOW,)).fetchall()
-    Record(config.store_path, tuple(spent)).write(config)
+        spent = ledger.by_hour(db, _now() - WINDOW)
+    Record(config.store_path, spent).write(config)
 
 
 def open_store(config: Config) -> tuple[RecordedStore, str]:
@@ -126,7 +117,7 @@ def _has_state(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def _carry(store: SqliteStore, spent: Spent, words: str) -> str:
+def _carry(store: SqliteStore, spent: Charges, words: str) -> str:
     """Charge what was spent before to a new state file; return what to tell."""
     now = _now()
     lately = [(at, n) for at, n in spent if at >= now - WINDOW]
@@ -134,17 +125,16 @@ def _carry(store: SqliteStore, spent: Spent, words: str) -> str:
     if total:
         words += f"; {count(total, 'request')} of {days} still count as spent"
     with store.together() as db:
-        run = db.execute(_RUN, (str(Owner.here()), now, now)).lastrowid
-        db.executemany(_CHARGE, [(run, at, n) for at, n in lately])
-        store.save_memo(MADE_ANEW, json.dumps([now, words]))
+        ledger.carry(db, lately, now)
+        MADE_ANEW.save(store, (now, words))
     return words
 
 
-def _spent(record: Record) -> Spent:
+def _spent(record: Record) -> Charges:
     """Return what was spent: by the old state file if it is there, else the record."""
     if _has_state(record.store):
-        with suppress(HalflifeError), closing(files.connect_as_is(record.store)) as db:
-            return tuple(db.execute(_SPENT, (_now() - WINDOW,)).fetchall())
+        with suppress(HalflifeError):
+            return ledger.read_by_hour(record.store, _now() - WINDOW)
     return record.spent
 
 
@@ -159,13 +149,10 @@ def _lost(config: Config, record: Record) -> str:
     )
 
 
-def made_anew(store: SqliteStore, days: float) -> str:
+def made_anew(store: NoteBook, days: float) -> str:
     """Return what was told when the state file was made anew, for so many days."""
-    memo = store.memo(MADE_ANEW)
-    if memo is None:
-        return ""
-    at, words = json.loads(memo)
-    return str(words) if _now() - float(at) < days else ""
+    at, words = MADE_ANEW.load(store) or (-inf, "")
+    return words if _now() - at < days else ""
 
 
 def _now() -> float:

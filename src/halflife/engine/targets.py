@@ -4,22 +4,17 @@ The rule is that of ``market.keeping``. What it goes by is kept in the store, an
 source needs in the long run is worked out once an hour, so that both outlive a restart.
 """
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field, replace
 
 from halflife.config import Config, SourceConfig
-from halflife.core.arrays import Floats
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import NOTHING, TURN, Memory, Stand
-from halflife.market.target_rule import Goal, Past
-from halflife.stores import Store
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.target_rule import Goal
+from halflife.stores import NoteBook, Store
+from halflife.stores.forecasts import Issued
+from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
 
 FRESH = 1.0 / 24.0  # days for which what is needed in the long run is believed
 USUAL = 0.95  # the confidence of bounds where a target names none
@@ -102,9 +97,9 @@ def stand(
 
 def _settled(store: Store, source: SourceConfig, memory: Memory) -> Sequence[Issued]:
     """Return the forecasts that got their outcomes since they were learned from."""
-    if kind_of(source).is_joint or not isinstance(store, SqliteStore):
+    if kind_of(source).is_joint:
         return ()
-    return Forecasts(store).settled(source.name, memory.told)
+    return store.forecasts.settled(source.name, memory.told)
 
 
 def _renewed(
@@ -127,32 +122,19 @@ def _renewed(
     return replace(memory, needed=needed, found=appraiser.now, level=asked)
 
 
-def recall(store: Store, name: str) -> Memory:
+def recall(store: NoteBook, name: str) -> Memory:
     """Return what is remembered of a source."""
-    text = store.memo(f"keeping {name}")
-    told = json.loads(text) if text is not None else None
-    if not isinstance(told, dict):  # nothing, or by another rule
+    memory = TARGET_MEMORY.load(store, name)
+    if memory is None:
         return Memory()
-    past = told.pop("past")
-    past |= {key: tuple(past[key]) for key in ("times", "lately")}
-    chances = _chances(store.memo(f"round of {name}"))
-    return Memory(past=Past(**past), chances=chances, **told)
+    chances = ROUND_CHANCES.load(store, name)
+    return memory if chances is None else replace(memory, chances=chances)
 
 
-def _chances(text: str | None) -> Floats:
-    """Return what was believed of pages, of which three digits were kept."""
-    if text is None:
-        return NOTHING
-    return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
-
-
-def remember(store: Store, memories: Mapping[str, Memory]) -> None:
+def remember(store: NoteBook, memories: Mapping[str, Memory]) -> None:
     """Keep what is to be remembered of sources."""
     for name, one in memories.items():
-        row = asdict(replace(one, chances=NOTHING))
-        del row["chances"]
         before = recall(store, name).began
-        store.save_memo(f"keeping {name}", json.dumps(row))
+        TARGET_MEMORY.save(store, one, name)
         if one.began != before:
-            packed = base64.b64encode(one.chances.astype("<f2").tobytes())
-            store.save_memo(f"round of {name}", packed.decode())
+            ROUND_CHANCES.save(store, one.chances, name)

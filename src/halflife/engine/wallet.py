@@ -13,8 +13,7 @@ from halflife.config import BudgetConfig
 from halflife.core.errors import BudgetSpent
 from halflife.core.wording import count
 from halflife.stores import Run, Store
-
-SPENT_UNTIL = "income spent until"  # the memo that says so, in days
+from halflife.stores.notes.income import SPENT_UNTIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,13 @@ class Wallet:
         """Return the income and write down that it is used; fractions stay."""
         income = self.income(now)
         until = self._until(now) + income / self.budget.pace
-        self.store.save_memo(SPENT_UNTIL, repr(until))
+        SPENT_UNTIL.save(self.store, until)
         return income
 
     def use(self, requests: float, now: float) -> None:
         """Write down that so much of the income is used; less than 0 gives back."""
         until = self._until(now) + requests / self.budget.pace
-        self.store.save_memo(SPENT_UNTIL, repr(until))
+        SPENT_UNTIL.save(self.store, until)
 
     def offer(self, now: float, first: int) -> int:
         """Return the requests that a sync may spend now.
@@ -76,11 +75,11 @@ class Wallet:
 
     def _until(self, now: float) -> float:
         """Return the time up to which income was used; nobody is paid for the past."""
-        memo = self.store.memo(SPENT_UNTIL)
-        if memo is None:
+        until = SPENT_UNTIL.load(self.store)
+        if until is None:
             return now
         # More than a window's worth never adds up, and a clock set back owes nothing.
-        return min(max(float(memo), now - self.budget.days), now)
+        return min(max(until, now - self.budget.days), now)
 
 
 def spent(budget: BudgetConfig) -> BudgetSpent:

@@ -7,7 +7,7 @@ form shows: what it reports and never shows cannot be had, and only then is that
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from halflife.core.forms import Counts, Interface, Query
 from halflife.core.object_store import Attributes
@@ -34,11 +34,6 @@ class Reported:
     unfound: int = 0
     why: str = ""
     doubted: bool = False
-
-    @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Self:
-        """Return what ``row`` has written down."""
-        return cls(**row)
 
     def row(self) -> dict[str, Any]:
         """Return it in plain values."""

@@ -15,7 +15,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.stores import tables
 
 if TYPE_CHECKING:
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores.connection import Tables
 
 STATEMENTS = (
     """
@@ -66,6 +66,11 @@ _THEN = """
 SELECT seen, digest FROM observation WHERE item = ? AND at <= ? AND seen <= 1
 ORDER BY at DESC, id DESC LIMIT 1
 """
+_AUDITED = """
+SELECT source FROM forecast WHERE made >= ?1
+UNION SELECT source FROM checked WHERE at >= ?1 ORDER BY source LIMIT ?2
+"""
+_WAITING = "SELECT count(*) FROM forecast WHERE told IS NULL"
 _CHECKS = """
 SELECT checked.at, chance, checked.weight, believed, fresh, grp
 FROM checked JOIN item ON item.id = item
@@ -171,7 +176,7 @@ def remove(db: sqlite3.Connection, before: float) -> int:
 class Forecasts:
     """The forecasts and checks of a store."""
 
-    def __init__(self, store: "SqliteStore") -> None:
+    def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def issue(self, forecasts: Iterable[Issued]) -> None:
@@ -239,19 +244,14 @@ class Forecasts:
         """Return what was drawn of a source since then."""
         with self._store.looking() as db:
             rows = db.execute(_CHECKS, (source, since)).fetchall()
-        answered = [row for row in rows if row[4] is not None]
-        at, chance, weight, believed, fresh, group = (
-            zip(*answered, strict=True) if answered else ((),) * 6
-        )
-        return Checks(
-            at=np.array(at, dtype=np.float64),
-            chance=np.array(chance, dtype=np.float64),
-            weight=np.array(weight, dtype=np.float64),
-            believed=np.array(believed, dtype=np.float64),
-            fresh=np.array(fresh, dtype=np.bool_),
-            group=np.array(group, dtype=np.intp),
-            silent=len(rows) - len(answered),
-        )
+        return columns(rows)
+
+    def audited(self, since: float, most: int) -> tuple[list[str], int]:
+        """Return sources with forecasts or checks, and how many forecasts wait."""
+        with self._store.looking() as db:
+            names = db.execute(_AUDITED, (since, most)).fetchall()
+            waiting = db.execute(_WAITING).fetchone()[0]
+        return [str(name) for (name,) in names], int(waiting)
 
     def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
         """Return whether what was held of each item then is what was seen last.
@@ -265,6 +265,26 @@ class Forecasts:
         with self._store.looking() as db:
             rows = db.execute(query, values).fetchall()
         return [Issued(*row) for row in rows]
+
+
+def columns(
+    rows: Iterable[tuple[float, float, float, float, bool | None, int]],
+) -> Checks:
+    """Return checks as columns: when, chance, weight, belief, outcome and group."""
+    rows = list(rows)
+    answered = [row for row in rows if row[4] is not None]
+    at, chance, weight, believed, fresh, group = (
+        zip(*answered, strict=True) if answered else ((),) * 6
+    )
+    return Checks(
+        at=np.array(at, dtype=np.float64),
+        chance=np.array(chance, dtype=np.float64),
+        weight=np.array(weight, dtype=np.float64),
+        believed=np.array(believed, dtype=np.float64),
+        fresh=np.array(fresh, dtype=np.bool_),
+        group=np.array(group, dtype=np.intp),
+        silent=len(rows) - len(answered),
+    )
 
 
 def _stated(f: Issued) -> tuple[object, ...]:

@@ -10,10 +10,13 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores.tables import item_id, pack, unpack
+from halflife.stores.tables import item_id, pack, save_content, unpack
+
+if TYPE_CHECKING:
+    from halflife.stores.connection import Tables
 
 MOST = 1000  # answers of a source that are kept with their bodies
 LARGEST = 1 << 18  # bytes of a body as kept; an outage page is a tenth of that
@@ -219,3 +222,57 @@ def well_since(db: sqlite3.Connection, source: str, host: str, at: float) -> int
 def others(db: sqlite3.Connection, source: str, host: str) -> int:
     """Return how many pages of a host have a copy and nothing put aside."""
     return int(db.execute(_OTHERS, (source, host)).fetchone()[0])
+
+
+class HeldPages:
+    """The answers of a state file that are not believed yet."""
+
+    def __init__(self, store: "Tables") -> None:
+        self._store = store
+
+    def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
+        """Return the pages of sources, or of all, with such an answer, oldest first."""
+        with self._store.looking() as db:
+            return rows(db, sources)
+
+    def row(self, key: str) -> HeldPage | None:
+        """Return a page with such an answer; None if there is none."""
+        with self._store.looking() as db:
+            return row(db, key)
+
+    def save(self, run: int, answer: Answer, *, room: bool = True) -> None:
+        """Put an answer aside, in place of an earlier one of the same page."""
+        with self._store.together() as db:
+            save(db, run, answer, room=room)
+
+    def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
+        """Say what is made of answers that were put aside, and why if that is new."""
+        with self._store.together() as db:
+            set_state(db, pages, state, why)
+
+    def observation(self, page: HeldPage) -> Observation | None:
+        """Return an answer as it was observed; None if it is no longer there."""
+        with self._store.looking() as db:
+            return observation(db, page)
+
+    def host(self, key: str) -> str:
+        """Return the host of a page; empty if the page is not known."""
+        with self._store.looking() as db:
+            return host(db, key)
+
+    def put_back(self, look: Observation) -> None:
+        """Keep a body as the copy of its page again; the log stays as it is."""
+        with self._store.together() as db:
+            item = item_id(db, look.key)
+            if item is not None:
+                save_content(db, look, item)
+
+    def well_since(self, source: str, host: str, at: float) -> int:
+        """Return how many pages of a host were seen to be well from a moment on."""
+        with self._store.looking() as db:
+            return well_since(db, source, host, at)
+
+    def others(self, source: str, host: str) -> int:
+        """Return how many pages of a host have a copy and nothing put aside."""
+        with self._store.looking() as db:
+            return others(db, source, host)

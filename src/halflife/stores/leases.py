@@ -11,7 +11,7 @@ import sqlite3
 import numpy as np
 
 from halflife.core.errors import AlreadyRunning, LeaseLost
-from halflife.stores import RESUME_WITHIN, Run
+from halflife.core.store import RESUME_WITHIN, Run
 from halflife.stores.owner import Owner
 
 

@@ -9,7 +9,7 @@ import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from halflife.core.object_store import (
     Spell,
     Version,
 )
-from halflife.stores import Run
+from halflife.core.store import Run, Staged
 from halflife.stores.leases import source_id
 
 _SAVE_LIFE = """
@@ -52,24 +52,6 @@ WHERE life IN (SELECT id FROM life WHERE source = ?) ORDER BY life, seen_from
 _WRITE = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """An answer that waits for somebody to decide whether to believe it.
-
-    Attributes:
-        run: The run that brought it; its name in ``sync --accept``.
-        source: The set source.
-        listing: The answer.
-        why: Why it was not believed, in words.
-
-    """
-
-    run: int
-    source: str
-    listing: Listing
-    why: str
 
 
 def covered(run: Run, source: str) -> None:

@@ -1,11 +1,16 @@
 """State that lives as long as the program; for replays and tests."""
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from halflife.core.arrays import Ints
 from halflife.core.errors import AlreadyRunning, LeaseLost
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
@@ -15,8 +20,25 @@ from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
-from halflife.stores import RESUME_WITHIN, Run, lifetimes, links as graph
-from halflife.stores.store_base import Shelf, about, introduced, named
+from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
+from halflife.stores import lifetimes, links as graph
+from halflife.stores.connection import Connection
+from halflife.stores.memory_parts import (
+    MemoryForecasts,
+    MemoryHeldAnswers,
+    MemoryReports,
+)
+from halflife.stores.run_history import Ran
+from halflife.stores.store_base import (
+    Shelf,
+    about,
+    introduced,
+    named,
+    rows_by_name,
+)
+
+if TYPE_CHECKING:
+    from halflife.stores.outbox import Outbox
 
 _Look: TypeAlias = tuple[str, float, int, str]
 _SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
@@ -46,7 +68,7 @@ class MemoryStore:
         self._items: dict[str, Item] = {}
         self._number: dict[str, int] = {}
         self._newest = np.zeros(0)
-        self._log: list[Looks] = []
+        self.log: list[Looks] = []
         self._logged: set[_Look] | None = None
         self._shelf = Shelf()
         self._details: dict[str, Observation] = {}
@@ -55,11 +77,16 @@ class MemoryStore:
         self._leases: dict[str, _Lease] = {}
         self._interrupted: dict[tuple[str, ...], _Lease] = {}
         self._runs = 0
-        self._ledger: dict[float, int] = {}
-        self._hosts: dict[str, HostState] = {}
-        self._memos: dict[str, str] = {}
+        self.charged: dict[float, int] = {}
+        self._charged_to: dict[tuple[str, ...], dict[float, int]] = {}
+        self.ran: dict[int, Ran] = {}
+        self.hosts: dict[str, HostState] = {}
+        self._notes: dict[tuple[str, str, int], Note] = {}
         self._sets: dict[str, Register] = {}
-        self._staged: dict[str, lifetimes.Staged] = {}
+        self._staged: dict[str, Staged] = {}
+        self.forecasts = MemoryForecasts(self)
+        self.held_answers = MemoryHeldAnswers(self)
+        self.reports = MemoryReports(self)
 
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
@@ -83,6 +110,20 @@ class MemoryStore:
         everything = self._items.values()
         return [i for i in everything if not sources or i.source in sources]
 
+    def item(self, key: str) -> Item | None:
+        """Return an item by its key, if it is known."""
+        return self._items.get(key)
+
+    def item_count(self, sources: Sequence[str] = ()) -> int:
+        """Return how many items of the named sources, or of all, are known."""
+        return len(self.items(sources)) if sources else len(self._items)
+
+    def rows_by_source(
+        self, sources: Sequence[str], evidence: Evidence
+    ) -> dict[str, Ints]:
+        """Return the rows of each source's items in evidence on them, ascending."""
+        return rows_by_name(self.items(sources), evidence)
+
     def source_of(self, key: str) -> str | None:
         """Return the name of the source that an item belongs to, if it is known."""
         item = self._items.get(key)
@@ -98,7 +139,7 @@ class MemoryStore:
         evidence = self._shelf.get(sources)
         if evidence is None:
             evidence = Evidence.of(self.items(sources))
-            for looks in self._log:
+            for looks in self.log:
                 evidence.take(evidence.weigh(about(evidence, looks)))
             self._shelf.keep(sources, evidence)
         return evidence
@@ -108,12 +149,12 @@ class MemoryStore:
         rows = {item.key: i for i, item in enumerate(self.items(sources))}
         codes: dict[str, int] = {}
         item, digest = [], []
-        for looks in self._log:
+        for looks in self.log:
             item += [rows.get(key, -1) for key in looks.keys]
             digest += [codes.setdefault(d, len(codes)) for d in looks.digest]
         row = np.array(item, dtype=np.intp)
-        at = np.concatenate([np.zeros(0), *(looks.at for looks in self._log)])
-        seen = np.concatenate([np.zeros(0), *(looks.seen for looks in self._log)])
+        at = np.concatenate([np.zeros(0), *(looks.at for looks in self.log)])
+        seen = np.concatenate([np.zeros(0), *(looks.seen for looks in self.log)])
         good = (row >= 0) & (seen <= Seen.ABSENT)
         code = np.array(digest, dtype=np.intp)
         columns = row[good], at[good], seen[good].astype(np.int8), code[good]
@@ -127,11 +168,18 @@ class MemoryStore:
         found.update((k, self._details[k]) for k in self._details.keys() & set(keys))
         return [found.get(key) for key in keys]
 
+    def failure_notes(self, tried: Iterable[tuple[str, float]]) -> list[str]:
+        """Return the notes of failed observations, given by item and time."""
+        failed = (o for looks in self.log for o in looks.details)
+        notes = {(o.key, o.at): o.note for o in failed if o.seen is Seen.FAILED}
+        return [notes[one] for one in tried if one in notes]
+
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
         names = named(sources)
         for held in self._holders(names, now):
             self._interrupted[held.run.sources] = held
+            self._end(held.run, min(now, held.expires), "interrupted")
             for source in held.run.sources:
                 self._leases.pop(source, None)
         self._runs += 1
@@ -140,7 +188,11 @@ class MemoryStore:
         if before is not None and now - before.expires <= RESUME_WITHIN:
             run = replace(run, began=before.run.began, resumed=True)
         self._leases.update((s, _Lease(run, now + lease)) for s in names)
+        self.ran[run.id] = Ran(run.id, "running", run.began, None, names, 0)
         return run
+
+    def _end(self, run: Run, at: float, state: str) -> None:
+        self.ran[run.id] = replace(self.ran[run.id], state=state, ended=at)
 
     def _holders(self, names: Sequence[str], now: float) -> list[_Lease]:
         """Return the leases on sources that have run out; others must be respected."""
@@ -155,14 +207,15 @@ class MemoryStore:
 
     def renew(self, run: Run, now: float, *, lease: float) -> None:
         """Keep the lease; raise ``LeaseLost`` if another took it."""
-        self._fence(run)
+        self.fence(run)
         self._leases.update((s, _Lease(run, now + lease)) for s in run.sources)
 
     def finish(self, run: Run, now: float, *, done: bool = True) -> None:
         """Give the lease back; the next run goes on from one that is not done."""
-        self._fence(run)
+        self.fence(run)
         for source in run.sources:
             del self._leases[source]
+        self._end(run, now, "done" if done else "interrupted")
         if not done:
             self._interrupted[run.sources] = _Lease(run, now)
 
@@ -172,15 +225,16 @@ class MemoryStore:
         Adding the same look twice changes nothing. A hint of an unknown item
         makes it known.
         """
-        self._fence(run)
+        self.fence(run)
         evidence = self.evidence(run.sources)
         self.add(introduced(looks, evidence, run.sources, self._items.__contains__))
         fresh = about(evidence, self._fresh(looks))
         if len(fresh) == 0:
             return
-        self._log.append(fresh)
+        self.log.append(fresh)
         self._shelf.take(fresh)
         self._remember(fresh)
+        self.held_answers.clear_seen(fresh)
 
     def _fresh(self, looks: Looks) -> Looks:
         """Return the looks that are not in the log yet."""
@@ -198,7 +252,7 @@ class MemoryStore:
     def _unlike_any(self, looks: Looks) -> list[int]:
         """Return which looks are unlike all before; needed only if time stood still."""
         if self._logged is None:
-            self._logged = {look for batch in self._log for look in _each(batch)}
+            self._logged = {look for batch in self.log for look in _each(batch)}
         new = []
         for i, look in enumerate(_each(looks)):
             if look not in self._logged:
@@ -219,7 +273,8 @@ class MemoryStore:
         for o, out in graph.told(looks):
             self._links[o.key] = graph.known(out, self._items)
 
-    def _fence(self, run: Run) -> None:
+    def fence(self, run: Run) -> None:
+        """Raise ``LeaseLost`` if the run no longer holds its lease."""
         for source in run.sources:
             held = self._leases.get(source)
             if held is None or held.run.id != run.id:
@@ -231,34 +286,55 @@ class MemoryStore:
         """Return which items of the sources link to which, in their order."""
         return graph.of_memory([i.key for i in self.items(sources)], self._links)
 
+    def keep_content(self, look: Observation) -> None:
+        """Keep the body of an observation as the copy of its item."""
+        if look.content is not None:
+            self._content[look.key] = look.content
+
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
         return self._content.get(key)
 
     def host(self, name: str) -> HostState | None:
         """Return what is known of a host."""
-        return self._hosts.get(name)
+        return self.hosts.get(name)
 
     def save_host(self, state: HostState) -> None:
         """Remember what is known of a host."""
-        self._hosts[state.name] = state
+        self.hosts[state.name] = state
 
-    def memo(self, name: str) -> str | None:
-        """Return a note saved under this name, such as a fitted model."""
-        return self._memos.get(name)
+    def note(self, source: str, kind: str, number: int = 0) -> Note | None:
+        """Return a note as it was written; None if there is none."""
+        return self._notes.get((source, kind, number))
 
-    def save_memo(self, name: str, text: str) -> None:
-        """Save a note under a name, in place of the one before."""
-        self._memos[name] = text
+    def note_numbers(self, source: str, kind: str) -> list[int]:
+        """Return the numbers of the notes of a kind about a source, ascending."""
+        return sorted(n for s, k, n in self._notes if (s, k) == (source, kind))
+
+    def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
+        """Write a note in place of the one before."""
+        self._notes[source, kind, number] = note
+
+    def remove_note(self, source: str, kind: str, number: int = 0) -> None:
+        """Remove a note, if there is one."""
+        self._notes.pop((source, kind, number), None)
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""
-        return sum(n for at, n in self._ledger.items() if at >= since)
+        return sum(n for at, n in self.charged.items() if at >= since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down that requests are about to be sent; negative gives them back."""
-        self._fence(run)
-        self._ledger[now] = self._ledger.get(now, 0) + requests
+        self.fence(run)
+        for book in (self.charged, self._charged_to.setdefault(run.sources, {})):
+            book[now] = book.get(now, 0) + requests
+        ran = self.ran[run.id]
+        self.ran[run.id] = replace(ran, requests=ran.requests + requests)
+
+    def spent_by(self, sources: Sequence[str], since: float) -> int:
+        """Return how many of them were charged to runs of exactly these sources."""
+        book = self._charged_to.get(tuple(sorted(set(sources))), {})
+        return sum(n for at, n in book.items() if at >= since)
 
     def collections(self) -> list[str]:
         """Return the names of the set sources of which something is kept."""
@@ -284,7 +360,7 @@ class MemoryStore:
     ) -> None:
         """Add to what is kept of a set source, or replace it."""
         lifetimes.covered(run, name)
-        self._fence(run)
+        self.fence(run)
         old = Register() if anew else self._sets.get(name, Register())
         new = lifetimes.merged(old, register)
         if anew or lifetimes.overtakes(register):
@@ -296,12 +372,33 @@ class MemoryStore:
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
         """Put an answer aside until somebody decides; nothing else changes."""
         lifetimes.covered(run, name)
-        self._fence(run)
-        self._staged[name] = lifetimes.Staged(run.id, name, listing, why)
+        self.fence(run)
+        self._staged[name] = Staged(run.id, name, listing, why)
 
-    def staged(self) -> list[lifetimes.Staged]:
+    def staged(self) -> list[Staged]:
         """Return the answers that wait for a decision, oldest first."""
         return sorted(self._staged.values(), key=lambda s: (s.run, s.source))
+
+    def dismiss(self, run: int) -> int:
+        """Forget the answer that a run put aside; return how many there were."""
+        gone = [name for name, one in self._staged.items() if one.run == run]
+        for name in gone:
+            del self._staged[name]
+        return len(gone)
+
+    @cached_property
+    def outbox(self) -> "Outbox":
+        """Alarms, and messages that wait to be sent: tables in memory."""
+        from halflife.stores.outbox import Outbox, create  # noqa: PLC0415  (rare)
+
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        create(db)
+        return Outbox(Connection(db, Path(":memory:")))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let several changes happen; what lives in memory only is not undone."""
+        yield
 
 
 def _each(looks: Looks) -> Iterator[_Look]:

@@ -16,7 +16,7 @@ from halflife.alerts.machine import Alarm, Turn
 from halflife.alerts.messages import Letter, gathered
 
 if TYPE_CHECKING:
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores.connection import Tables
 
 FIRST_PAUSE = 1.0 / 1440.0  # days between the first try and the second
 LONGEST_PAUSE = 0.25
@@ -116,7 +116,7 @@ def pause(tries: int, number: int) -> float:
 class Outbox:
     """The alarms and messages of a store."""
 
-    def __init__(self, store: "SqliteStore") -> None:
+    def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def alarms(self) -> list[Alarm]:

@@ -1,6 +1,6 @@
 """Which source owns what in the state file, and how that is moved or forgotten.
 
-An item belongs to one source, set sources have rows of their own, and notes (memos),
+An item belongs to one source, set sources have rows of their own, and notes,
 forecasts and alarms carry a source's name. Every function here runs inside a
 transaction of the caller (``SqliteStore.together``), so a crash leaves all of a change
 or nothing of it. The ledger and the runs are never touched: what was spent stays spent.
@@ -14,34 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import UsageError
-from halflife.stores import leases
+from halflife.stores import leases, note_rows
 from halflife.stores.leases import source_id
 
 if TYPE_CHECKING:
     from halflife.stores.sqlite import SqliteStore
 
-# Notes about a source are named by one of these and the source's name.
-NOTES = (
-    "how it goes with ",
-    "requests of a look at ",
-    "how its records look: ",
-    "how its answers look: ",
-    "what a form does: ",
-    "where it has moved: ",
-    "rhythm of ",
-    "what was asked of ",
-    "the first crawl of ",
-    "keeping ",
-    "round of ",
-    "summaries of ",
-    "lives of summaries of ",
-    "accepted answers of ",
-    "records reported by ",
-    "the search for missing records of ",
-    "maps followed of ",
-    "what could not be handled of ",
-)
-_VERSION = "summary of {}, version {}"
 _MINE = "(SELECT id FROM item WHERE source = ?1)"
 # In this order nothing is left that refers to a row that is gone.
 _FORGET_ITEMS = (
@@ -116,18 +94,13 @@ def owners(db: sqlite3.Connection) -> list[Owned]:
     )
     listed = {row[0] for row in db.execute("SELECT DISTINCT source FROM snapshot")}
     number = dict(db.execute("SELECT name, id FROM source").fetchall())
-    noted = _noted(db)
+    noted = note_rows.sources(db)
     found = []
     for name, items, looked, gone in db.execute(_OWNERS):
         has = bool(items) or number[name] in listed or name in noted
         objects = int(sets.get(number[name], 0))
         found.append(Owned(name, items, int(looked), int(gone), objects, has))
     return [one for one in found if one.history]
-
-
-def _noted(db: sqlite3.Connection) -> set[str]:
-    names = [row[0] for row in db.execute("SELECT name FROM memo")]
-    return {n.removeprefix(p) for n in names for p in NOTES if n.startswith(p)}
 
 
 def foreign(
@@ -204,8 +177,7 @@ def forget(db: sqlite3.Connection, name: str) -> None:
         db.execute(f"DELETE FROM {table} WHERE source = ?", (number,))  # noqa: S608
     for table in ("forecast", "checked", "alarm"):
         db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))  # noqa: S608
-    for note in _notes(db, name):
-        db.execute("DELETE FROM memo WHERE name = ?", (note,))
+    note_rows.forget(db, name)
     _drop_columns(db)
 
 
@@ -214,36 +186,14 @@ def _any(db: sqlite3.Connection, table: str, source: int) -> bool:
     return db.execute(query, (source,)).fetchone() is not None
 
 
-def _notes(db: sqlite3.Connection, source: str) -> Iterator[str]:
-    """Return the names of the notes about a source that are there."""
-    names = [prefix + source for prefix in NOTES]
-    index = _note(db, f"summaries of {source}")
-    latest = json.loads(index)["latest"] if index else 0
-    names += [_VERSION.format(source, n) for n in range(1, latest + 1)]
-    yield from (name for name in names if _note(db, name) is not None)
-
-
-def _note(db: sqlite3.Connection, name: str) -> str | None:
-    row = db.execute("SELECT text FROM memo WHERE name = ?", (name,)).fetchone()
-    return row and str(row[0])
-
-
 def _rename_notes(db: sqlite3.Connection, old: str, new: str) -> None:
     """Let notes go with the source; those that the new name has already stay."""
-    pairs = [(prefix + old, prefix + new) for prefix in NOTES]
-    index = _note(db, f"summaries of {old}")
-    latest = json.loads(index)["latest"] if index else 0
-    if latest and _note(db, f"summaries of {new}"):
+    if all(note_rows.numbers(db, name, note_rows.SUMMARY) for name in (old, new)):
         raise UsageError(
             f"both {old} and {new} have summaries, which cannot be joined; "
             f"run `halflife source reset {new}` first"
         )
-    pairs += [
-        (_VERSION.format(old, n), _VERSION.format(new, n)) for n in range(1, latest + 1)
-    ]
-    for before, after in pairs:
-        db.execute("UPDATE OR IGNORE memo SET name = ? WHERE name = ?", (after, before))
-        db.execute("DELETE FROM memo WHERE name = ?", (before,))
+    note_rows.rename(db, old, new)
 
 
 def _rename_runs(db: sqlite3.Connection, old: str, new: str) -> None:

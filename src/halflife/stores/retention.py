@@ -8,6 +8,7 @@ none of them long, and a crash leaves some steps done and the others not begun.
 
 import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,10 @@ DELETE FROM run WHERE state <> 'running' AND coalesce(ended, began) < ?
     AND id NOT IN (SELECT run FROM staged)
     AND id NOT IN (SELECT run FROM lease)
     AND id NOT IN (SELECT max(id) FROM run GROUP BY sources)
+"""
+_VERSIONS = "SELECT source, body FROM note WHERE kind = 'summary_versions'"
+_OLD_SUMMARIES = """
+DELETE FROM note WHERE kind = 'summary' AND source = ? AND number <= ? AND number <> ?
 """
 _OLD_MESSAGES = "DELETE FROM message WHERE state <> 'waiting' AND ended < ?"
 _OLD_ALARMS = "DELETE FROM alarm WHERE raised = 0 AND turning IS NULL AND seen < ?"
@@ -143,12 +148,9 @@ def _ledger(store: "SqliteStore", cutoff: float) -> int:
 def _summaries(db: sqlite3.Connection, most: int) -> int:
     """Remove the oldest versions of summaries; the one in use always stays."""
     removed = 0
-    indexes = "SELECT name, text FROM memo WHERE name LIKE 'summaries of %'"
-    for name, text in db.execute(indexes).fetchall():
-        numbers = json.loads(text)
-        source = name.removeprefix("summaries of ")
-        for version in range(1, numbers["latest"] - most + 1):
-            if version != numbers["current"]:
-                gone = (f"summary of {source}, version {version}",)
-                removed += db.execute("DELETE FROM memo WHERE name = ?", gone).rowcount
+    for source, body in db.execute(_VERSIONS).fetchall():
+        with suppress(ValueError, LookupError, TypeError):  # nobody knows what is old
+            kept = json.loads(body)
+            old = (source, int(kept["latest"]) - most, int(kept["current"]))
+            removed += db.execute(_OLD_SUMMARIES, old).rowcount
     return removed

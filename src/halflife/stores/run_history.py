@@ -73,23 +73,6 @@ def looks(
     return found
 
 
-def audited(db: sqlite3.Connection, since: float, most: int) -> tuple[list[str], int]:
-    """Return sources with forecasts or checks, and how many forecasts wait."""
-    names = db.execute(
-        "SELECT source FROM forecast WHERE made >= ?1"
-        " UNION SELECT source FROM checked WHERE at >= ?1 ORDER BY source LIMIT ?2",
-        (since, most),
-    )
-    found = [name for (name,) in names.fetchall()]
-    waiting = db.execute("SELECT count(*) FROM forecast WHERE told IS NULL")
-    return found, int(waiting.fetchone()[0])
-
-
 def dismiss(db: sqlite3.Connection, run: int) -> int:
     """Forget the answer that a run put aside; return how many there were."""
     return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount
-
-
-def newest(db: sqlite3.Connection) -> int:
-    """Return the number of the newest item, which is about how many there are."""
-    return int(db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()[0])

@@ -10,6 +10,7 @@ from halflife.stores import (
     forecasts,
     held_pages,
     links,
+    note_rows,
     outbox,
     spellings,
 )
@@ -223,6 +224,7 @@ STEPS: tuple[Step, ...] = (
     forecasts.create,
     spellings.create,
     held_pages.create,
+    note_rows.create,
 )  # step n makes version n + 1 out of version n
 
 

@@ -7,39 +7,47 @@ keeps its promises, a power cut: write-ahead log, ``synchronous = FULL``.
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import astuple
+from functools import partial
 from pathlib import Path
-from typing import Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Self
 
 from halflife.core.arrays import Ints
 from halflife.core.errors import Damaged, LeaseLost, StoreError
-from halflife.core.evidence import Evidence, Fold
+from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Looks, Observation
+from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
-    Run,
     columns,
     compaction,
     evidence_rows,
     files,
     held_pages,
     leases,
+    ledger,
     lifetimes,
     links as graph,
+    note_rows,
+    observation_rows,
+    run_history,
     tables,
 )
 from halflife.stores.audit import problems
+from halflife.stores.connection import Connection
+from halflife.stores.forecasts import Forecasts
+from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
 from halflife.stores.prefetch import Ahead
 from halflife.stores.spellings import OldKeys, url_of
 from halflife.stores.store_base import Shelf, about, introduced, named
+
+if TYPE_CHECKING:
+    from halflife.stores.reports import StateReports
 
 
 class SqliteStore:
@@ -53,10 +61,10 @@ class SqliteStore:
         self.path = path
         self.owner = owner
         self._db = db
+        self._connection = Connection(db, path)
         self._shelf = Shelf()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
-        self._joined = False
         self._old = OldKeys()
         self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
@@ -112,7 +120,7 @@ class SqliteStore:
     def add(self, items: Iterable[Item]) -> int:
         """Make items known; return how many were new. Known ones get the new weight."""
         given = list(items)
-        with self._keeping_up(), self._writing() as db:
+        with self._keeping_up(), self._connection.writing() as db:
             given = self._old.named(db, given, used=any(self._shelf))
             new = [i for i in given if tables.item_id(db, i.key) is None]
             tables.add_items(db, given)
@@ -123,13 +131,20 @@ class SqliteStore:
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:
         """Return the items of the named sources, or all."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return tables.items(db, sources)
 
-    def numbers(self, sources: Sequence[str] = ()) -> dict[str, Ints]:
-        """Return the numbers of each source's items, as evidence has them."""
-        with self._reading() as db:
-            return tables.numbers(db, sources)
+    def item_count(self, sources: Sequence[str] = ()) -> int:
+        """Return how many items of the named sources are known; of all, about."""
+        with self._connection.looking() as db:
+            return tables.item_count(db, sources)
+
+    def rows_by_source(
+        self, sources: Sequence[str], evidence: Evidence
+    ) -> dict[str, Ints]:
+        """Return the rows of each source's items in evidence on them, ascending."""
+        with self._connection.looking() as db:
+            return tables.rows_by_source(db, sources, evidence)
 
     def source_of(self, key: str) -> str | None:
         """Return the name of the source that an item belongs to, if it is known."""
@@ -143,7 +158,7 @@ class SqliteStore:
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
         """Return what all looks add up to; ``append`` keeps it up to date."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             self._notice(db)
             return self._evidence(db, sources)
 
@@ -152,20 +167,25 @@ class SqliteStore:
 
         Where there are no columns there would be nothing to gain.
         """
-        with self._reading() as db:
+        with self._connection.looking() as db:
             last = columns.latest(db)
             if last and set(last) <= set(sources):
                 self._ahead = Ahead(db, self.path, last)
 
     def history(self, sources: Sequence[str] = ()) -> History:
         """Return every good look so far, as columns."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return tables.history(db, sources)
 
     def held(self, keys: Sequence[str]) -> list[Observation | None]:
         """Return the last good look at each item, for conditional requests."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return [tables.held(db, key) for key in keys]
+
+    def failure_notes(self, tried: Iterable[tuple[str, float]]) -> list[str]:
+        """Return the notes of failed observations, given by item and time."""
+        with self._connection.looking() as db:
+            return tables.failure_notes(db, tried)
 
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``.
@@ -173,7 +193,7 @@ class SqliteStore:
         A holder that is dead, or whose lease has run out, loses it at once.
         """
         names = named(sources)
-        with files.trusted(self.path), self._writing() as db:
+        with files.trusted(self.path), self._connection.writing() as db:
             run = leases.begin(db, names, now, lease, self.owner)
             held = leases.holders(db)
             self._runs = {i: s for i, s in self._runs.items() if i in held}
@@ -185,6 +205,11 @@ class SqliteStore:
         """Keep the lease; raise ``LeaseLost`` if another took it."""
         with self._writing_as(run) as db:
             leases.renew(db, run, now + lease)
+
+    def fence(self, run: Run) -> None:
+        """Raise ``LeaseLost`` if the run no longer holds its lease."""
+        with self._writing_as(run):
+            pass
 
     def finish(self, run: Run, now: float, *, done: bool = True) -> None:
         """Give the lease back; the next run goes on from one that is not done."""
@@ -207,48 +232,60 @@ class SqliteStore:
                 evidence = self._evidence(db, run.sources)
                 looks = self._old.filed(db, looks, evidence)
                 self._introduce(db, run, looks, evidence)
-                fresh, fold = self._write(db, run, looks, evidence)
+                fresh, fold = observation_rows.write(db, run.id, looks, evidence)
             evidence.take(fold)
             self._shelf.take(about(evidence, fresh), besides=evidence)
         self._file(run, evidence, len(fresh))
 
     def links(self, sources: Sequence[str] = ()) -> Links:
         """Return which items of the sources link to which, in their order."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return graph.read(db, sources)
 
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return tables.content(db, key)
 
     def host(self, name: str) -> HostState | None:
         """Return what is known of a host."""
-        query = "SELECT * FROM host WHERE name = ?"
         with files.translated(self.path):  # one query sees one moment by itself
-            row = self._db.execute(query, (name,)).fetchone()
-        return HostState(*row) if row else None
+            return tables.host(self._db, name)
 
     def save_host(self, state: HostState) -> None:
         """Remember what is known of a host."""
-        with self._writing() as db:
-            db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
+        with self._connection.writing() as db:
+            tables.save_host(db, state)
 
-    def memo(self, name: str) -> str | None:
-        """Return a note saved under this name, such as a fitted model."""
-        with self._reading() as db:
-            row = db.execute("SELECT text FROM memo WHERE name = ?", (name,)).fetchone()
-        return row and str(row[0])
+    def note(self, source: str, kind: str, number: int = 0) -> Note | None:
+        """Return a note as it was written; None if there is none."""
+        with self._connection.looking() as db:
+            return note_rows.read(db, source, kind, number)
 
-    def save_memo(self, name: str, text: str) -> None:
-        """Save a note under a name, in place of the one before."""
-        with self._writing() as db:
-            db.execute("REPLACE INTO memo VALUES (?, ?)", (name, text))
+    def note_numbers(self, source: str, kind: str) -> list[int]:
+        """Return the numbers of the notes of a kind about a source, ascending."""
+        with self._connection.looking() as db:
+            return note_rows.numbers(db, source, kind)
+
+    def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
+        """Write a note, durably, in place of the one before."""
+        with self._connection.writing() as db:
+            note_rows.save(db, source, kind, number, note)
+
+    def remove_note(self, source: str, kind: str, number: int = 0) -> None:
+        """Remove a note, if there is one."""
+        with self._connection.writing() as db:
+            note_rows.remove(db, source, kind, number)
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return compaction.spent(db, since)
+
+    def spent_by(self, sources: Sequence[str], since: float) -> int:
+        """Return how many of them were charged to runs of exactly these sources."""
+        with self._connection.looking() as db:
+            return ledger.spent_by(db, sources, since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down, durably, that requests are about to be sent.
@@ -256,31 +293,26 @@ class SqliteStore:
         A negative number gives back what was charged and not sent.
         """
         with self._writing_as(run) as db:
-            db.execute(
-                "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)",
-                (run.id, now, requests),
-            )
+            ledger.charge(db, run.id, now, requests)
 
     def collections(self) -> list[str]:
         """Return the names of the set sources of which something is kept."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return lifetimes.names(db)
 
     def collection(self, name: str) -> Collection:
         """Return the history of a set source; raise ``UsageError`` if there is none."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return lifetimes.collection(db, name)
 
     def register(self, name: str) -> Register:
         """Return all that is kept of a set source; ``UsageError`` if nothing is."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return lifetimes.read(db, name)
 
     def save_collection(self, run: Run, collection: Collection) -> None:
         """Keep a history in place of all that was kept of the set source."""
-        lifetimes.covered(run, collection.name)
-        with self._writing_as(run) as db:
-            lifetimes.save(db, collection.name, Register.of(collection), anew=True)
+        self.save_register(run, collection.name, Register.of(collection), anew=True)
 
     def save_register(
         self, run: Run, name: str, register: Register, *, anew: bool = False
@@ -299,10 +331,37 @@ class SqliteStore:
         with self._writing_as(run) as db:
             lifetimes.stage(db, run.id, name, listing, why)
 
-    def staged(self) -> list[lifetimes.Staged]:
+    def staged(self) -> list[Staged]:
         """Return the answers that wait for a decision, oldest first."""
-        with self._reading() as db:
+        with self._connection.looking() as db:
             return lifetimes.staged(db)
+
+    def dismiss(self, run: int) -> int:
+        """Forget the answer that a run put aside; return how many there were."""
+        with self._connection.writing() as db:
+            return run_history.dismiss(db, run)
+
+    @property
+    def forecasts(self) -> Forecasts:
+        """Forecasts as they were made, and what came of them."""
+        return Forecasts(self)
+
+    @property
+    def held_answers(self) -> held_pages.HeldPages:
+        """Answers of pages that are not believed yet."""
+        return held_pages.HeldPages(self)
+
+    @property
+    def outbox(self) -> Outbox:
+        """Alarms, and messages that wait to be sent."""
+        return Outbox(self)
+
+    @property
+    def reports(self) -> "StateReports":
+        """What people ask of the state."""
+        from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
+
+        return StateReports(self)
 
     def backup(self, path: str | Path) -> None:
         """Copy the file as it is now to a new one, whole or not at all."""
@@ -324,7 +383,7 @@ class SqliteStore:
     def verify(self) -> list[str]:
         """Return what is wrong with the file, in words; nothing, if all is well."""
         try:
-            with self._reading() as db:
+            with self._connection.looking() as db:
                 return problems(db)
         except Damaged as error:
             return [str(error)]
@@ -349,11 +408,8 @@ class SqliteStore:
         self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
     ) -> None:
         """Make known the items that hints name."""
-
-        def is_known(key: str) -> bool:
-            return tables.item_id(db, key) is not None
-
-        new = introduced(looks, evidence, run.sources, is_known)
+        known = partial(tables.is_known, db)
+        new = introduced(looks, evidence, run.sources, known)
         if new:
             tables.add_items(db, new, float(looks.at.min()))
             self._shelf.add(new)
@@ -364,30 +420,13 @@ class SqliteStore:
         for evidence in self._shelf:
             tables.number(db, evidence)
 
-    def _write(
-        self, db: sqlite3.Connection, run: Run, looks: Looks, evidence: Evidence
-    ) -> tuple[Looks, Fold]:
-        """Write looks and what they add; return those that are new, and the fold."""
-        fresh, places = tables.insert_looks(db, run.id, looks, evidence)
-        fold = evidence.weigh(about(evidence, fresh))
-        good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
-        held = {fresh.keys[i]: int(places[i]) for i in good}
-        evidence_rows.save_fold(db, evidence, fold, held)
-        graph.save(db, fresh)
-        held_pages.clear_seen(db, fresh)
-        for o in fresh.details:
-            row = evidence.row(o.key)
-            if o.content is not None and row is not None:
-                tables.save_content(db, o, int(evidence.number[row]))
-        return fresh, fold
-
     def _file(self, run: Run, evidence: Evidence, looks: int) -> None:
         """Write the evidence down as columns, now and then, for a quick start."""
         if len(evidence) < columns.FEWEST:
             return
         whole, rest = (n + looks for n in self._waiting.get(run.sources, (0.0, 0.0)))
         if run.sources not in self._waiting:
-            with self._reading() as db:
+            with self._connection.looking() as db:
                 whole, rest = columns.waiting(db, run.sources)
         # The looks are safe without it: what fails here fails where it matters, too.
         if whole >= max(columns.FEWEST, len(evidence) // 50):
@@ -414,7 +453,7 @@ class SqliteStore:
     def _interrupt(self) -> None:
         """Give back the leases of runs that were not finished."""
         if self._runs:
-            with self._writing() as db:
+            with self._connection.writing() as db:
                 for run in self._runs:
                     leases.release(db, run)
 
@@ -427,11 +466,9 @@ class SqliteStore:
             self._shelf.clear()
             raise
 
-    @contextmanager
-    def looking(self) -> Iterator[sqlite3.Connection]:
+    def looking(self) -> AbstractContextManager[sqlite3.Connection]:
         """Let several queries see the file as it was at one moment."""
-        with self._reading() as db:
-            yield db
+        return self._connection.looking()
 
     @contextmanager
     def together(self) -> Iterator[sqlite3.Connection]:
@@ -439,15 +476,8 @@ class SqliteStore:
 
         Nothing may be awaited inside: the file is locked for other writers.
         """
-        if self._joined:
-            yield self._db
-            return
-        with self._keeping_up(), self._writing() as db:
-            self._joined = True
-            try:
-                yield db
-            finally:
-                self._joined = False
+        with self._keeping_up(), self._connection.together() as db:
+            yield db
 
     def reread(self) -> None:
         """Read evidence anew when it is next asked for."""
@@ -455,44 +485,12 @@ class SqliteStore:
         self._waiting.clear()
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Let several queries see the file as it was at one moment."""
-        with files.trusted(self.path), files.translated(self.path):
-            if self._joined:
-                yield self._db
-                return
-            self._db.execute("BEGIN")
-            try:
-                yield self._db
-            finally:
-                self._undo()
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Let several changes happen all or not at all."""
-        with files.translated(self.path):
-            if self._joined:
-                yield self._db
-                return
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            finally:
-                self._undo()
-
-    @contextmanager
     def _writing_as(self, run: Run) -> Iterator[sqlite3.Connection]:
         """Let changes happen all or not at all, if the run still holds its lease."""
         try:
-            with self._writing() as db:
+            with self._connection.writing() as db:
                 leases.fence(db, run)
                 yield db
         except LeaseLost:
             self._runs.pop(run.id, None)
             raise
-
-    def _undo(self) -> None:
-        if self._db.in_transaction:
-            with suppress(sqlite3.Error):  # a disk that fails now failed before
-                self._db.execute("ROLLBACK")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from halflife.core.arrays import Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
@@ -66,6 +67,16 @@ def about(evidence: Evidence, looks: Looks) -> Looks:
         return looks
     rows = [i for i, key in enumerate(looks.keys) if evidence.row(key) is not None]
     return looks.take(rows)
+
+
+def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
+    """Return the rows in evidence of each source's items, ascending."""
+    rows: dict[str, list[int]] = {}
+    for item in items:
+        row = evidence.row(item.key)
+        if row is not None:
+            rows.setdefault(item.source, []).append(row)
+    return {name: np.sort(np.array(mine, dtype=np.intp)) for name, mine in rows.items()}
 
 
 def introduced(

@@ -4,17 +4,17 @@ Each version is a note of its own, written whole before another note says that i
 there: a crash leaves the versions before as they were.
 """
 
-import json
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
-from halflife.core.errors import Damaged
 from halflife.core.search import Document
-from halflife.stores import Store
+from halflife.core.store import NoteBook
+from halflife.stores import note_rows
+from halflife.stores.notes import NoteKind
 from halflife.summary import Summary
 
 NEARLY = 0.8  # of the documents of the one in use, what a newer one must have read
@@ -58,81 +58,72 @@ class Kept:
     version: int = 0
 
 
-def save(store: Store, kept: Kept) -> Kept:
+@dataclass(frozen=True, slots=True)
+class SummaryVersions:
+    """The number of the latest version, and of the one in use; 0 if there is none."""
+
+    latest: int = 0
+    current: int = 0
+
+
+def save(store: NoteBook, kept: Kept) -> Kept:
     """Keep a summary as the next version; return it with its number.
 
     It is used from now on, unless it was cut off and the one in use knows much more.
     """
-    latest, current = _numbers(store, kept.source)
-    kept = replace(kept, version=latest + 1)
-    held = read(store, kept.source, current) if current else None
+    numbers = _numbers(store, kept.source)
+    kept = replace(kept, version=numbers.latest + 1)
+    held = current(store, kept.source)
     better = held is None or kept.whole or _read(kept) >= NEARLY * _read(held)
-    store.save_memo(_name(kept.source, kept.version), _written(kept))
-    numbers = {"latest": kept.version, "current": kept.version if better else current}
-    store.save_memo(_index(kept.source), json.dumps(numbers))
+    SUMMARY.save(store, kept, kept.source, kept.version)
+    used = kept.version if better else numbers.current
+    VERSIONS.save(store, SummaryVersions(kept.version, used), kept.source)
     return kept
 
 
-def current(store: Store, source: str) -> Kept | None:
+def current(store: NoteBook, source: str) -> Kept | None:
     """Return the summary of a database that is in use; None if there is none."""
-    number = _numbers(store, source)[1]
+    number = _numbers(store, source).current
     return read(store, source, number) if number else None
 
 
-def versions(store: Store, source: str) -> list[Kept]:
+def versions(store: NoteBook, source: str) -> list[Kept]:
     """Return all summaries of a database that are still kept, oldest first."""
-    latest, _ = _numbers(store, source)
-    notes = {n: store.memo(_name(source, n)) for n in range(1, latest + 1)}
-    return [_made(source, n, text) for n, text in notes.items() if text is not None]
+    latest = _numbers(store, source).latest
+    numbers = store.note_numbers(source, SUMMARY.name)
+    found = (read(store, source, number) for number in numbers if number <= latest)
+    return [one for one in found if one is not None]
 
 
-def read(store: Store, source: str, version: int) -> Kept:
-    """Return one version; raise ``Damaged`` if it cannot be read."""
-    return _made(source, version, store.memo(_name(source, version)) or "")
+def read(store: NoteBook, source: str, version: int) -> Kept | None:
+    """Return one version; None if there is none that can be read."""
+    found = SUMMARY.load(store, source, version)
+    return found and replace(found, source=source, version=version)
 
 
-def _made(source: str, version: int, text: str) -> Kept:
-    try:
-        return _loaded(source, version, text)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise Damaged(
-            f"version {version} of the summary of {source} cannot be read; "
-            f"run `halflife summarize {source}` to make another"
-        ) from None
+def _numbers(store: NoteBook, source: str) -> SummaryVersions:
+    """Return which versions there are; none is in use if that cannot be read."""
+    if found := VERSIONS.load(store, source):
+        return found
+    if not VERSIONS.exists(store, source):  # the first one was not finished
+        return SummaryVersions()
+    return SummaryVersions(
+        latest=max(store.note_numbers(source, SUMMARY.name), default=0)
+    )
 
 
 def _read(kept: Kept) -> int:
     return kept.summary.sampled
 
 
-def _index(source: str) -> str:
-    return f"summaries of {source}"
-
-
-def _name(source: str, version: int) -> str:
-    return f"summary of {source}, version {version}"
-
-
-def _numbers(store: Store, source: str) -> tuple[int, int]:
-    """Return the number of the latest version, and of the one in use."""
-    memo = store.memo(_index(source))
-    if memo is None:
-        return 0, 0
-    try:
-        kept = json.loads(memo)
-        return int(kept["latest"]), int(kept["current"])
-    except (ValueError, KeyError, TypeError):
-        raise Damaged(f"the list of summaries of {source} cannot be read") from None
-
-
-def _written(kept: Kept) -> str:
+def _written(kept: Kept) -> Mapping[str, Any]:
     words = list(kept.summary.words)
     place = {word: i for i, word in enumerate(words)}
     documents = [
         [d.key, d.whole, [place[w] for w in d.words if w in place]]
         for d in kept.documents
     ]
-    table = {
+    return {
         "at": kept.at,
         "method": kept.method,
         "ending": kept.ending,
@@ -149,22 +140,20 @@ def _written(kept: Kept) -> str:
         "topics": kept.topics,
         "documents": documents,
     }
-    return json.dumps(table, separators=(",", ":"), allow_nan=False)
 
 
-@lru_cache(maxsize=4)  # a service asks for the same few at every turn
-def _loaded(source: str, version: int, text: str) -> Kept:
-    return _parsed(source, version, json.loads(text))
+def _versions(row: Mapping[str, Any]) -> SummaryVersions:
+    return SummaryVersions(int(row["latest"]), int(row["current"]))
 
 
-def _parsed(source: str, version: int, table: dict[str, Any]) -> Kept:
+def _parsed(table: Mapping[str, Any]) -> Kept:
     words = tuple(map(str, table["words"]))
     count = np.array(table["count"], np.float64)
     if count.shape != (len(words),):
         raise ValueError("a count is missing")
     high = table["high"]
     return Kept(
-        source=source,
+        source="",
         at=float(table["at"]),
         method=str(table["method"]),
         ending=str(table["ending"]),
@@ -180,5 +169,9 @@ def _parsed(source: str, version: int, table: dict[str, Any]) -> Kept:
             for key, whole, places in table["documents"]
         ),
         topics=tuple(map(str, table["topics"])),
-        version=version,
     )
+
+
+# A service asks for the same few at every turn.
+SUMMARY = NoteKind(note_rows.SUMMARY, 1, _written, _parsed, remembered=4)
+VERSIONS = NoteKind(note_rows.VERSIONS, 1, asdict, _versions)

@@ -3,12 +3,12 @@
 They are kept in one note a database, which outlives the versions themselves.
 """
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 
-from halflife.core.errors import Damaged
-from halflife.stores import Store
+from halflife.core.store import NoteBook
+from halflife.stores.notes import NoteKind
 
 MOST = 200  # versions of a database that are remembered
 
@@ -51,32 +51,22 @@ class Life:
         return replace(self, looked=at, doubted=max(at - self.made, 0.0))
 
 
-def lives(store: Store, source: str) -> list[Life]:
+def lives(store: NoteBook, source: str) -> list[Life]:
     """Return what is known of a database's summaries, oldest first."""
-    memo = store.memo(_name(source))
-    if memo is None:
-        return []
-    try:
-        return [_read(row) for row in json.loads(memo)]
-    except (ValueError, TypeError, AttributeError):
-        raise Damaged(f"the lives of summaries of {source} cannot be read") from None
+    return LIFETIMES.load(store, source) or []
 
 
-def life(store: Store, source: str, version: int, made: float) -> Life:
+def life(store: NoteBook, source: str, version: int, made: float) -> Life:
     """Return what is known of one version; nothing but when it was made if new."""
     found = [one for one in lives(store, source) if one.version == version]
     return found[-1] if found else Life(version, made, made)
 
 
-def note(store: Store, source: str, life: Life) -> None:
+def note(store: NoteBook, source: str, life: Life) -> None:
     """Keep what is known of a version in place of what was known before."""
     others = [one for one in lives(store, source) if one.version != life.version]
     rows = sorted([*others, life], key=lambda one: one.version)[-MOST:]
-    store.save_memo(_name(source), json.dumps([_row(one) for one in rows]))
-
-
-def _name(source: str) -> str:
-    return f"lives of summaries of {source}"
+    LIFETIMES.save(store, rows, source)
 
 
 def _row(one: Life) -> dict[str, float | int | None]:
@@ -87,3 +77,14 @@ def _read(row: dict[str, float | int | None]) -> Life:
     given = {k: inf if v is None else v for k, v in row.items()}
     version = int(given.pop("version"))
     return Life(version, **{k: float(v) for k, v in given.items()})
+
+
+def _write(rows: Sequence[Life]) -> list[Mapping[str, float | int | None]]:
+    return [_row(one) for one in rows]
+
+
+def _read_all(rows: Sequence[dict[str, float | int | None]]) -> list[Life]:
+    return [_read(row) for row in rows]
+
+
+LIFETIMES = NoteKind("summary_lifetimes", 1, _write, _read_all)

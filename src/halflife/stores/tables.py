@@ -9,7 +9,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +18,7 @@ import numpy as np
 from halflife.core.arrays import Ints
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
+from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import spellings
@@ -27,6 +28,10 @@ Row: TypeAlias = tuple[Any, ...]
 
 CHUNK = 10_000  # rows read at once
 _HEX = re.compile(r"[0-9a-f]{32}")
+_FAILURE = """
+SELECT note FROM observation JOIN item ON item.id = item
+WHERE key = ? AND at = ? AND seen = 2
+"""
 # CHOSEN in the queries below: the sources in a JSON list, or all if it is empty.
 CHOSEN = (
     "(SELECT id FROM source"
@@ -110,6 +115,11 @@ def item_id(db: sqlite3.Connection, key: str) -> int | None:
     return row and int(row[0])
 
 
+def is_known(db: sqlite3.Connection, key: str) -> bool:
+    """Say whether an item is known."""
+    return item_id(db, key) is not None
+
+
 def source_of(db: sqlite3.Connection, key: str) -> str | None:
     """Return the source that an item belongs to; None if it is not known."""
     query = "SELECT name FROM source JOIN item ON source.id = source WHERE key = ?"
@@ -145,6 +155,44 @@ def number(db: sqlite3.Connection, known: Evidence) -> None:
     """Find the numbers of items that were added to the evidence."""
     for row in np.flatnonzero(known.number < 0):
         known.number[row] = item_id(db, known.keys[row]) or -1
+
+
+def rows_by_source(
+    db: sqlite3.Connection, sources: Sequence[str], evidence: Evidence
+) -> dict[str, Ints]:
+    """Return the rows of each source's items in evidence, ascending."""
+    order = np.argsort(evidence.number, kind="stable")
+    have = evidence.number[order]
+    found = {}
+    for name, mine in numbers(db, sources).items():
+        at = np.minimum(np.searchsorted(have, mine), max(have.size - 1, 0))
+        found[name] = np.sort(order[at[have[at] == mine]]) if have.size else at[:0]
+    return found
+
+
+def item_count(db: sqlite3.Connection, sources: Sequence[str]) -> int:
+    """Return how many items sources have; of all the newest number, which is quick."""
+    if not sources:
+        return int(db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()[0])
+    return sum(rows.size for rows in numbers(db, sources).values())
+
+
+def failure_notes(
+    db: sqlite3.Connection, tried: Iterable[tuple[str, float]]
+) -> list[str]:
+    """Return the notes of failed observations, given by item and time."""
+    return [str(row[0]) for one in tried for row in db.execute(_FAILURE, one)]
+
+
+def host(db: sqlite3.Connection, name: str) -> HostState | None:
+    """Return what is known of a host."""
+    row = db.execute("SELECT * FROM host WHERE name = ?", (name,)).fetchone()
+    return HostState(*row) if row else None
+
+
+def save_host(db: sqlite3.Connection, state: HostState) -> None:
+    """Write down what is known of a host."""
+    db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
 
 
 def insert_looks(

@@ -6,8 +6,7 @@ from halflife.config import Config, SourceConfig
 from halflife.engine.wallet import Wallet
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.registry import kind_of
-from halflife.stores import Store, run_history
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 from halflife.web.rows import PENDING, Row, level
 from halflife.web.survey import Survey, by_day
 
@@ -24,10 +23,6 @@ def take(config: Config, store: Store, now: float) -> Survey:
     guarded = tuple(pages_guard.held(store))
     held = {one.source: one.why for one in staged}
     held |= {one.source: one.why for one in guarded}
-    total = 0
-    if isinstance(store, SqliteStore):
-        with store.looking() as db:
-            total = run_history.newest(db)
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
@@ -40,7 +35,7 @@ def take(config: Config, store: Store, now: float) -> Survey:
         days=by_day(store, now),
         wait=wallet.next_income(now),
         working=True,
-        total=total,
+        total=store.item_count(),
         _place={source.name: i for i, source in enumerate(config.source)},
     )
 

@@ -21,7 +21,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.stores import summaries
-from halflife.stores.forecasts import Check, Forecasts, Issued
+from halflife.stores.forecasts import Check, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import Kept
 from halflife.summary import Summary
@@ -226,7 +226,7 @@ def _summary(store: SqliteStore, now: float) -> None:
 
 def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
     """Let forecasts have been made and told, most of them true."""
-    forecasts = Forecasts(store)
+    forecasts = store.forecasts
     made = [f for name in SHAPES for f in _issued(name, now, rng)]
     forecasts.issue(made)
     told = []

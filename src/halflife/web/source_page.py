@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 
@@ -13,9 +14,8 @@ from halflife.core.wording import count, number
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_named, kind_of
-from halflife.stores import Store, run_history, summaries
+from halflife.stores import Store, summaries
 from halflife.stores.run_history import Ran
-from halflife.stores.sqlite import SqliteStore
 from halflife.web import charts, groups, words
 from halflife.web.charts import Figure
 from halflife.web.pages import Answer, Params, asked, told, whole
@@ -43,10 +43,7 @@ def source(seen: Survey, params: Params) -> Answer:
         figures.append(charts.decay("decay", cast, seen.now, row.target, row.sync_by))
     with bootstrap.reading(seen.config) as store:
         answer = _of_kind(seen, store, row, settings, params)
-        ran = []
-        if isinstance(store, SqliteStore):
-            with store.looking() as db:
-                ran = run_history.recent(db, name, RUNS)
+        ran = store.reports.recent_runs(name, RUNS)
     figures += answer.pop("figures", [])
     held = [s.run for s in seen.waiting if s.source == name]
     return {
@@ -101,7 +98,7 @@ def _of_kind(
         steps = kind.steps(state, STEPS)
         answer["queries"] = [asked(row.name, step) for step in steps]
     answer["tried"] = [
-        {**one, "what": words.plain(one["what"]), "at": words.date(one["at"])}
+        {**asdict(one), "what": words.plain(one.what), "at": words.date(one.at)}
         for one in details.get("tried", ())
     ]
     return {**answer, "findings": details.get("findings", [])}
@@ -184,11 +181,8 @@ def _page_card(row: Row, rate: Floats, looks: Ints, changes: Ints) -> list[str]:
 
 def _looked(store: Store, numbers: Ints, now: float) -> list[Figure]:
     """Return looks and changes on each of the last days."""
-    if not isinstance(store, SqliteStore):
-        return []
     some = numbers[numbers >= 0][:MOST]
-    with store.looking() as db:
-        found = run_history.looks(db, some.tolist(), math.floor(now) - DAYS + 1.0)
+    found = store.reports.observations(some.tolist(), math.floor(now) - DAYS + 1.0)
     if not found:
         return []
     at = np.array([moment for _, moment, _ in found])

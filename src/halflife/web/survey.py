@@ -12,6 +12,7 @@ from halflife.core.arrays import Ints
 from halflife.core.budget import Budget
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
+from halflife.core.store import Staged
 from halflife.engine import appraisal, bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.bootstrap import Outlook
@@ -22,7 +23,6 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
-from halflife.stores.lifetimes import Staged
 from halflife.web import many, rows
 from halflife.web.many import Owned
 from halflife.web.rows import Row

@@ -13,9 +13,7 @@ from markupsafe import Markup
 from halflife.engine import bootstrap
 from halflife.engine.audit_report import WINDOW, YEAR, Judged, judge
 from halflife.models.calibration import reliability
-from halflife.stores import run_history
-from halflife.stores.forecasts import Checks, Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
 from halflife.web import charts, words
 from halflife.web.charts import Figure
@@ -158,16 +156,13 @@ def audit(seen: Survey, _: Params) -> Answer:
     found: list[Judged] = []
     told: list[Issued] = []
     checks: list[Checks] = []
-    waiting = 0
     with bootstrap.reading(seen.config) as store:
-        if isinstance(store, SqliteStore):
-            with store.looking() as db:
-                names, waiting = run_history.audited(db, seen.now - YEAR, PAGE)
-            kept = Forecasts(store)
-            for name in names:
-                found.append(judge(store, name, seen.now))
-                told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
-                checks.append(kept.checks(name, seen.now - WINDOW))
+        kept = store.forecasts
+        names, waiting = kept.audited(seen.now - YEAR, PAGE)
+        for name in names:
+            found.append(judge(store, name, seen.now))
+            told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
+            checks.append(kept.checks(name, seen.now - WINDOW))
     kinds = {source.name: source.kind for source in seen.config.source}
     rows = [
         _judged(one, kinds.get(one.source, ""), seen.now)

@@ -42,8 +42,7 @@ from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.turn_result import Kept
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Issued
 
 OVER = 24  # requests by which the last draw may exceed what it was meant to take
 
@@ -120,7 +119,7 @@ def held_at(register: Register, then: float) -> dict[str, Attributes]:
 
 def ready(store: Store, source: FormConfig, now: float) -> Audit | None:
     """Return what is needed to check a copy; None if there is nothing to check."""
-    if not isinstance(store, SqliteStore) or source.name not in store.collections():
+    if source.name not in store.collections():
         return None
     register = store.register(source.name)
     copy = Held.of(register)
@@ -182,8 +181,7 @@ def _take(former: Former, asked: Audit, ledger: Ledger, run: Run) -> None:
 
 def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
     """Write down what is believed, and what the draws tell of what was."""
-    assert isinstance(store, SqliteStore)
-    kept, name, told = Forecasts(store), asked.source.name, []
+    kept, name, told = store.forecasts, asked.source.name, []
     with store.together():
         if made := asked.believed():
             issue(kept, name, made)
@@ -199,8 +197,8 @@ def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
 def usual(former: Former, source: FormConfig, most: int | None, share: float) -> int:
     """Return the audit's share of a turn that takes as much as the last one did."""
     tried = runner.tried(former.store, source)
-    last = max((float(one["at"]) for one in tried), default=0.0)
-    taken = sum(int(one["requests"]) for one in tried if float(one["at"]) == last)
+    last = max((one.at for one in tried), default=0.0)
+    taken = sum(one.requests for one in tried if one.at == last)
     some = taken if most is None else min(taken, most)
     return part(share, some, _chance(former, source))
 

@@ -1,7 +1,6 @@
 """Databases behind forms: asked from a thread, paid from the budget."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
@@ -22,13 +21,13 @@ from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
 from halflife.kinds.search.dictionary import COMMON
 from halflife.net.gate import Gate
-from halflife.queries.form_facts import Finding, Measured
+from halflife.queries.form_facts import Measured
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.readers.records import Reader
-from halflife.stores import Run, Store
+from halflife.stores import NoteBook, Run, Store
+from halflife.stores.notes.form_facts import FORM_FACTS
 
-MEMO = "what a form does: "  # the memo of a form begins so
 WORDS = 30  # common words to begin with, for a form without choices
 
 Result = TypeVar("Result")
@@ -111,17 +110,9 @@ def seeds(source: FormConfig, rng: Generator) -> list[Term]:
     return sorted((found[i] for i in order), key=lambda term: term.attribute in words)
 
 
-def known(store: Store, source: FormConfig) -> Measured | None:
+def known(store: NoteBook, source: FormConfig) -> Measured | None:
     """Return what was measured of a form last, if anything was."""
-    memo = store.memo(MEMO + source.name)
-    if memo is None:
-        return None
-    kept = json.loads(memo)
-    names = {one.name for one in fields(Measured)}
-    row = {name: value for name, value in kept.items() if name in names}
-    row["findings"] = tuple(Finding(**finding) for finding in row["findings"])
-    row["ignored"] = tuple(row["ignored"])
-    return Measured(**row)
+    return FORM_FACTS.load(store, source.name)
 
 
 def corrected(store: Store, source: FormConfig) -> FormSettings:
@@ -257,5 +248,5 @@ class Former:
         measured = await self.asking(source, how, work, most=requests, told=told)
         probed = Probed(source.name, how.interface, measured, self.spent)
         if probed.answered:
-            self.store.save_memo(MEMO + source.name, json.dumps(measured.row()))
+            FORM_FACTS.save(self.store, measured, source.name)
         return probed

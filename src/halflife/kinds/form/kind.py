@@ -330,7 +330,7 @@ class FormReader:
 def _state(reading: Reading, source: FormConfig) -> FormState:
     store, name = reading.store, source.name
     collection = store.collection(name) if name in store.collections() else None
-    turns = {float(one["at"]) for one in runner.tried(store, source)}
+    turns = {one.at for one in runner.tried(store, source)}
     return FormState(
         source=source,
         now=reading.now,

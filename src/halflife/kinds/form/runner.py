@@ -1,11 +1,10 @@
 """Keeping the copies of databases behind forms: ask, doubt, and write down."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,15 +35,16 @@ from halflife.queries.reported_total import Reported
 from halflife.queries.turn_result import Asked, Kept
 from halflife.queries.upkeep import ahead, keep
 from halflife.readers.containment import contained
-from halflife.stores import Run, Store
+from halflife.stores import NoteBook, Run, Store
+from halflife.stores.notes import NoteKind
+from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
+from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
+from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 if TYPE_CHECKING:
     from halflife.queries.split_crawl import Crawling
 
-MEMO = "what was asked of "  # the memo of a form begins so
-CRAWL = "the first crawl of "  # and so where that crawl was cut short
-SEARCH = "the search for missing records of "  # and so where that was cut short
-REPORTED = "records reported by "  # and so how many records it says there are
+CRAWL, SEARCH = FIRST_CRAWL, MISSING_SEARCH  # where a crawl was cut short
 REMEMBERED = 50  # queries of which it is kept what they brought
 BROKEN = "an error of the program ended it"
 NOTED = 20  # answers after which what they showed is written down
@@ -133,28 +133,29 @@ def held(store: Store, source: FormConfig) -> Held:
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
     copy = replace(copy, reported=_reported(store, source))
-    memo = store.memo(CRAWL + source.name)
-    if not memo:
+    if not CRAWL.exists(store, source.name):
         return replace(copy, search=_restored(store, source, SEARCH, copy))
+    # From where it goes on may not be known: then it begins anew.
     return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
 
 
-def _restored(store: Store, source: FormConfig, what: str, copy: Held) -> Crawl | None:
+def _restored(
+    store: Store, source: FormConfig, what: NoteKind[CrawlNote], copy: Held
+) -> Crawl | None:
     """Return a crawl that was cut short; None if there is none to go on with."""
-    memo = store.memo(what + source.name)
-    kept = json.loads(memo) if memo else None
+    kept = what.load(store, source.name)
     # What was proved by other claims is not.
-    if kept is None or kept["of"] != _claims(store, source):
+    if kept is None or kept.of != _claims(store, source):
         return None
-    return restored(kept["crawl"], copy.records)
+    return restored(kept.crawl, copy.records)
 
 
 def _reported(store: Store, source: FormConfig) -> Reported | None:
     """Return how many records a form reports, if its numbers can be believed."""
-    memo = store.memo(REPORTED + source.name)
-    if not memo or client.corrected(store, source).interface.counts == "none":
+    reported = REPORTED_TOTAL.load(store, source.name)
+    if reported and client.corrected(store, source).interface.counts == "none":
         return None
-    return Reported.of_row(json.loads(memo))
+    return reported
 
 
 def _claims(store: Store, source: FormConfig) -> str:
@@ -293,19 +294,23 @@ class _Notes:
             self._save(CRAWL, kept.left)
         if not looked.held:
             self._save(SEARCH, kept.search)
-            told = json.dumps(kept.reported.row()) if kept.reported else ""
-            store.save_memo(REPORTED + source.name, told)
+            if kept.reported:
+                REPORTED_TOTAL.save(store, kept.reported, source.name)
+            else:
+                REPORTED_TOTAL.remove(store, source.name)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 
-    def _save(self, what: str, crawl: Crawl | None) -> None:
+    def _save(self, what: NoteKind[CrawlNote], crawl: Crawl | None) -> None:
         """Write down from where a crawl goes on, or that it does not."""
         store, source = self._former.store, self._source
-        kept = {"of": _claims(store, source), "crawl": crawl and written(crawl)}
-        begun = crawl.begun if crawl else None
+        if crawl is None:
+            what.remove(store, source.name)
+            return
+        begun, link = crawl.begun, ""
         if begun is not None and self.desk is not None:
-            kept["link"] = self.desk.engine.address_of(begun.query, begun.pages)
-        if crawl or store.memo(what + source.name):
-            store.save_memo(what + source.name, json.dumps(kept) if crawl else "")
+            link = self.desk.engine.address_of(begun.query, begun.pages)
+        kept = CrawlNote(_claims(store, source), written(crawl), link)
+        what.save(store, kept, source.name)
 
     def _ends(self, kept: Kept) -> bool:
         """Say whether a crawl of several turns has come to its end."""
@@ -322,23 +327,20 @@ def _link(store: Store, source: FormConfig, copy: Held) -> str:
     So a crawl that the budget cuts short does not walk the same pages every turn.
     """
     what = CRAWL if copy.crawl is not None else SEARCH
-    memo = store.memo(what + source.name)
-    address: str = json.loads(memo).get("link", "") if memo else ""
-    return address
+    kept = what.load(store, source.name)
+    return kept.link if kept else ""
 
 
 def _remember(store: Store, source: FormConfig, kept: Kept, now: float) -> None:
     """Keep what the latest queries brought, for people to look at."""
-    rows = [{"at": now, **one._asdict()} for one in reversed(kept.tried)]
+    rows = [TriedQuery(now, *one) for one in reversed(kept.tried)]
     latest = [*rows, *tried(store, source)][:REMEMBERED]
-    store.save_memo(MEMO + source.name, json.dumps(latest))
+    FORM_QUERIES.save(store, latest, source.name)
 
 
-def tried(store: Store, source: FormConfig) -> list[dict[str, Any]]:
+def tried(store: NoteBook, source: FormConfig) -> list[TriedQuery]:
     """Return what the latest queries brought, the last one first."""
-    memo = store.memo(MEMO + source.name)
-    found: list[dict[str, Any]] = json.loads(memo) if memo else []
-    return found
+    return FORM_QUERIES.load(store, source.name) or []
 
 
 def _summed(one: Change, two: Change) -> Change:

@@ -19,8 +19,7 @@ from halflife.kinds.pages.audit import (
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import forecast as set_forecast
 from halflife.stores import Store
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Issued
 
 FAR = (*AHEAD, 30.0)  # days of which forecasts are made; looks may be weeks apart
 
@@ -32,13 +31,13 @@ def audit_set(store: Store, source: str, run: int) -> int:
     outcome: those that are due, and what the look before said of just this moment.
     What is believed of the copy from now on is written down.
     """
-    if not isinstance(store, SqliteStore) or source not in store.collections():
+    if source not in store.collections():
         return 0
     collection = store.collection(source)
     if collection.looks.size < 2:
         return 0
     before, last = collection.looks[-2:].tolist()
-    kept, rng = Forecasts(store), np.random.default_rng(run)
+    kept, rng = store.forecasts, np.random.default_rng(run)
     due, missed = due_at(kept, source, last)
     some = [*due, *kept.settled(source, last)]
     read = None

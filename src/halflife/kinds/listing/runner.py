@@ -23,8 +23,7 @@ from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
 from halflife.readers.records import UNREADABLE, Reader
-from halflife.stores import Run, Store
-from halflife.stores.lifetimes import Staged
+from halflife.stores import Run, Staged, Store
 
 HOURS = 24.0
 

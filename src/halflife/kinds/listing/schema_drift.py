@@ -5,15 +5,12 @@ then on. What loses something is not: it is told while it lasts, and an answer t
 loses a column is put aside until somebody decides.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from halflife.alerts.schemas import (
     Column,
     Difference,
-    Usual,
     columns,
     differences,
     learned,
@@ -21,65 +18,43 @@ from halflife.alerts.schemas import (
 from halflife.config import SourceConfig
 from halflife.config.answers import RecordsConfig
 from halflife.core.object_store import Attributes, Listing
+from halflife.core.store import NoteBook
 from halflife.engine.breakers import Breaker
 from halflife.readers.records import UNREADABLE
 from halflife.readers.text import fingerprint
-from halflife.stores import Store
+from halflife.stores.notes.answer_columns import (
+    ANSWER_COLUMNS,
+    RECORD_COLUMNS,
+    AnswerMemory,
+)
 
 RECORDS, ANSWERS = "records", "answers"  # what is looked at
-MEMO = "how its {} look: "
+NOTES = {RECORDS: RECORD_COLUMNS, ANSWERS: ANSWER_COLUMNS}
 TWICE = 2  # looks in a row that must show the same
 TOLD = 1.0  # days for which what is only new is told
 BORNE = 7.0  # days after which what nobody has to decide on counts as usual
 HITS, TOTAL, WORDS = "hits", "number of hits", "words of hits"
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What is remembered of a source's answers; times are days.
-
-    Attributes:
-        made: By which settings they were read.
-        usual: What columns are usually.
-        odd: How many looks in a row have shown a difference.
-        since: Since when something is lost that was there.
-        lost: What that is, in words.
-        news: What is only new, and when that was noticed.
-
-    """
-
-    made: str = ""
-    usual: Mapping[str, Usual] = field(default_factory=dict)
-    odd: Mapping[str, int] = field(default_factory=dict)
-    since: Mapping[str, float] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
-    news: tuple[tuple[str, float], ...] = ()
-
-
-def recall(store: Store, source: SourceConfig, unit: str = RECORDS) -> Memory:
+def recall(store: NoteBook, source: SourceConfig, unit: str = RECORDS) -> AnswerMemory:
     """Return what is remembered; nothing, if the settings have changed since."""
-    memo = store.memo(MEMO.format(unit) + source.name)
-    if not memo:
-        return Memory(_made(source))
-    kept: dict[str, Any] = json.loads(memo)
-    if kept["made"] != _made(source):
-        return Memory(_made(source))
-    usual = {name: Usual(*row) for name, row in kept["usual"].items()}
-    news = tuple((text, at) for text, at in kept["news"])
-    return Memory(**{**kept, "usual": usual, "news": news, "lost": (*kept["lost"],)})
+    kept = NOTES[unit].load(store, source.name)
+    made = _made(source)
+    return kept if kept is not None and kept.made == made else AnswerMemory(made)
 
 
-def _save(store: Store, source: SourceConfig, memory: Memory, unit: str) -> None:
-    name, text = MEMO.format(unit) + source.name, json.dumps(asdict(memory))
-    if text != store.memo(name):
-        store.save_memo(name, text)
+def _save(
+    store: NoteBook, source: SourceConfig, memory: AnswerMemory, unit: str
+) -> None:
+    if memory != NOTES[unit].load(store, source.name):
+        NOTES[unit].save(store, memory, source.name)
 
 
 def _made(source: SourceConfig) -> str:
     return fingerprint(repr(source.answer_reading).encode())[:16]
 
 
-def look(store: Store, source: RecordsConfig, listing: Listing) -> str:
+def look(store: NoteBook, source: RecordsConfig, listing: Listing) -> str:
     """Take in what a look lists; return why somebody has to decide, if so."""
     seen, memory = columns(listing.records, listing.keyless), recall(store, source)
     found = differences(memory.usual, seen)
@@ -91,7 +66,7 @@ def look(store: Store, source: RecordsConfig, listing: Listing) -> str:
 
 
 def heard(
-    store: Store, source: SourceConfig, seen: Mapping[str, Column], now: float
+    store: NoteBook, source: SourceConfig, seen: Mapping[str, Column], now: float
 ) -> None:
     """Take in what the answers of a form or a search hold."""
     memory = recall(store, source, ANSWERS)
@@ -101,23 +76,26 @@ def heard(
 
 
 def holds(
-    store: Store, source: SourceConfig, records: Mapping[str, Attributes]
+    store: NoteBook, source: SourceConfig, records: Mapping[str, Attributes]
 ) -> bool:
     """Say whether somebody would have to decide on records; nothing is kept."""
     found = differences(recall(store, source).usual, columns(records))
     return any(one.holds for one in found)
 
 
-def accept(store: Store, source: SourceConfig, listing: Listing) -> None:
+def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
     """Take what a look lists for usual from now on."""
-    memory = Memory(_made(source))
+    memory = AnswerMemory(_made(source))
     seen = columns(listing.records, listing.keyless)
     _save(store, source, replace(memory, usual=learned({}, seen)), RECORDS)
 
 
 def after(
-    memory: Memory, seen: Mapping[str, Column], found: Iterable[Difference], now: float
-) -> Memory:
+    memory: AnswerMemory,
+    seen: Mapping[str, Column],
+    found: Iterable[Difference],
+    now: float,
+) -> AnswerMemory:
     """Return what is remembered after one more look."""
     found = list(found)
     odd = {_name(one): memory.odd.get(_name(one), 0) + 1 for one in found}
@@ -132,7 +110,7 @@ def after(
     plain = {
         n: u for n, u in memory.usual.items() if n not in {o.column for o in usual}
     }
-    return Memory(
+    return AnswerMemory(
         memory.made,
         learned(plain, seen, (one.column for one in kept)),
         {_name(one): odd[_name(one)] for one in kept},
@@ -146,7 +124,9 @@ def _name(one: Difference) -> str:
     return f"{one.column}: {one.what}"
 
 
-def lost(store: Store, source: SourceConfig, trouble: str, failures: int) -> list[str]:
+def lost(
+    store: NoteBook, source: SourceConfig, trouble: str, failures: int
+) -> list[str]:
     """Return what is lost because answers look different.
 
     ``trouble`` is what went wrong with the last of so many looks in a row: an answer
@@ -158,14 +138,14 @@ def lost(store: Store, source: SourceConfig, trouble: str, failures: int) -> lis
     return said
 
 
-def new(store: Store, source: SourceConfig, now: float) -> list[str]:
+def new(store: NoteBook, source: SourceConfig, now: float) -> list[str]:
     """Return what is different about answers though nothing is lost, lately."""
     found = [recall(store, source, unit).news for unit in (RECORDS, ANSWERS)]
     return [text for news in found for text, at in news if now - at < TOLD]
 
 
 def told(
-    store: Store, source: SourceConfig, breaker: Breaker, now: float
+    store: NoteBook, source: SourceConfig, breaker: Breaker, now: float
 ) -> tuple[list[str], list[str]]:
     """Return what is lost, and what is only new, of a source that goes so."""
     found = lost(store, source, breaker.trouble, breaker.failures)

@@ -25,8 +25,8 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective
 from halflife.models.quality import freshness_forecast
-from halflife.stores.forecasts import Check, Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Check, Issued
+from halflife.stores.parts import ForecastLog
 
 NOW = 0.0
 AHEAD = (1.0 / 24.0, 1.0, 7.0)  # days of which forecasts are made
@@ -97,7 +97,7 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     what the pages drawn tell of it; forecasts made earlier get their outcomes.
     """
     store = keeper.wallet.store
-    if requests <= 0 or keeper.eased or not isinstance(store, SqliteStore):
+    if requests <= 0 or keeper.eased:
         return 0
     evidence = store.evidence(keeper.run.sources)
     drawn = draw(evidence, rows_of(store, keeper.run.sources, evidence), requests, rng)
@@ -108,7 +108,7 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     view, drawn = _viewed(keeper.loop.belief, evidence, drawn, now)
     found, spent = await _look(keeper, view, _order(drawn, rng), requests)
     issued = {one.source: _believed(view, one) for one in drawn}  # before the looks
-    kept = Forecasts(store)
+    kept = store.forecasts
     with store.together():
         for one in drawn:
             checks = _checks(view, one, found)
@@ -254,7 +254,7 @@ def issued_at(
     ]
 
 
-def issue(kept: Forecasts, source: str, made: Sequence[Issued]) -> None:
+def issue(kept: ForecastLog, source: str, made: Sequence[Issued]) -> None:
     """Write forecasts down, unless there is a recent one of the same horizon."""
     last: dict[float, float] = {}
     for old in kept.made(source, made[0].made - max(AHEAD)):
@@ -267,7 +267,7 @@ def issue(kept: Forecasts, source: str, made: Sequence[Issued]) -> None:
 
 
 def _settle_pages(
-    kept: Forecasts, one: Drawn, checks: Sequence[Check], now: float, rng: Generator
+    kept: ForecastLog, one: Drawn, checks: Sequence[Check], now: float, rng: Generator
 ) -> None:
     """Write down what the pages drawn tell of forecasts that are due."""
     answered = [check for check in checks if check.fresh is not None]
@@ -299,7 +299,7 @@ def outcome(
 
 
 def due_at(
-    kept: Forecasts, source: str, now: float
+    kept: ForecastLog, source: str, now: float
 ) -> tuple[list[Issued], list[Issued]]:
     """Return the forecasts that are due, and those that were and are no longer."""
     waiting = [f for f in kept.waiting(source) if f.due <= now + BRIEF]

@@ -11,8 +11,6 @@ of the sync. If nothing has spoken for it by then, it is believed, but the copy 
 replaces is kept (``replaced_copies``) and put back if other pages become the same.
 """
 
-import json
-import sqlite3
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -41,16 +39,15 @@ from halflife.models.page_guard import (
     settle,
     settle_unsure,
 )
-from halflife.stores import Run, Store, held_pages, leases
+from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.client import Pages
     from halflife.kinds.pages.site import Crawl
 
 NOTE = "not believed yet: "  # the note of a failed observation begins so
-ACCEPTED = "accepted answers of "  # the memo of a source begins so
 MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
 RECENT = 1000  # changes of this process that later ones are compared with
 CHUNK = 100  # answers that are believed in one transaction
@@ -61,13 +58,9 @@ SAME_AS_HELD = "its text is that of other pages which are held"
 MOVED = "moved for good"  # a server that says so means it
 
 
-def guarded(
-    inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
-) -> "Pages | Crawl | Guarded":
+def guarded(inner: "Pages | Crawl", store: Store, run: Run, clock: Clock) -> "Guarded":
     """Return a source of pages whose doubtful answers are put aside."""
-    return (
-        Guarded(inner, store, run, clock) if isinstance(store, SqliteStore) else inner
-    )
+    return Guarded(inner, store, run, clock)
 
 
 @dataclass(slots=True)
@@ -82,9 +75,10 @@ class Guarded:
     """Passes on what a source of pages observed, as far as it is to be believed."""
 
     def __init__(
-        self, inner: "Pages | Crawl", store: SqliteStore, run: Run, clock: Clock
+        self, inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
     ) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
+        self._held = store.held_answers
         self._rows: dict[str, HeldPage] = {}
         self._accepted: dict[str, frozenset[str]] = {}
         # Of a source and a shape: the shapes that became it.
@@ -113,8 +107,7 @@ class Guarded:
             yield Looks.of(believed)
 
     def _load(self) -> None:
-        with self._store.looking() as db:
-            rows = held_pages.rows(db, self._run.sources)
+        rows = self._store.held_answers.rows(self._run.sources)
         self._rows, self._state, self._shared = {}, {}, set()
         if len(self._became) > RECENT:
             self._became = {}
@@ -156,10 +149,10 @@ class Guarded:
         return row.digest == look.digest
 
     def _put_all_aside(self, answers: Iterable[Answer]) -> None:
-        with self._store.together() as db:
-            leases.fence(db, self._run)
+        with self._store.together():
+            self._store.fence(self._run)
             for answer in answers:
-                self._put_aside(db, answer)
+                self._put_aside(answer)
 
     def _note(self, row: HeldPage) -> None:
         """Remember an answer that was put aside."""
@@ -246,10 +239,11 @@ class Guarded:
             return False
         return len(before.keys | {evidence.keys[row] for row in rows.tolist()}) <= 1
 
-    def _put_aside(self, db: sqlite3.Connection, answer: Answer) -> None:
+    def _put_aside(self, answer: Answer) -> None:
+        held = self._held
         room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
-        held_pages.save(db, self._run.id, answer, room=room)
-        row = held_pages.row(db, answer.look.key)
+        held.save(self._run.id, answer, room=room)
+        row = held.row(answer.look.key)
         if row is None:
             return
         first = answer.state == HELD and (row.source, row.shape) not in self._state
@@ -258,9 +252,9 @@ class Guarded:
         if row.state == WAITS and answer.look.links is not None:
             self._links[row.key] = answer.look.links
         if first:
-            self._hold_alike(db, row)
+            self._hold_alike(row)
 
-    def _hold_alike(self, db: sqlite3.Connection, held: HeldPage) -> None:
+    def _hold_alike(self, held: HeldPage) -> None:
         """Hold what waits and has the same text: what is known of one holds for all.
 
         Of those that tell nothing by themselves this is decided when the sync ends.
@@ -268,7 +262,7 @@ class Guarded:
         mine = held.source, held.shape
         same = [r for r in self._rows.values() if (r.source, r.shape) == mine]
         same = [row for row in same if row.state == WAITS and row.why != UNSURE]
-        held_pages.set_state(db, same, HELD, held.why)
+        self._held.set_state(same, HELD, held.why)
         for row in same:
             self._rows[row.key] = replace(row, state=HELD, why=held.why)
 
@@ -281,27 +275,25 @@ class Guarded:
         if not (waits or (ends and self._replaced)):
             return []
         believed: list[HeldPage] = []
-        with self._store.together() as db:
-            leases.fence(db, self._run)
-            for rows in _by_site(held_pages.rows(db, self._run.sources)):
-                believed += self._settle_site(db, rows, ends=ends)
+        with self._store.together():
+            self._store.fence(self._run)
+            for rows in _by_site(self._held.rows(self._run.sources)):
+                believed += self._settle_site(rows, ends=ends)
             if ends:
-                self._replaced.forget_proven(db)
-            looks = [self._look(db, row) for row in believed]
+                self._replaced.forget_proven()
+            looks = [self._look(row) for row in believed]
         for row in believed:
             self._rows.pop(row.key, None)
         self._unsure = 0
         self._links = {k: v for k, v in self._links.items() if k in self._rows}
         return [look for look in looks if look is not None]
 
-    def _look(self, db: sqlite3.Connection, row: HeldPage) -> Observation | None:
-        look = held_pages.observation(db, row)
+    def _look(self, row: HeldPage) -> Observation | None:
+        look = self._held.observation(row)
         links = self._links.get(row.key)
         return look if look is None or links is None else replace(look, links=links)
 
-    def _settle_site(
-        self, db: sqlite3.Connection, rows: Sequence[HeldPage], *, ends: bool
-    ) -> list[HeldPage]:
+    def _settle_site(self, rows: Sequence[HeldPage], *, ends: bool) -> list[HeldPage]:
         """Return the rows of a site that are believed now; hold what is not."""
         unsure = [row for row in rows if row.state == WAITS and row.why == UNSURE]
         rest = [row for row in rows if row.state == WAITS and row.why != UNSURE]
@@ -309,49 +301,46 @@ class Guarded:
         for shape in dict.fromkeys(row.shape for row in unsure):
             same = [row for row in unsure if row.shape == shape]
             more = len(unsure) - len(same)  # that show other texts
-            around = self._neighbours(db, rows, same[0].since, shape=shape, more=more)
+            around = self._neighbours(rows, same[0].since, shape=shape, more=more)
             verdict = settle_unsure(self._waiting(same), around)
             if verdict is Verdict.BELIEVE or (ends and self._tried(verdict, same)):
                 believed += same
             elif ends and verdict is Verdict.HOLD:
                 state = self._state.get((same[0].source, shape), HELD)
-                held_pages.set_state(db, same, state, SAME_TEXT)
+                self._held.set_state(same, state, SAME_TEXT)
         if ends:
-            self._put_back(db, rows)
-            believed += self._settle(db, rest, len(believed))
+            self._put_back(rows)
+            believed += self._settle(rest, len(believed))
         return believed
 
     def _tried(self, verdict: Verdict, rows: Sequence[HeldPage]) -> bool:
         """Say whether a row is believed for now, as its copy can be put back."""
         return verdict is Verdict.PROVISIONAL and self._replaced.keep(rows[0])
 
-    def _put_back(self, db: sqlite3.Connection, rows: Sequence[HeldPage]) -> None:
+    def _put_back(self, rows: Sequence[HeldPage]) -> None:
         """Put back copies of a site that a text replaced which is held now."""
         held = {row.shape: row for row in rows if row.state != WAITS}
         for shape, row in held.items():
             for one in self._replaced.like(row.source, shape):
-                around = self._neighbours(db, rows, one.since, shape=shape)
+                around = self._neighbours(rows, one.since, shape=shape)
                 if settle_unsure([], around) is Verdict.HOLD:
-                    self._replaced.put_back(db, one, row)
+                    self._replaced.put_back(one, row)
 
-    def _settle(
-        self, db: sqlite3.Connection, rows: Sequence[HeldPage], more: int
-    ) -> Sequence[HeldPage]:
+    def _settle(self, rows: Sequence[HeldPage], more: int) -> Sequence[HeldPage]:
         """Return the rows of a site if they are believed; ``more`` pages are well."""
         if not rows:
             return []
         source, host, first = rows[0].source, rows[0].host, rows[0].since
-        well = held_pages.well_since(db, source, host, first) + more
-        others = held_pages.others(db, source, host) + more
+        well = self._held.well_since(source, host, first) + more
+        others = self._held.others(source, host) + more
         verdict = settle(self._waiting(rows), well, others)
         if verdict is Verdict.HOLD:
             why = f"{len(rows)} pages changed beyond recognition at once"
-            held_pages.set_state(db, rows, HELD, why)
+            self._held.set_state(rows, HELD, why)
         return rows if verdict is Verdict.BELIEVE else []
 
     def _neighbours(
         self,
-        db: sqlite3.Connection,
         rows: Sequence[HeldPage],
         since: float,
         *,
@@ -363,8 +352,8 @@ class Guarded:
         replaced = len(self._replaced.like(source, shape))
         held = sum(row.shape == shape and row.state != WAITS for row in rows)
         # A page whose copy was replaced is no witness for what replaced it.
-        well = max(held_pages.well_since(db, source, host, since) - replaced, 0)
-        others = max(held_pages.others(db, source, host) - replaced, 0)
+        well = max(self._held.well_since(source, host, since) - replaced, 0)
+        others = max(self._held.others(source, host) - replaced, 0)
         return Neighbours(held, replaced, well + more, others + more)
 
     def _waiting(self, rows: Iterable[HeldPage]) -> list[Waiting]:
@@ -393,8 +382,7 @@ def _by_site(rows: Iterable[HeldPage]) -> Iterator[list[HeldPage]]:
 
 def accepted(store: Store, source: str) -> frozenset[str]:
     """Return the texts of a source that somebody has said are to be believed."""
-    memo = store.memo(ACCEPTED + source)
-    return frozenset(json.loads(memo)) if memo else frozenset()
+    return frozenset(ACCEPTED_TEXTS.load(store, source) or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,10 +409,7 @@ class HeldSource:
 
 def held(store: Store, sources: Iterable[str] = ()) -> list[HeldSource]:
     """Return the sources with pages whose answers wait for a decision."""
-    if not isinstance(store, SqliteStore):
-        return []
-    with store.looking() as db:
-        rows = [row for row in held_pages.rows(db, sources) if row.state == HELD]
+    rows = [row for row in store.held_answers.rows(sources) if row.state == HELD]
     names = dict.fromkeys(row.source for row in rows)
     return [_summed([row for row in rows if row.source == name]) for name in names]
 
@@ -449,39 +434,37 @@ def held_error(waiting: Sequence[HeldSource]) -> HeldForDecision:
     )
 
 
-def accept(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+def accept(store: Store, one: HeldSource, clock: Clock) -> int:
     """Believe the answers of a source that wait; return how many.
 
     Such texts are believed from then on. What a crash leaves undone still waits.
     """
     run = store.begin([one.source], clock(), lease=LEASE)
     try:
-        with store.looking() as db:
-            rows = held_pages.rows(db, [one.source])
+        rows = store.held_answers.rows([one.source])
         shapes = {**dict.fromkeys(r.shape for r in rows)}
         shapes |= dict.fromkeys(accepted(store, one.source))
-        store.save_memo(ACCEPTED + one.source, json.dumps(list(shapes)[:MOST_ACCEPTED]))
+        ACCEPTED_TEXTS.save(store, tuple(shapes)[:MOST_ACCEPTED], one.source)
         for first in range(0, len(rows), CHUNK):
-            with store.looking() as db:
-                some = rows[first : first + CHUNK]
-                found = [held_pages.observation(db, row) for row in some]
+            some = rows[first : first + CHUNK]
+            found = [store.held_answers.observation(row) for row in some]
             store.append(run, Looks.of(look for look in found if look is not None))
     finally:
         store.finish(run, clock())
     return len(rows)
 
 
-def keep(store: SqliteStore, one: HeldSource, clock: Clock) -> int:
+def keep(store: Store, one: HeldSource, clock: Clock) -> int:
     """Keep the copies: the answers are broken; return how many.
 
     They are still not believed, but nobody is told of them any more.
     """
     run = store.begin([one.source], clock(), lease=LEASE)
     try:
-        with store.together() as db:
-            leases.fence(db, run)
-            rows = held_pages.rows(db, [one.source])
-            held_pages.set_state(db, rows, KEPT)
+        with store.together():
+            store.fence(run)
+            rows = store.held_answers.rows([one.source])
+            store.held_answers.set_state(rows, KEPT)
     finally:
         store.finish(run, clock())
     return len(rows)

@@ -7,7 +7,6 @@ an equal part of a quarter of the window on pages it has found. The rest comes o
 the income, of which the policy gives found pages their share (``discovery``).
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,13 +19,12 @@ from halflife.core.evidence import Evidence
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.stores import Store
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.notes.followed_maps import FOLLOWED_MAPS
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.map_limits import MapLimits
 
 AHEAD = 0.25  # of the window, for all; as for the first look at a search or a form
-MEMO = "maps followed of "  # the memo of a source begins so
 
 
 def named(sources: Iterable[SourceConfig]) -> set[str]:
@@ -156,23 +154,19 @@ def limits(store: Store, source: PagesConfig, evidence: Evidence) -> "MapLimits"
     """Return which of the pages that a source's maps name may become known."""
     from halflife.kinds.pages.map_limits import MapLimits  # noqa: PLC0415  (slow)
 
-    memo = MEMO + source.name
-    kept = store.memo(memo)
     return MapLimits(
         named([source]),
         lambda key: evidence.row(key) is not None,
         lambda: known(store, source.name),
         most=source.most_pages,
-        followed=json.loads(kept) if kept else (),
-        keep=lambda marks: store.save_memo(memo, json.dumps(marks)),
+        followed=FOLLOWED_MAPS.load(store, source.name) or (),
+        keep=lambda marks: FOLLOWED_MAPS.save(store, tuple(marks), source.name),
     )
 
 
 def known(store: Store, source: str) -> int:
     """Return how many items of a source are known."""
-    if isinstance(store, SqliteStore):
-        return sum(rows.size for rows in store.numbers([source]).values())
-    return len(store.items([source]))
+    return store.item_count([source])
 
 
 def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:

@@ -2,70 +2,28 @@
 
 A page with hardly any text whose new text nobody can judge is believed at the end of a
 sync. If other pages turn out to have the same text later, that text was an outage, and
-the copy is put back. Until then it lies in a memo of its source.
+the copy is put back. Until then it lies in a note of its source.
 """
 
-import json
-import sqlite3
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
-from halflife.core.observation import Content, Observation, Seen
 from halflife.engine.loop import Clock
 from halflife.models.page_guard import WITNESSES
-from halflife.stores import Run, held_pages, tables
+from halflife.stores import Run, Store
 from halflife.stores.held_pages import Answer, HeldPage
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.notes.replaced_copies import REPLACED_COPIES, ReplacedCopy
 
-MEMO = "replaced copies of "  # the memo of a source begins so
 MOST = 8  # of a source; each is read at the start of every sync
 LARGEST = 1 << 16  # bytes as packed; pages with hardly any text have a tenth of that
-
-
-@dataclass(frozen=True, slots=True)
-class ReplacedCopy:
-    """A copy that was replaced, and what by.
-
-    Attributes:
-        key: The page.
-        source: Its source.
-        since: When its new text was first seen, in days.
-        was: The shape of the copy.
-        shape: The shape of the text that replaced it.
-        digest: The digest of the copy.
-        raw: The fingerprint of all its bytes.
-        media_type: Its media type.
-        body: The copy itself, packed.
-
-    """
-
-    key: str
-    source: str
-    since: float
-    was: str
-    shape: str
-    digest: str
-    raw: str
-    media_type: str
-    body: str
-
-    @property
-    def observation(self) -> Observation:
-        """The copy, as it was observed."""
-        body = zlib.decompress(b64decode(self.body))
-        content = Content(self.media_type, body)
-        seen = Seen.PRESENT
-        return Observation(
-            self.key, self.since, seen, self.digest, self.raw, content=content
-        )
 
 
 class ReplacedCopies:
     """The copies of a run's sources that may have to be put back."""
 
-    def __init__(self, store: SqliteStore, run: Run, clock: Clock) -> None:
+    def __init__(self, store: Store, run: Run, clock: Clock) -> None:
         self._store, self._run, self._clock = store, run, clock
         self._copies: dict[str, ReplacedCopy] = {}
 
@@ -74,9 +32,8 @@ class ReplacedCopies:
 
     def read(self) -> Iterable[ReplacedCopy]:
         """Return what is kept, as another process may have left it."""
-        memos = (self._store.memo(MEMO + name) for name in self._run.sources)
-        rows = (row for memo in memos if memo for row in json.loads(memo))
-        self._copies = {row["key"]: ReplacedCopy(**row) for row in rows}
+        notes = (REPLACED_COPIES.load(self._store, n) for n in self._run.sources)
+        self._copies = {one.key: one for note in notes for one in note or ()}
         return self._copies.values()
 
     def like(self, source: str, shape: str) -> list[ReplacedCopy]:
@@ -109,9 +66,7 @@ class ReplacedCopies:
         self._save(row.source)
         return True
 
-    def put_back(
-        self, db: sqlite3.Connection, one: ReplacedCopy, held: HeldPage
-    ) -> None:
+    def put_back(self, one: ReplacedCopy, held: HeldPage) -> None:
         """Put a copy back, and aside what replaced it, as another answer is held.
 
         The log says that the page changed, which is true of what the site showed.
@@ -120,23 +75,22 @@ class ReplacedCopies:
 
         self._forget([one])
         (look,), content = self._store.held([one.key]), self._store.content(one.key)
-        item = tables.item_id(db, one.key)
-        if look is None or content is None or item is None:
+        if look is None or content is None:
             return
         if sketch(one.key, content).shape != one.shape:
             return  # it has become another since
         # At a time of its own: the log has an observation of the first already.
         look = replace(look, at=self._clock(), content=content)
         answer = Answer(look, held.state, held.why, one.was, one.shape)
-        held_pages.save(db, self._run.id, answer)
-        tables.save_content(db, one.observation, item)
+        self._store.held_answers.save(self._run.id, answer)
+        self._store.held_answers.put_back(one.observation)
 
-    def forget_proven(self, db: sqlite3.Connection) -> None:
+    def forget_proven(self) -> None:
         """Forget copies that nobody needs: other pages were well since."""
         proven = []
         for one in self._copies.values():
-            host = held_pages.host(db, one.key)
-            well = held_pages.well_since(db, one.source, host, one.since)
+            host = self._store.held_answers.host(one.key)
+            well = self._store.held_answers.well_since(one.source, host, one.since)
             if well > WITNESSES:  # the page itself is one of them
                 proven.append(one)
         self._forget(proven)
@@ -149,5 +103,5 @@ class ReplacedCopies:
             self._save(source)
 
     def _save(self, source: str) -> None:
-        rows = [asdict(one) for one in self._copies.values() if one.source == source]
-        self._store.save_memo(MEMO + source, json.dumps(rows))
+        mine = [one for one in self._copies.values() if one.source == source]
+        REPLACED_COPIES.save(self._store, mine, source)

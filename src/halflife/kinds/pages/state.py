@@ -22,8 +22,7 @@ from halflife.kinds.protocol import Reading
 from halflife.models.quality import parts
 from halflife.policies.champion import PATIENCE
 from halflife.policies.shortlist import MANY
-from halflife.stores import Store, run_history
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 SAMPLE = 65_536  # pages that stand for all, where there are many more
 
@@ -118,7 +117,7 @@ class Neighbourhood:
         groups = (PagesConfig.among(group) for group in self._reading.groups)
         paged = [tuple(s for s in group if s.name in mine) for group in groups]
         paged = [group for group in paged if group]
-        if len(paged) < 2 or not _is_many(self._reading.store):
+        if len(paged) < 2 or self._reading.store.item_count() < MANY:
             return {}
         return {source.name: group for group in paged for source in group}
 
@@ -177,10 +176,3 @@ def sampled(rows: Ints) -> Ints:
         return rows
     drawn: Ints = np.random.default_rng(0).choice(rows, SAMPLE, replace=False)
     return np.sort(drawn)
-
-
-def _is_many(store: Store) -> bool:
-    if not isinstance(store, SqliteStore):
-        return False
-    with store.looking() as db:
-        return run_history.newest(db) >= MANY

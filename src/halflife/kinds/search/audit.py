@@ -11,8 +11,7 @@ from halflife.kinds.pages.audit import BRIEF, issued_at, outcome
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.stores import Store, summaries, summary_lifetimes
-from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.forecasts import Issued
 from halflife.stores.summaries import Kept
 
 HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days of which forecasts are made
@@ -27,10 +26,8 @@ def audit_summary(store: Store, source: SearchConfig) -> bool:
     before there is another. Return whether anything could be told. What is believed of
     the summary in use from now on is written down.
     """
-    if not isinstance(store, SqliteStore):
-        return False
     used = summaries.current(store, source.name)
-    kept = Forecasts(store)
+    kept = store.forecasts
     waiting = kept.waiting(source.name)
     made = waiting[0].made if waiting else -np.inf
     if used is None or selection.life(store, used).is_doubted:

@@ -1,0 +1,307 @@
+"""The parts of a store in memory whose nouns are its own."""
+
+import math
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halflife.core.errors import UsageError
+from halflife.core.evidence import Evidence
+from halflife.core.history import History
+from halflife.core.host import HostState
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores.forecasts import Check, Checks, Issued, columns
+from halflife.stores.held_pages import LARGEST, Answer, HeldPage
+from halflife.stores.ownership import Owned
+from halflife.stores.run_history import Ran
+from halflife.stores.runs import Account
+
+if TYPE_CHECKING:
+    from halflife.stores.memory import MemoryStore
+    from halflife.stores.parts import Holder
+
+
+class MemoryForecasts:
+    """Forecasts and checks as lists."""
+
+    def __init__(self, store: "MemoryStore") -> None:
+        self._store = store
+        self._made: dict[int, Issued] = {}
+        self._checks: list[tuple[str, Check]] = []
+        self._last = 0
+
+    def issue(self, forecasts: Iterable[Issued]) -> None:
+        """Write forecasts down."""
+        self.record(
+            replace(f, told=None, found=None, looks=None, draw=None) for f in forecasts
+        )
+
+    def waiting(self, source: str) -> list[Issued]:
+        """Return the forecasts whose outcome was not seen yet, oldest first."""
+        return [f for f in self.made(source, -math.inf) if f.told is None]
+
+    def settled(self, source: str, since: float = 0.0) -> list[Issued]:
+        """Return the forecasts whose outcome was seen, in the order of that."""
+        told = [f for f in self.made(source, -math.inf) if f.told is not None]
+        some = [f for f in told if (f.told or 0.0) >= since]
+        return sorted(some, key=lambda f: (f.told, f.made, f.ahead))
+
+    def told(self, since: float) -> set[str]:
+        """Return the sources that any outcome was seen of since then."""
+        told = (f for f in self._made.values() if f.told is not None)
+        return {f.source for f in told if (f.told or 0.0) >= since}
+
+    def made(self, source: str, since: float) -> list[Issued]:
+        """Return all forecasts made since then, oldest first."""
+        mine = [f for f in self._made.values() if f.source == source]
+        return sorted(
+            (f for f in mine if f.made >= since), key=lambda f: (f.made, f.ahead)
+        )
+
+    def settle(self, forecasts: Iterable[Issued]) -> None:
+        """Write down what came true; an outcome that is known stays as it is."""
+        for f in forecasts:
+            kept = self._made.get(f.id)
+            if kept is not None and kept.told is None:
+                self._made[f.id] = replace(
+                    kept, told=f.told, found=f.found, looks=f.looks, draw=f.draw
+                )
+
+    def record(self, forecasts: Iterable[Issued]) -> None:
+        """Write down forecasts that were read off others, with what came true."""
+        for f in forecasts:
+            self._last += 1
+            self._made[self._last] = replace(f, id=self._last)
+
+    def drop(self, forecasts: Iterable[Issued]) -> None:
+        """Remove forecasts whose outcome nobody saw."""
+        for f in forecasts:
+            kept = self._made.get(f.id)
+            if kept is not None and kept.told is None:
+                del self._made[f.id]
+
+    def note(self, source: str, checks: Iterable[Check]) -> None:
+        """Write down what was drawn of a source, and what was found."""
+        known = (c for c in checks if self._store.source_of(c.key) is not None)
+        self._checks += [(source, check) for check in known]
+
+    def checks(self, source: str, since: float = 0.0) -> Checks:
+        """Return what was drawn of a source since then."""
+        mine = [c for name, c in self._checks if name == source and c.at >= since]
+        mine.sort(key=lambda c: c.at)
+        group = {item.key: item.group for item in self._store.items()}
+        code = {name: i for i, name in enumerate(dict.fromkeys(group.values()))}
+        return columns(
+            (c.at, c.chance, c.weight, c.believed, c.fresh, code[group[c.key]])
+            for c in mine
+        )
+
+    def audited(self, since: float, most: int) -> tuple[list[str], int]:
+        """Return sources with forecasts or checks, and how many forecasts wait."""
+        names = {f.source for f in self._made.values() if f.made >= since}
+        names |= {name for name, check in self._checks if check.at >= since}
+        waiting = sum(f.told is None for f in self._made.values())
+        return sorted(names)[:most], waiting
+
+    def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
+        """Return whether what was held of each item then is what was seen last."""
+        history = self._store.history()
+        place = {key: row for row, key in enumerate(history.keys)}
+        return [_still(history, place.get(key), then) for key in keys]
+
+
+def _still(history: History, row: int | None, then: float) -> bool | None:
+    """Say whether an item's last good observation by then was its last of all."""
+    if row is None:
+        return None
+    begin, end = history.start[row : row + 2].tolist()
+    before = begin + int(np.searchsorted(history.at[begin:end], then, "right"))
+    if before == begin:
+        return None
+    same = history.seen[before - 1] == history.seen[end - 1]
+    return bool(same and history.digest[before - 1] == history.digest[end - 1])
+
+
+class MemoryHeldAnswers:
+    """Answers that are not believed yet, by page."""
+
+    def __init__(self, store: "MemoryStore") -> None:
+        self._store = store
+        self._kept: dict[str, tuple[HeldPage, Observation]] = {}
+
+    def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
+        """Return the pages of sources, or of all, with such an answer, oldest first."""
+        names = set(sources)
+        found = [page for page, _ in self._kept.values()]
+        some = [page for page in found if not names or page.source in names]
+        return sorted(some, key=lambda page: page.since)
+
+    def row(self, key: str) -> HeldPage | None:
+        """Return a page with such an answer; None if there is none."""
+        found = self._kept.get(key)
+        return found and found[0]
+
+    def save(self, run: int, answer: Answer, *, room: bool = True) -> None:
+        """Put an answer aside, in place of an earlier one of the same page."""
+        look = answer.look
+        item = self._store.item(look.key)
+        if item is None:  # a page that nobody knows yet is asked for again
+            return
+        said = (answer.state, answer.why)
+        page = HeldPage(
+            look.key, item.source, item.group, run, *said, look.at, 1, answer.was,
+            answer.shape, look.digest,
+        )  # fmt: skip
+        old = self.row(look.key)
+        if old is not None:
+            page = replace(page, run=old.run, was=old.was)
+            if old.shape == page.shape:
+                page = replace(page, since=old.since, seen=old.seen + 1)
+        self._kept[look.key] = page, _as_kept(look, room=room)
+
+    def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
+        """Say what is made of answers that were put aside, and why if that is new."""
+        for key in [page.key for page in pages if page.key in self._kept]:
+            page, look = self._kept[key]
+            self._kept[key] = replace(page, state=state, why=why or page.why), look
+
+    def observation(self, page: HeldPage) -> Observation | None:
+        """Return an answer as it was observed; None if it is no longer there."""
+        found = self._kept.get(page.key)
+        return found and found[1]
+
+    def host(self, key: str) -> str:
+        """Return the host of a page; empty if the page is not known."""
+        item = self._store.item(key)
+        return "" if item is None else item.group
+
+    def put_back(self, look: Observation) -> None:
+        """Keep a body as the copy of its page again; the log stays as it is."""
+        self._store.keep_content(look)
+
+    def well_since(self, source: str, host: str, at: float) -> int:
+        """Return how many pages of a host were seen to be well from a moment on."""
+        evidence, rows = self._of_host(source, host)
+        return int(np.count_nonzero(evidence.last_at[rows] >= at))
+
+    def others(self, source: str, host: str) -> int:
+        """Return how many pages of a host have a copy and nothing put aside."""
+        evidence, rows = self._of_host(source, host)
+        seen, looks = evidence.seen[rows], evidence.looks[rows]
+        return int(np.count_nonzero((looks > 0) & (seen == Seen.PRESENT)))
+
+    def clear_seen(self, looks: Looks) -> None:
+        """Forget what was put aside of pages of which there is a good observation."""
+        if self._kept:
+            for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
+                if seen <= Seen.ABSENT:
+                    self._kept.pop(key, None)
+
+    def _of_host(self, source: str, host: str) -> tuple[Evidence, list[int]]:
+        """Return evidence on a source, and the rows of a host's pages not held."""
+        evidence = self._store.evidence([source])
+        items = (i for i in self._store.items([source]) if i.group == host)
+        rows = (evidence.row(i.key) for i in items if i.key not in self._kept)
+        return evidence, [row for row in rows if row is not None]
+
+
+def _as_kept(look: Observation, *, room: bool) -> Observation:
+    """Return an answer as it is kept; see ``held_pages.observation``."""
+    content = look.content
+    if content is None:
+        return replace(look, item=None, links=None)
+    if not room or len(zlib.compress(content.body, 1)) > LARGEST:
+        plain = look.digest, "", "", None, look.note
+        return Observation(look.key, look.at, Seen.PRESENT, *plain)
+    kind = content.media_type or "application/octet-stream"
+    content = replace(content, media_type=kind)
+    return replace(look, content=content, item=None, links=None)
+
+
+class MemoryReports:
+    """What people ask of a state that only this program has."""
+
+    def __init__(self, store: "MemoryStore") -> None:
+        self._store = store
+
+    def recent_runs(self, source: str, most: int) -> list[Ran]:
+        """Return the latest runs that covered a source, latest first."""
+        ran = [one for one in self._store.ran.values() if source in one.sources]
+        return ran[::-1][:most]
+
+    def account(self, run: int) -> Account:
+        """Return what a run did; raise ``UsageError`` if nothing is known of it.
+
+        What it observed is not kept run by run.
+        """
+        one = self._store.ran.get(run)
+        if one is None:
+            raise UsageError(f"nothing is known of run {run}")
+        held = tuple((s.source, s.why) for s in self._store.staged() if s.run == run)
+        about = one.id, one.state, one.sources, one.began, one.ended, one.requests
+        return Account(*about, pages=(), listed=(), troubles=(), held=held)
+
+    def observations(
+        self, items: Sequence[int], since: float
+    ) -> list[tuple[int, float, bool]]:
+        """Return nothing: items have no numbers here."""
+        del items, since
+        return []
+
+    def owners(self) -> list[Owned]:
+        """Return every source of which something is kept, by name."""
+        names = {item.source for item in self._store.items()}
+        return [self._owned(n) for n in sorted(names | {*self._store.collections()})]
+
+    def _owned(self, name: str) -> Owned:
+        evidence, objects = self._store.evidence([name]), 0
+        if name in self._store.collections():
+            spells = self._store.register(name).spells
+            objects = sum(spell.gone_by == math.inf for spell in spells)
+        looked = int(np.count_nonzero(evidence.looks > 0))
+        gone = int(np.count_nonzero(evidence.seen == Seen.ABSENT))
+        return Owned(name, len(evidence), looked, gone, objects, history=True)
+
+    def foreign(self, claims: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
+        """Return (key, owner, claimant) of items that another source owns."""
+        found = ((key, self._store.source_of(key), wants) for key, wants in claims)
+        return [(k, owner, w) for k, owner, w in found if owner and owner != w]
+
+    def ahead_of(self, moment: float) -> Mapping[str, int]:
+        """Return how many observations and charges are dated later, by table."""
+        late = sum(int(np.count_nonzero(b.at > moment)) for b in self._store.log)
+        charges = sum(at > moment for at in self._store.charged)
+        return {"observation": late, "ledger": charges}
+
+    def last_finished(self) -> float | None:
+        """Return when a run was last finished; None if none was."""
+        done = (one.ended for one in self._store.ran.values() if one.state == "done")
+        return max((at for at in done if at is not None), default=None)
+
+    def holders(self) -> "list[Holder]":
+        """Return nobody: no other process can hold a lease."""
+        return []
+
+    def failing_hosts(self, failures: int, closed_at: float) -> list[HostState]:
+        """Return hosts that failed so often in a row, or are closed at a moment."""
+        some = (h for h in self._store.hosts.values() if h.failures >= failures)
+        closed = (h for h in self._store.hosts.values() if h.not_before > closed_at)
+        found = {host.name: host for host in (*some, *closed)}
+        return [found[name] for name in sorted(found)]
+
+    def hosts_without_robots(self) -> list[str]:
+        """Return the hosts whose robots.txt could not be read."""
+        hosts = self._store.hosts.values()
+        return [h.name for h in hosts if h.robots_status == 0 or h.robots_status >= 500]
+
+    def good_observations(self) -> Mapping[str, int]:
+        """Return how many good observations there are of each source's items."""
+        names = {item.source for item in self._store.items()}
+        return {n: int(self._store.evidence([n]).looks.sum()) for n in names}
+
+    def old_observations(self, before: float) -> int:
+        """Return how many observations in the log are older."""
+        return sum(int(np.count_nonzero(b.at < before)) for b in self._store.log)

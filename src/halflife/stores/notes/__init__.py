@@ -1,0 +1,129 @@
+"""Notes: typed state that is kept between runs, a row for each source and kind.
+
+A kind of note has a name, the version of its format, and two functions: one that turns
+a value into plain JSON values, and one that reads them back. Each kind has a module of
+its own. A note that cannot be read (cut off, of another type or version) counts as
+absent: what it said is learned or measured anew, and one warning says so.
+"""
+
+import json
+import logging
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from halflife.core.store import Note, NoteBook
+
+Value = TypeVar("Value")
+
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+# Of each store that is open, the notes of which somebody was told: a service reads the
+# same ones at every turn.
+_told: WeakKeyDictionary[NoteBook, set[str]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class NoteKind(Generic[Value]):
+    """One kind of note.
+
+    Attributes:
+        name: Its name in the store.
+        version: The version of its format.
+        write: Turns a value into what JSON can hold.
+        read: Turns that back into a value; raises one of ``UNREADABLE`` if it cannot.
+        remembered: How many notes are remembered once they were read: for large ones
+            that are asked for again and again.
+
+    """
+
+    name: str
+    version: int
+    write: Callable[[Value], object]
+    read: Callable[[Any], Value]
+    remembered: int = 0
+    _parse: Callable[[Note], Value] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parse = lru_cache(self.remembered)(self._parsed)
+        object.__setattr__(self, "_parse", parse if self.remembered else self._parsed)
+
+    def load(self, book: NoteBook, source: str = "", number: int = 0) -> Value | None:
+        """Return the note about a source; None if there is none that can be read.
+
+        Notes of the whole store are about no source. ``number`` tells several notes
+        of one kind apart.
+        """
+        note = book.note(source, self.name, number)
+        if note is None:
+            return None
+        try:
+            return self._parse(note)
+        except UNREADABLE as error:
+            about = f"{self.name} {number}" if number else self.name
+            about = f"{about} of {source or 'all sources'}"
+            _warn(book, about, f"{type(error).__name__}: {error}")
+            return None
+
+    def save(
+        self, book: NoteBook, value: Value, source: str = "", number: int = 0
+    ) -> None:
+        """Write a note about a source in place of the one before."""
+        text = json.dumps(self.write(value), separators=(",", ":"))
+        book.save_note(source, self.name, Note(self.version, text), number)
+
+    def exists(self, book: NoteBook, source: str = "", number: int = 0) -> bool:
+        """Say whether there is such a note, also one that cannot be read."""
+        return book.note(source, self.name, number) is not None
+
+    def remove(self, book: NoteBook, source: str = "", number: int = 0) -> None:
+        """Remove the note about a source, if there is one."""
+        if self.exists(book, source, number):
+            book.remove_note(source, self.name, number)
+
+    def _parsed(self, note: Note) -> Value:
+        if note.version != self.version:
+            raise ValueError(f"version {note.version}, known is {self.version}")
+        return self.read(json.loads(note.text))
+
+
+def finite(value: Any) -> float:  # noqa: ANN401  (whatever JSON holds)
+    """Return a number that is finite; raise ``ValueError`` if it is not."""
+    number = float(value)
+    if not isfinite(number):
+        raise ValueError(f"{number} is not finite")
+    return number
+
+
+def texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Return a list of texts; raise ``TypeError`` if it is none."""
+    if not isinstance(value, list):
+        raise TypeError(f"{type(value).__name__} is no list")
+    return tuple(map(text, value))
+
+
+def text(value: Any) -> str:  # noqa: ANN401
+    """Return a text; raise ``TypeError`` if it is none."""
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} is no text")
+    return value
+
+
+def _warn(book: NoteBook, about: str, why: str) -> None:
+    """Say that a note cannot be read, once as long as its store is open."""
+    told = _told.setdefault(book, set())
+    if about not in told:
+        told.add(about)
+        said = "a note cannot be read and counts as absent: %s (%s)"
+        logging.getLogger("halflife").warning(said, about, why[:200])

@@ -1,0 +1,49 @@
+"""What the answers of a source usually look like."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from halflife.alerts.schemas import Usual
+from halflife.stores.notes import NoteKind, finite, text, texts
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMemory:
+    """What is remembered of a source's answers; times are days.
+
+    Attributes:
+        made: By which settings they were read.
+        usual: What columns are usually.
+        odd: How many syncs in a row have shown a difference.
+        since: Since when something is lost that was there.
+        lost: What that is, in words.
+        news: What is only new, and when that was noticed.
+
+    """
+
+    made: str = ""
+    usual: Mapping[str, Usual] = field(default_factory=dict)
+    odd: Mapping[str, int] = field(default_factory=dict)
+    since: Mapping[str, float] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    news: tuple[tuple[str, float], ...] = ()
+
+
+def _usual(share: Any, kind: Any, records: Any, looks: Any) -> Usual:  # noqa: ANN401
+    return Usual(finite(share), text(kind), int(records), int(looks))
+
+
+def _read(row: Mapping[str, Any]) -> AnswerMemory:
+    return AnswerMemory(
+        made=text(row["made"]),
+        usual={name: _usual(*values) for name, values in row["usual"].items()},
+        odd={name: int(times) for name, times in row["odd"].items()},
+        since={name: finite(at) for name, at in row["since"].items()},
+        lost=texts(row["lost"]),
+        news=tuple((text(said), finite(at)) for said, at in row["news"]),
+    )
+
+
+RECORD_COLUMNS = NoteKind("record_columns", 1, asdict, _read)
+ANSWER_COLUMNS = NoteKind("answer_columns", 1, asdict, _read)

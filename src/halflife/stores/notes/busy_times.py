@@ -1,0 +1,53 @@
+"""What a belief has learned of the busy times of sites and folders."""
+
+import base64
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from halflife.belief.neighbours import Memory
+from halflife.core.arrays import Floats
+from halflife.models.bursts import Kept
+from halflife.stores.notes import NoteKind, finite, texts
+
+
+def _write(memory: Memory) -> Mapping[str, Any]:
+    return {
+        "sites": memory.sites,
+        "folders": memory.folders,
+        "origin": memory.kept.origin,
+        "folder": memory.kept.folder.tolist(),
+        "parent": memory.kept.parent.tolist(),
+        "busy_sites": _packed(memory.kept.sites),
+        "busy_folders": _packed(memory.kept.folders),
+        "trust": memory.trust,
+    }
+
+
+def _read(row: Mapping[str, Any]) -> Memory:
+    busy = Kept(
+        finite(row["origin"]),
+        _unpacked(row["busy_sites"]),
+        np.array(row["folder"], dtype=np.intp),
+        np.array(row["parent"], dtype=np.intp),
+        _unpacked(row["busy_folders"]),
+    )
+    trust = tuple(float(one) for one in row["trust"])
+    return Memory(texts(row["sites"]), texts(row["folders"]), busy, trust)
+
+
+def _packed(table: Floats) -> Mapping[str, Any]:
+    """Return numbers as text; most are 0, so they pack well."""
+    small = zlib.compress(table.astype("<f4").tobytes())
+    return {"shape": table.shape, "data": base64.b64encode(small).decode("ascii")}
+
+
+def _unpacked(kept: Mapping[str, Any]) -> Floats:
+    data = zlib.decompress(base64.b64decode(kept["data"], validate=True))
+    flat = np.frombuffer(data, dtype="<f4").astype(np.float64)
+    return flat.reshape([int(size) for size in kept["shape"]])
+
+
+BUSY_TIMES = NoteKind("busy_times", 1, _write, _read)

@@ -1,0 +1,5 @@
+"""When the state file was last tidied, in days."""
+
+from halflife.stores.notes import NoteKind, finite
+
+TIDIED_AT = NoteKind("tidied_at", 1, float, finite)

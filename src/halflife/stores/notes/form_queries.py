@@ -1,0 +1,47 @@
+"""What the latest queries to a form brought."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from halflife.stores.notes import NoteKind, finite, text
+
+
+@dataclass(frozen=True, slots=True)
+class TriedQuery:
+    """A query that was sent, and what it brought.
+
+    Attributes:
+        at: When the turn ended in which it was sent, in days.
+        what: The query, or the key that was looked up.
+        requests: Requests that it took.
+        shown: Records that it showed.
+        new: How many of them were new.
+        told: How many hits the form reported; None if it did not.
+
+    """
+
+    at: float
+    what: str
+    requests: int
+    shown: int
+    new: int
+    told: int | None = None
+
+
+def _write(tried: Sequence[TriedQuery]) -> list[Mapping[str, Any]]:
+    return [asdict(one) for one in tried]
+
+
+def _read(rows: Sequence[Mapping[str, Any]]) -> list[TriedQuery]:
+    return [
+        TriedQuery(
+            finite(row["at"]), text(row["what"]), int(row["requests"]),
+            int(row["shown"]), int(row["new"]),
+            None if row["told"] is None else int(row["told"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+FORM_QUERIES = NoteKind("form_queries", 1, _write, _read)

@@ -1,0 +1,15 @@
+"""How rates of change are spread over all pages."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from halflife.belief.poisson import Prior
+from halflife.stores.notes import NoteKind, finite
+
+
+def _read(row: Mapping[str, Any]) -> Prior:
+    return Prior(tuple(map(finite, row["mass"])), int(row["looks"]))
+
+
+RATE_PRIOR = NoteKind("rate_prior", 1, asdict, _read)

@@ -1,0 +1,59 @@
+"""Copies of pages that were replaced and may have to be put back."""
+
+import zlib
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from halflife.core.observation import Content, Observation, Seen
+from halflife.stores.notes import NoteKind
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedCopy:
+    """A copy that was replaced, and what by.
+
+    Attributes:
+        key: The page.
+        source: Its source.
+        since: When its new text was first seen, in days.
+        was: The shape of the copy.
+        shape: The shape of the text that replaced it.
+        digest: The digest of the copy.
+        raw: The fingerprint of all its bytes.
+        media_type: Its media type.
+        body: The copy itself, packed.
+
+    """
+
+    key: str
+    source: str
+    since: float
+    was: str
+    shape: str
+    digest: str
+    raw: str
+    media_type: str
+    body: str
+
+    @property
+    def observation(self) -> Observation:
+        """The copy, as it was observed."""
+        body = zlib.decompress(b64decode(self.body))
+        content = Content(self.media_type, body)
+        seen = Seen.PRESENT
+        return Observation(
+            self.key, self.since, seen, self.digest, self.raw, content=content
+        )
+
+
+def _write(copies: Sequence[ReplacedCopy]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in copies]
+
+
+def _read(rows: Sequence[Mapping[str, Any]]) -> list[ReplacedCopy]:
+    return [ReplacedCopy(**{**row, "since": float(row["since"])}) for row in rows]
+
+
+REPLACED_COPIES = NoteKind("replaced_copies", 1, _write, _read)

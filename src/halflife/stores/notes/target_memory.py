@@ -1,0 +1,43 @@
+"""What is remembered of a source with a target between two turns."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.market.stand import NOTHING, Memory
+from halflife.market.target_rule import Past
+from halflife.stores.notes import NoteKind
+
+
+def _write(memory: Memory) -> Mapping[str, Any]:
+    row = asdict(replace(memory, chances=NOTHING))
+    del row["chances"]
+    return row
+
+
+def _read(row: Mapping[str, Any]) -> Memory:
+    past = dict(row["past"])
+    for name in ("times", "lately"):
+        past[name] = tuple(map(float, past[name]))
+    for name in past.keys() - {"times", "lately"}:
+        past[name] = float(past[name])
+    others: dict[str, Any] = {n: float(v) for n, v in row.items() if n != "past"}
+    return Memory(Past(**past), **others)
+
+
+def _pack(chances: Floats) -> str:
+    """Return what was believed of pages; three digits are kept."""
+    return base64.b64encode(chances.astype("<f2").tobytes()).decode()
+
+
+def _unpack(packed: str) -> Floats:
+    data = base64.b64decode(packed, validate=True)
+    return np.frombuffer(data, dtype="<f2").astype(np.float64)
+
+
+TARGET_MEMORY = NoteKind("target_memory", 1, _write, _read)
+ROUND_CHANCES = NoteKind("round_chances", 1, _pack, _unpack)
