@@ -498,7 +498,7 @@ def test_a_source_of_two_pages_is_never_put_off(here, site, told):
 def test_a_copy_that_was_replaced_is_forgotten_when_the_site_is_well(
     cards, here, site, told
 ):
-    kept = "SELECT text FROM memo WHERE name LIKE 'replaced copies of %'"
+    kept = "SELECT body FROM note WHERE kind = 'replaced_copies'"
     site.answer = lambda n, _: (200, "<p>sold out")
     one_by_one(told, 1)
     with sqlite3.connect(here / "halflife.db") as db:

@@ -93,7 +93,7 @@ def test_pages_kept_together_are_believed_together_however_many(
     config, store, monkeypatch
 ):
     monkeypatch.setattr(pages_state, "MANY", 1)
-    together = scheduler.grouped(config.source)
+    together = [config.source]
     appraiser = Appraiser(config, store, NOW, groups=together)
     near = [appraiser.state(source).near for source in config.source]
     assert all(one is near[0] for one in near)
