@@ -96,8 +96,7 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
     rest = a * lazy_scipy.gamma(2 * a)
     cut = 0.5 * _ALL_GONE ** (2 * a)
     near = np.minimum(y, cut)
-    x = (near * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
-    x = np.maximum(x, (2 * near) ** (0.5 / a))
+    x = _before_age(near, a)
     for _ in range(_NEWTON_STEPS):
         worth = age_worth(x, a)
         slope = -a * x ** (2 * a) * np.expm1(-x) / worth
@@ -107,6 +106,16 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
             break
     s = np.where(y < cut, x**a, np.sqrt(2 * (y + rest)))
     return s, np.where(y < cut, a / slope, y / s**2)
+
+
+def _before_age(y: Floats, a: Floats) -> Floats:
+    """Return an x left of the root of ``age``, and near it where y is small or large.
+
+    1 - exp(-u) is less than u and less than 1, so U(s) is less than either of
+    a / (1 + 2 a) x**(1 + 2 a) and x**(2 a) / 2.
+    """
+    soon = (y * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
+    return np.maximum(soon, (2 * y) ** (0.5 / a))
 
 
 def poisson_age(y: Floats, _: Floats) -> tuple[Floats, Floats]:
