@@ -46,7 +46,9 @@ class Discovering:
         rest = self.policy(_only(view, ~new), budget, rng)
         if not new.any():
             return rest
-        found = self.policy(_only(view, new), budget, rng)
+        # All of them in order: the best may be of one source, and each has its share.
+        every = Budget(max(budget.requests, math.ceil(view.cost[new].sum())))
+        found = self.policy(_only(view, new), every if budget else budget, rng)
         some = self._quota(view, budget, source, (source[found.rows], rng))
         most = budget.requests - int(some.sum())
         kept = min(len(rest), max(most, 0))
@@ -110,7 +112,7 @@ def _mixed(found: Plan, first: Ints, rest: Plan, kept: int) -> Plan:
     keys = (*(found.keys[i] for i in first), *rest.keys[:kept])
     rows = np.concatenate([found.rows[first], rest.rows[:kept]])[order]
     gain = np.concatenate([found.gain[first], rest.gain[:kept]])[order]
-    why = {int(row) for row in found.rows}
+    why = set(found.rows[first].tolist())
 
     def reason(row: int) -> str:
         return found.reason(row) if row in why else rest.reason(row)
