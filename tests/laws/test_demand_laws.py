@@ -313,6 +313,30 @@ def test_a_chord_that_rises_is_not_followed():
     assert search.at == pytest.approx(at + math.log(2.0) / 2.0)
 
 
+def test_a_chord_leads_from_wherever_the_last_price_was():
+    search = Search(1.0, np.inf)  # demand is price**-2, its tangent told wrong
+
+    def move():
+        total = math.exp(-2.0 * search.at)
+        search.move(total, -9.0 * total, math.exp(-7.0))
+
+    move()
+    assert search.at == pytest.approx(1.0 + 5.0 / 9.0)
+    move()
+    assert search.at == pytest.approx(3.5)
+
+
+def test_a_step_too_small_to_be_taken_gives_way_to_the_middle():
+    search = Search(8.0, np.inf)
+    search.low, search.high = 6.0, 10.0
+    search.move(1.0 + 2.0**-52, -1.0, 1.0)
+    assert (search.low, search.at) == (8.0, 9.0)
+    search = Search(8.0, np.inf)
+    search.low, search.high = 6.0, 10.0
+    search.move(1.0 - 2.0**-53, -1.0, 1.0)
+    assert (search.high, search.at) == (8.0, 7.0)
+
+
 def test_a_step_is_not_taken_out_of_the_bracket():
     search = Search(0.0, np.inf)
     search.low, search.high = -1.0, 0.5

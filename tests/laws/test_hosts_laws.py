@@ -119,6 +119,15 @@ def test_hosts_outside_the_caps_are_refused(host):
         allocate_polite([1.0, 1.0], 1.0, np.array([0, 0]), [-np.inf])
 
 
+def test_a_budget_that_full_hosts_use_up_leaves_nothing_to_the_others():
+    # At the price at which the first takes its one request, no look at the second is
+    # worth it: U(1) = 1 - 2 / e against 1 / 10.
+    plan = allocate_polite([1.0, 10.0], 1.0, np.array([0, 1]), [1.0, 5.0])
+    assert plan.frequency == pytest.approx([1.0, 0.0])
+    assert plan.host_price[0] == pytest.approx(1.0 - 2.0 / math.e)
+    assert 0.1 <= plan.price <= 1.0 - 2.0 / math.e + 1e-9
+
+
 def test_what_full_hosts_leave_over_goes_to_the_others():
     # The first host takes next to nothing, so all others get nearly the whole budget.
     rate, weight, cost, rng = items(40, 5)

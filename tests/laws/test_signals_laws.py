@@ -138,6 +138,16 @@ def _parts(model):
     return model.silent, model.told, model.worth
 
 
+def test_a_hint_worth_just_enough_is_summed_up():
+    model = Hints(np.array([0.5]), np.array([1.0]), np.array([0.02]))
+    found = cycle(model, np.array([4.0]))
+    length, fresh = cycle_by_hand(0.5, 1.0, 0.02, 4.0)
+    assert found.length[0] == pytest.approx(length, rel=1e-9)
+    assert found.fresh[0] == pytest.approx(fresh, rel=1e-9)
+    even = 4.0 / (1.0 + 1.0 * 0.04)
+    assert length != pytest.approx(even, rel=1e-4)
+
+
 def test_a_cycle_longer_than_any_copy_lasts_is_fresh_no_longer():
     model = Hints.of(np.array([1.0]), 0.3, 0.2)
     far, farther = (cycle(model, np.array([t])) for t in (100.0, 1e9))

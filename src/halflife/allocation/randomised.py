@@ -149,8 +149,7 @@ def lambdacrawl_approx(
 
 
 def _settle(given: Columns, news: Floats, budget: float) -> tuple[Floats, float]:
-    announced = float((given.cost * given.rate)[news > 0].sum())
-    if news.all() and announced <= budget:
+    if news.all() and float(given.cost @ given.rate) <= budget:
         return given.rate.copy(), 0.0
     first = given.weight / (given.cost * given.rate)
     demand = Demand(_random, first, given.rate, given.cost, news, limited=False)

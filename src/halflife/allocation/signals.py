@@ -55,7 +55,7 @@ class Hints:
             raise ValueError("recall must lie in 0..1, rates must not be negative")
         missed = np.maximum(1.0 - hit, _LEAST_MISSED) * change
         told = hit * change + wrong
-        share = np.where(told > 0, wrong / np.where(told > 0, told, 1.0), 1.0)
+        share = wrong / np.where(told > 0, told, 1.0)
         worth = -np.log(np.maximum(share, np.exp(-MOST_WORTH)))
         return cls(missed, told, np.where(told > 0, worth, 0.0))
 
@@ -180,7 +180,7 @@ def _mixed(
 ) -> float:
     """Return the freshness of the mix of two schedules that takes the budget."""
     spent = float(more[0].sum()), float(less[0].sum())
-    share = (budget - spent[1]) / (spent[0] - spent[1]) if spent[0] > spent[1] else 0.0
+    share = (budget - spent[1]) / max(spent[0] - spent[1], 1e-300)
     kept = (float(w @ fresh) / float(w.sum()) for fresh in (more[1], less[1]))
     much, little = kept
     return little + min(max(share, 0.0), 1.0) * (much - little)
