@@ -81,6 +81,33 @@ def test_demand_is_that_of_its_items_one_by_one(name, more, price):
     np.testing.assert_array_equal(again, frequency)
 
 
+def test_who_asks_for_exactly_a_limit_or_pays_exactly_a_floor_has_no_slope():
+    free = demand_of("harmonic", 6)
+    asked, slope = np.empty(6), np.empty(6)
+    free.at(0.3, asked)
+    for limits in ((asked, np.full(6, 99.0)), (np.zeros(6), asked)):
+        free._replace(limits=np.stack(limits)).at(0.3, np.empty(6), slope)
+        assert not slope.any()
+    free._replace(floor=np.full(6, 0.3)).at(0.3, np.empty(6), slope)
+    assert not slope.any()
+
+
+def test_where_demand_is_steeper_than_floats_can_follow_the_search_ends():
+    tried, curve = [], curves.freshness
+
+    def counted(y, shape):
+        tried.append(y)
+        return curve(y, shape)
+
+    n = 50
+    demand = demand_of("freshness", n)._replace(
+        curve=counted, first=np.ones(n), pace=np.full(n, 1e6), cost=np.ones(n)
+    )
+    frequency, _ = settle(demand, 3.0, 0.0)
+    assert frequency.sum() == pytest.approx(3.0)
+    assert len(tried) < 100
+
+
 def test_at_the_very_price_of_its_first_look_nobody_asks():
     demand = demand_of("freshness", 4)._replace(first=np.array([1.0, 2.0, 0.5, 1.5]))
     frequency = np.empty(4)
@@ -298,7 +325,9 @@ def test_a_flat_tangent_does_not_lead_out_of_this_world(slope):
     assert down.at == -40.0
 
 
-@pytest.mark.parametrize(("total", "change"), [(0.0, -1.0), (1.0, 0.0), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("total", "change"), [(0.0, -1.0), (1.0, 0.0), (1.0, 1.0), (1.0, -1e-320)]
+)
 def test_without_demand_or_a_falling_one_there_is_no_step(total, change):
     search = Search(0.0, np.inf)
     assert search._step(total, change, 1.0) == np.inf

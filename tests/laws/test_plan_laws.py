@@ -216,10 +216,10 @@ def test_a_list_brought_forward_is_what_the_belief_would_say(make):
     rng = default_rng(1)
     tried = rows[[1, 4, 9]]
     look(evidence, tried, 9.2, rng)
-    for since in (9.1, 9.3):
-        found = few._aged(evidence, 9.4, since)
-        whole = make()(evidence, 9.4, since)
-        assert found.now == 9.4
+    for since, now in ((9.1, 9.4), (9.3, 9.4), (9.2, 9.2)):
+        found = few._aged(evidence, now, since)
+        whole = make()(evidence, now, since)
+        assert found.now == now
         np.testing.assert_array_equal(found.looked, whole.looked[rows])
         untried = ~np.isin(rows, tried)
         for name in ("age", "exposure"):
@@ -227,6 +227,17 @@ def test_a_list_brought_forward_is_what_the_belief_would_say(make):
             np.testing.assert_allclose(one[untried], other[untried])
         # what was tried since the pass in an earlier turn has had its look
         np.testing.assert_array_equal(found.ready, untried | found.looked)
+
+
+def test_what_was_tried_at_the_moment_of_the_pass_may_be_asked_for_again():
+    evidence, rng = evidence_of(), default_rng(2)
+    few = Shortlist(Neighbours(), Index(), size=40, lasts=0.25, block=64)
+    few.plan(evidence, 9.0, 9.0, Budget(3), rng)
+    look(evidence, few._rows[:20], 9.0, rng)
+    found = few._fresh(evidence, 9.1, 9.1, Budget(3))
+    assert found is not None
+    assert found.ready.all()
+    assert Planner().weighed == 0
 
 
 def test_there_is_no_list_before_the_first_pass():
@@ -385,6 +396,8 @@ def test_two_plans_are_mixed_evenly():
     assert even.keys == ("f7", "r1", "f8", "r2")  # among equals what was found
     assert _mixed(found, np.array([], int), rest, 2).keys == ("r1", "r2")
     assert _mixed(found, np.array([1]), rest, 0).keys == ("f8",)
+    assert _mixed(found, np.array([0, 1, 2]), rest, 1).keys == ("f7", "f8", "r1", "f9")
+    assert _mixed(found, np.array([1]), rest, 2).keys == ("r1", "f8", "r2")
 
 
 def test_a_page_with_a_good_look_before_this_turn_is_not_new():

@@ -145,6 +145,21 @@ def test_sizes_are_the_root_of_average_times_budget_times_factor():
     assert Fixed(2.5)(view, three, 6.0).tolist() == [2.5] * 3
 
 
+def test_a_single_item_is_a_category_of_average_size():
+    view = replace(
+        view_of(1, default_rng(0)), looks=np.array([3]), weight=np.array([2.0])
+    )
+    one = Categories.of_labels(["a"])
+    assert Root()(view, one, 9.0) == pytest.approx([3.0])
+    assert Optimal()(view, one, 9.0) == pytest.approx([3.0])
+    assert scaled(5.0, one).tolist() == scaled(5.0, one, "pages").tolist() == [5.0]
+    assert _mean_weight(view, one) == pytest.approx([2.0])
+    assert _places(np.ones(1), default_rng(0)).tolist() == [0.0]
+    assert draws.importance(view, one) == pytest.approx([1.0])
+    nobody, none = view_of(0, default_rng(0)), Categories.of_labels([])
+    assert Root()(nobody, none, 9.0).size == Optimal()(nobody, none, 9.0).size == 0
+
+
 def test_samples_are_scaled_by_size_pages_or_not_at_all():
     three = Categories(
         ("a", "b", "c"), np.array([0, 4, 6, 7]), np.array([0, 1, 2, 3, 3, 4, 5]), 8
@@ -365,6 +380,8 @@ def test_compared_are_good_looks_of_this_turn_at_what_was_seen_before(seed):
         for i in range(len(view))
     ]
     assert draws.compared(view).tolist() == expected
+    same = replace(view, age=np.zeros(len(view)))  # no older than what was not tried
+    assert view.looked.all() or not draws.compared(same).any()
     new = [bool(view.looked[i] and view.looks[i] <= 1) for i in range(len(view))]
     assert draws.first_seen(view).tolist() == new
 
@@ -683,6 +700,11 @@ def test_greedy_takes_the_most_changed_category_and_inside_the_stalest():
     ordered = stale[plan.rows[: len(first)]]
     assert (np.diff(ordered) <= 0).all()
     assert plan.gain[: len(first)] == pytest.approx(1.0)
+    first = [
+        tuple(Sampling(size=Fixed(3))(seen, Budget(3), default_rng(s)).rows)
+        for s in range(6)
+    ]
+    assert len(set(first)) > 3  # by chance, whatever is believed
     heavy = Sampling(size=Fixed(3), inside="staleness", weighted=True)
     plan = heavy(seen, Budget(5), default_rng(0))
     value = (seen.weight * stale)[plan.rows]

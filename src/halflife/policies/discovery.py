@@ -51,9 +51,8 @@ class Discovering:
         found = self.policy(_only(view, new), every if budget else budget, rng)
         some = self._quota(view, budget, source, (source[found.rows], rng))
         most = budget.requests - int(some.sum())
-        kept = min(len(rest), max(most, 0))
-        more = budget.requests - kept - int(some.sum())
-        late = np.flatnonzero(~some)[: max(more, 0)]
+        kept = min(len(rest), most)
+        late = np.flatnonzero(~some)[: most - kept]
         first = np.union1d(np.flatnonzero(some), late)
         return _mixed(found, first, rest, kept)
 
@@ -84,7 +83,7 @@ class Discovering:
         left = self.left()
         turn = budget.requests + int(np.count_nonzero(view.looked))
         pays = np.zeros(found.size, dtype=np.bool_)
-        rivals = max(np.unique(found[found >= 0]).size, 1)
+        rivals = max(np.unique(found).size, 1)
         for number, (name, share) in enumerate(self.share.items()):
             done = np.count_nonzero((source == number) & view.looked)
             part = share * turn / rivals
