@@ -105,6 +105,19 @@ def test_the_best_are_taken_one_by_one_as_long_as_hosts_and_budget_allow(
     assert [step.why for step in plan] == [f"row {row}" for row in plan.rows]
 
 
+@pytest.mark.parametrize("requests", [1, 7, 60, 399, 400, 500])
+def test_of_very_many_the_best_are_found(requests):
+    view = replace(
+        view_of(400, default_rng(1)),
+        ready=np.ones(400, bool),
+        looked=np.zeros(400, bool),
+        cost=np.ones(400),
+    )
+    score = default_rng(2).normal(size=400)
+    plan = best(view, Budget(requests), score, score, str)
+    assert plan.rows.tolist() == np.argsort(-score)[:requests].tolist()
+
+
 def test_room_and_budget_are_used_to_the_last_request():
     view = replace(
         view_of(4, default_rng(0)),
