@@ -81,6 +81,10 @@ def test_an_item_that_never_changes_tells_nothing():
 def test_rates_and_shares_that_cannot_be_are_refused(wrong):
     with pytest.raises(ValueError, match="recall must lie"):
         Hints.of(**wrong)
+    fine = {"rate": 1.0, "recall": 0.5, "false": 0.5}
+    one_of_two = {name: np.array([fine[name], wrong[name]]) for name in fine}
+    with pytest.raises(ValueError, match="recall must lie"):
+        Hints.of(**one_of_two)
 
 
 def test_the_ends_of_what_can_be_are_allowed():
@@ -90,6 +94,8 @@ def test_the_ends_of_what_can_be_are_allowed():
     for precision in (0.0, 1.0 + 1e-9, -0.5):
         with pytest.raises(ValueError, match="precision must lie"):
             Hints.at(1.0, 0.5, precision)
+        with pytest.raises(ValueError, match="precision must lie"):
+            Hints.at(1.0, 0.5, np.array([0.5, precision]))
 
 
 @pytest.mark.parametrize("recall", [0.3, 0.5, 0.9])

@@ -237,6 +237,9 @@ def test_limits_that_leave_no_choice_are_kept():
 def test_limits_that_make_no_sense_are_refused(limits):
     with pytest.raises(ValueError, match="limits must be"):
         allocate([1.0, 2.0], 3.0, limits=limits)
+    fewest, most = limits
+    with pytest.raises(ValueError, match="limits must be"):
+        allocate([1.0, 2.0], 3.0, limits=([0.1, fewest], [2.0, most]))
 
 
 def test_weights_count_as_given_also_within_limits():
