@@ -398,6 +398,12 @@ def test_where_no_price_is_too_high_a_tangent_is_stretched():
     assert search.at == pytest.approx(math.log(z) + math.log(2.0) / stretch)
 
 
+def test_far_below_the_top_a_price_follows_its_coordinate_as_it_is():
+    search = Search(0.0, 4.0)
+    search.at = -800.0  # exp of it is nothing
+    assert search._stretch() == 1.0
+
+
 # Many prices at once
 
 

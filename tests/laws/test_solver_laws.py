@@ -268,6 +268,11 @@ def test_the_value_is_the_weighted_mean_over_however_many_items(objective):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_what_changes_too_rarely_to_count_is_fresh_without_looks():
+    assert allocate([1e-31, 1.0], 0.0).value == 0.5
+    assert allocate([1e-31, 0.0], 0.0, objective="age").value == 0.0
+
+
 def test_of_nothing_that_matters_nothing_is_lost():
     for objective, value in (("freshness", 1.0), ("age", 0.0), ("harmonic", 0.0)):
         given_ = columns([1.0, 2.0], [0.0, 0.0])
