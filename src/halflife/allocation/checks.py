@@ -59,26 +59,26 @@ def allocate_checks(
     array([1.55, 1.75, 1.58, 0.93, 0.  ])
     """
     given = columns(rate, weight)
-    spend = np.array([amount("budget", budget)])
+    spend = amount("budget", budget)
     price = (amount("check", check), amount("extra", extra))
     if price[0] == 0:
         raise ValueError("check must be more than nothing, or there is no end to looks")
     frequency = np.zeros(given.rate.size)
     useful = given.useful
     some = given.take(useful)
-    if not some.rate.size or spend[0] == 0:
+    if not some.rate.size or spend == 0:
         return Allocation(frequency, 0.0, value_of(given, frequency, "freshness"))
 
     def asked(log_price: Floats) -> Floats:
-        looks = _looks(some, float(log_price[0]), price)
+        looks = _looks(some, log_price.item(), price)
         return np.array([mean_cost(looks, some.rate, *price).sum()])
 
     top = np.log(np.max(some.weight / some.rate) / sum(price))
-    ends = meet(asked, spend, np.array([CHEAPEST]), np.array([top]))
-    low, high = (_looks(some, float(m[0]), price) for m in (ends.low, ends.high))
+    ends = meet(asked, np.array([spend]), np.array([CHEAPEST]), np.array([top]))
+    low, high = (_looks(some, m.item(), price) for m in (ends.low, ends.high))
     frequency[useful] = ends.mix(low, high, ends.share)
     value = value_of(given, frequency, "freshness")
-    return Allocation(frequency, float(np.exp(ends.low[0])) * given.scale, value)
+    return Allocation(frequency, float(np.exp(ends.low.item())) * given.scale, value)
 
 
 def _looks(given: Columns, log_price: float, cost: tuple[float, float]) -> Floats:

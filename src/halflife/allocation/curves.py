@@ -18,8 +18,13 @@ from halflife.core.arrays import Floats
 Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 _NEWTON_STEPS = 40
+_HALLEY_STEPS = 2  # from a start right to a few percent they leave rounding alone
 _ALL_GONE = 50.0
 _BELOW_ONE = 1.0 - 2.0**-53
+_SERIES_ALONE = 0.5  # s below which the series is right to the last digit
+_SERIES_STARTS = 2.0  # s below which it is near enough to start from
+_HARMONIC_STARTS = 1.2  # the same for the other branch
+_LARGEST_LOG = 600.0  # exp of it is far from the end of the floats
 
 # u - 1 - ln u = e**2 / 2 has the root u = 1 + sum(c * e**k), k = 1, 2, ...
 # Temme, "The asymptotic expansion of the incomplete gamma functions", 1979.
@@ -58,13 +63,13 @@ def inverse_log_gap(z: Floats) -> Floats:
     array([1.])
     """
     s = np.sqrt(2.0 * z)
-    series = _temme(np.minimum(s, 2.0))
-    x = np.where(s < 2.0, series, z + np.log1p(z + np.log1p(z)))
+    series = _temme(np.minimum(s, _SERIES_STARTS))
+    x = np.where(s < _SERIES_STARTS, series, z + np.log1p(z + np.log1p(z)))
     x = np.maximum(x, 0.1)  # where the series alone will do, any start will do
-    for _ in range(2):
+    for _ in range(_HALLEY_STEPS):
         off = (x - np.log1p(x) - z) * (1.0 + x) / x
         x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
-    return np.where(s < 0.5, series, x)
+    return np.where(s < _SERIES_ALONE, series, x)
 
 
 def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
@@ -74,14 +79,14 @@ def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
     array([1.])
     """
     s = np.sqrt(2.0 * y)
-    series = y - _temme(-np.minimum(s, 2.0))
-    x = np.where(s < 1.2, series, y + 1.0 - np.exp(-y - 1.0))
+    series = y - _temme(-np.minimum(s, _SERIES_STARTS))
+    x = np.where(s < _HARMONIC_STARTS, series, y + 1.0 - np.exp(-y - 1.0))
     x = np.maximum(x, 0.1)
-    for _step in range(2):
+    for _step in range(_HALLEY_STEPS):
         bend = np.exp(-x)
         off = (x + np.expm1(-x) - y) / -np.expm1(-x)
         x = x - off / (1.0 + 0.5 * off * bend / np.expm1(-x))
-    x = np.where(s < 0.5, series, x)
+    x = np.where(s < _SERIES_ALONE, series, x)
     return x, y / (-np.expm1(-x) * x)
 
 
@@ -96,8 +101,7 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
     rest = a * lazy_scipy.gamma(2 * a)
     cut = 0.5 * _ALL_GONE ** (2 * a)
     near = np.minimum(y, cut)
-    x = (near * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
-    x = np.maximum(x, (2 * near) ** (0.5 / a))
+    x = _before_age(near, a)
     for _ in range(_NEWTON_STEPS):
         worth = age_worth(x, a)
         slope = -a * x ** (2 * a) * np.expm1(-x) / worth
@@ -107,6 +111,16 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
             break
     s = np.where(y < cut, x**a, np.sqrt(2 * (y + rest)))
     return s, np.where(y < cut, a / slope, y / s**2)
+
+
+def _before_age(y: Floats, a: Floats) -> Floats:
+    """Return an x left of the root of ``age``, and near it where y is small or large.
+
+    1 - exp(-u) is less than u and less than 1, so U(s) is less than either of
+    a / (1 + 2 a) x**(1 + 2 a) and x**(2 a) / 2.
+    """
+    soon = (y * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
+    return np.maximum(soon, (2 * y) ** (0.5 / a))
 
 
 def poisson_age(y: Floats, _: Floats) -> tuple[Floats, Floats]:
@@ -123,7 +137,7 @@ def weibull_freshness(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
     """
     spacing, bend = np.ones_like(y), np.zeros_like(y)
     live = y < 1.0
-    y, a = np.minimum(y[live], _BELOW_ONE), 1.0 / np.broadcast_to(shape, y.shape)[live]
+    y, a = y[live], 1.0 / np.broadcast_to(shape, y.shape)[live]
     x, lead = inverse_gamma(1.0 + a, y)
     spacing[live], bend[live] = x**a, a * y / lead
     return spacing, bend
@@ -142,7 +156,7 @@ def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
     """
     log_gamma = lazy_scipy.gammaln(k)
     x, step = _near_inverse(k, y, log_gamma), np.full(y.shape, np.inf)
-    for _ in range(2):
+    for _ in range(_HALLEY_STEPS):
         step = _halley(k, y, x, log_gamma)
         x = x * np.exp(step)
     lost = ~(np.abs(step) < 1e-4)  # the next error is of the order of its cube
@@ -181,7 +195,7 @@ def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:
     A gap longer than the price is worth a look; of exponential gaps that is the
     share exp(-y).
     """
-    return np.exp(np.minimum(y, 600.0)), y
+    return np.exp(np.minimum(y, _LARGEST_LOG)), y
 
 
 def _temme(e: Floats) -> Floats:

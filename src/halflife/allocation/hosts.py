@@ -44,7 +44,8 @@ class PoliteAllocation:
         price: What the last request a day buys where no host stands in the way; 0
             if all hosts together take less than the budget.
         host_price: What one more request a day to each host would buy; that is its
-            own price if it is asked for all it takes, and else ``price``.
+            own price if it is asked for all it takes, and else ``price``, also for
+            a host that takes nothing at all.
         value: The weighted mean over all items, as in ``Allocation``.
 
     """

@@ -22,6 +22,8 @@ from halflife.core.arrays import Floats
 from halflife.core.view import Survival
 
 _TERMS = 18
+_SEAM = 1.0  # x at which closed forms take over from their series
+_MOST = 1e300  # x where there are no looks
 
 
 def index(survival: Survival, age: Floats, objective: Objective) -> Floats:
@@ -100,7 +102,7 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
     with np.errstate(divide="ignore", over="ignore"):  # no looks: no end to it
         share = split(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
         late = share / np.asarray(frequency, dtype=np.float64)
-    return np.where(pace == 0, 0.0, np.where(frequency > 0, late, np.inf))
+    return np.where(pace == 0, 0.0, late)
 
 
 def mean_harmonic(frequency: Floats, rate: Floats) -> Floats:
@@ -180,11 +182,11 @@ def split(
 
     The series is the sum over j = 1, 2, ... of -(-x)**j / (j! divisor(j)).
     """
-    small = np.minimum(x, 1.0)
+    small = np.minimum(x, _SEAM)
     total = np.zeros_like(small)
     for j in range(_TERMS, 0, -1):
         total = small / j * (1.0 / divisor(j) - total)
-    return np.where(x < 1.0, total, large(np.maximum(x, 1.0)))
+    return np.where(x < _SEAM, total, large(np.maximum(x, _SEAM)))
 
 
 def _poisson(shape: Floats | float) -> bool:
@@ -200,4 +202,4 @@ def _scaled(
     looks = np.asarray(frequency, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         x = (pace / looks) ** g
-    return pace, np.minimum(np.where(looks > 0, x, np.inf), 1e300)
+    return pace, np.minimum(np.where(looks > 0, x, np.inf), _MOST)

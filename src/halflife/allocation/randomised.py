@@ -43,8 +43,8 @@ def random_freshness(frequency: Floats, rate: Floats) -> Floats:
     >>> random_freshness(np.array([1.0]), np.array([1.0]))
     array([0.5])
     """
-    total = frequency + rate
-    return np.where(rate > 0, frequency / np.where(total > 0, total, 1.0), 1.0)
+    total = np.asarray(frequency + rate)
+    return np.divide(frequency, total, out=np.ones_like(total), where=rate > 0)
 
 
 def random_harmonic(frequency: Floats, rate: Floats) -> Floats:
@@ -119,7 +119,7 @@ def lambdacrawl(
     share = np.minimum(share, 1.0)
     chance = np.where(news > 0, share, 0.0)
     with np.errstate(divide="ignore"):  # what is never looked at misses everything
-        missed = -np.log(np.where(news > 0, share, 1.0))
+        missed = -np.log(share)
     lost = np.where(news > 0, missed, random_harmonic(frequency, given.rate))
     value = _mean(given, lost, 0.0)
     return NewsAllocation(frequency, chance, price * given.scale, value)
@@ -149,8 +149,7 @@ def lambdacrawl_approx(
 
 
 def _settle(given: Columns, news: Floats, budget: float) -> tuple[Floats, float]:
-    announced = float((given.cost * given.rate)[news > 0].sum())
-    if news.all() and announced <= budget:
+    if news.all() and float(given.cost @ given.rate) <= budget:
         return given.rate.copy(), 0.0
     first = given.weight / (given.cost * given.rate)
     demand = Demand(_random, first, given.rate, given.cost, news, limited=False)

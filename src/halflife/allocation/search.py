@@ -94,7 +94,7 @@ class Search:
 
     def _middle(self) -> float:
         if np.isinf(self.low):
-            return min(self.at, self.high) - _STRIDE * max(1.0, abs(self.at) / 8)
+            return self.at - _STRIDE * max(1.0, abs(self.at) / 8)
         if np.isinf(self.high):
             return self.at + _STRIDE * max(1.0, abs(self.at) / 8)
         return (self.low + self.high) / 2

@@ -55,9 +55,9 @@ class Hints:
             raise ValueError("recall must lie in 0..1, rates must not be negative")
         missed = np.maximum(1.0 - hit, _LEAST_MISSED) * change
         told = hit * change + wrong
-        share = np.where(told > 0, wrong / np.where(told > 0, told, 1.0), 1.0)
+        share = np.divide(wrong, told, out=np.ones_like(told), where=told > 0)
         worth = -np.log(np.maximum(share, np.exp(-MOST_WORTH)))
-        return cls(missed, told, np.where(told > 0, worth, 0.0))
+        return cls(missed, told, worth)
 
     @classmethod
     def at(cls, rate: ArrayLike, recall: ArrayLike, precision: ArrayLike) -> Self:
@@ -113,8 +113,8 @@ def cycle(hints: Hints, until: Floats) -> Cycle:
     i = 0
     while rows.size:
         i += 1
+        rows = rows[until[rows] > i * hints.shift[rows]]
         left = until[rows] - i * hints.shift[rows]
-        rows, left = rows[left > 0], left[left > 0]
         weight = np.exp(i * (np.log(g[rows]) - k[rows] - np.log(total[rows])))
         length[rows] += lazy_scipy.gammainc(i + 1, g[rows] * left) / g[rows]
         fresh[rows] += (
@@ -180,7 +180,7 @@ def _mixed(
 ) -> float:
     """Return the freshness of the mix of two schedules that takes the budget."""
     spent = float(more[0].sum()), float(less[0].sum())
-    share = (budget - spent[1]) / (spent[0] - spent[1]) if spent[0] > spent[1] else 0.0
+    share = (budget - spent[1]) / max(spent[0] - spent[1], 1e-300)
     kept = (float(w @ fresh) / float(w.sum()) for fresh in (more[1], less[1]))
     much, little = kept
     return little + min(max(share, 0.0), 1.0) * (much - little)

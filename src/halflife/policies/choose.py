@@ -27,15 +27,13 @@ def best(
     with little room.
     """
     open_rows = np.flatnonzero(view.ready & ~view.looked & (score > -np.inf))
-    if not budget or open_rows.size == 0:
-        return no_plan()
     open_rows = open_rows[_fits(view, open_rows, score)]
-    if open_rows.size == 0:
+    cheapest = float(view.cost[open_rows].min(initial=np.inf))
+    most = int(min(open_rows.size, budget.requests // max(cheapest, 1e-9)))
+    if most == 0:
         return no_plan()
-    dear = float(view.cost[open_rows].min())
-    most = int(min(open_rows.size, budget.requests // max(dear, 1e-9)))
     if most < open_rows.size:
-        threshold = np.partition(score[open_rows], -max(most, 1))[-max(most, 1)]
+        threshold = np.partition(score[open_rows], -most)[-most]
         open_rows = open_rows[score[open_rows] >= threshold]
     order = np.argsort(-score[open_rows], kind="stable")
     rows = open_rows[order]

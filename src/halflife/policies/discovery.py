@@ -46,12 +46,13 @@ class Discovering:
         rest = self.policy(_only(view, ~new), budget, rng)
         if not new.any():
             return rest
-        found = self.policy(_only(view, new), budget, rng)
+        # All of them in order: the best may be of one source, and each has its share.
+        every = Budget(max(budget.requests, math.ceil(view.cost[new].sum())))
+        found = self.policy(_only(view, new), every if budget else budget, rng)
         some = self._quota(view, budget, source, (source[found.rows], rng))
         most = budget.requests - int(some.sum())
-        kept = min(len(rest), max(most, 0))
-        more = budget.requests - kept - int(some.sum())
-        late = np.flatnonzero(~some)[: max(more, 0)]
+        kept = min(len(rest), most)
+        late = np.flatnonzero(~some)[: most - kept]
         first = np.union1d(np.flatnonzero(some), late)
         return _mixed(found, first, rest, kept)
 
@@ -82,7 +83,7 @@ class Discovering:
         left = self.left()
         turn = budget.requests + int(np.count_nonzero(view.looked))
         pays = np.zeros(found.size, dtype=np.bool_)
-        rivals = max(np.unique(found[found >= 0]).size, 1)
+        rivals = max(np.unique(found).size, 1)
         for number, (name, share) in enumerate(self.share.items()):
             done = np.count_nonzero((source == number) & view.looked)
             part = share * turn / rivals
@@ -110,7 +111,7 @@ def _mixed(found: Plan, first: Ints, rest: Plan, kept: int) -> Plan:
     keys = (*(found.keys[i] for i in first), *rest.keys[:kept])
     rows = np.concatenate([found.rows[first], rest.rows[:kept]])[order]
     gain = np.concatenate([found.gain[first], rest.gain[:kept]])[order]
-    why = {int(row) for row in found.rows}
+    why = set(found.rows[first].tolist())
 
     def reason(row: int) -> str:
         return found.reason(row) if row in why else rest.reason(row)

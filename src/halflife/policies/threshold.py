@@ -169,7 +169,7 @@ def pace(known: Collection, window: float = 45.0) -> Pace:
     span = float(gap.sum())
     gone = (max(decay, 0.0) + 0.5) / (float(size @ gap) + span)
     x = gone * gap
-    seen = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(x, 1e-9), 1.0)
+    seen = lazy_scipy.exprel(-x)
     come = float((news.sum() + 0.5) / (seen * gap).sum())
     died = -np.expm1(-x)
     return Pace(
@@ -259,8 +259,7 @@ def worth(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
 
 def _kept_and_new(paced: Pace, ahead: Floats) -> tuple[Floats, Floats]:
     x = paced.gone * ahead
-    share = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(x, 1e-9), 1.0)
-    return paced.size * np.exp(-x), paced.come * ahead * share
+    return paced.size * np.exp(-x), paced.come * ahead * lazy_scipy.exprel(-x)
 
 
 def _ahead(paced: Pace) -> Floats:

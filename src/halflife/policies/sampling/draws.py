@@ -45,7 +45,7 @@ def design(
     category, item = categories.category, categories.item
     whole = np.bincount(category, weights=size, minlength=len(categories))
     safe = np.where(whole > 0, whole, 1.0)[category]
-    entry = np.clip(wanted[category] * size / safe, 1e-9, 1.0)
+    entry = np.maximum(wanted[category] * size / safe, 1e-9)
     chance = np.zeros(categories.n_items)
     if shared:
         np.maximum.at(chance, item, entry)

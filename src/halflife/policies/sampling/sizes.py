@@ -105,7 +105,7 @@ def spread_factor(share: Floats, size: Floats, requests: float) -> float:
     above = p > threshold
     gap = float(p[above].mean() - p.mean()) if above.any() else 0.0
     width = 1.06 * float(p.std()) * p.size**-0.2
-    if gap <= 1e-3 or width <= 1e-6:
+    if gap <= 1e-3:
         return 1.0
     bumps = np.exp(-0.5 * ((threshold - p) / width) ** 2)
     density = float(bumps.mean() / (width * np.sqrt(2 * np.pi)))

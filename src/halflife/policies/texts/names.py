@@ -64,7 +64,8 @@ class Hindsight:
 
 
 def _hindsight(lessons: Lessons) -> Callable[[float], TextPolicy]:
-    weeks = np.arange(lessons.kl.shape[1])
+    _, many, _ = lessons.kl.shape
+    weeks = np.arange(many)
     age = weeks[None, :] - weeks[:, None]
     mean = [np.nanmean(lessons.kl[:, age == k], axis=1) for k in weeks.tolist()]
     policy = Hindsight(np.array(mean).T)
