@@ -1,6 +1,7 @@
 """The service with targets to keep, and no more than that to spend."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -227,6 +228,22 @@ def test_a_level_is_kept_also_where_other_sources_gain_more(write, server, asked
         path.with_suffix(".db").unlink()
     assert 1.0 - (gaps[asked] + 1.0) / 60 >= 0.8
     assert gaps[""] > gaps[asked]
+
+
+def test_an_age_is_kept_also_where_other_pages_gain_more(write, server):
+    each = changing(server, "p", 40, 0.01)
+    late = 'weight = 0.001\ntarget = "age p95 <= 3 h"\n'
+    parts = pages(server, "p", 40), pages(server, "calm", 2, late)
+    path = write(*parts, requests=480, mode="quality")
+    play = Play(path, rhythm=QUARTERS).run(1.5, each)
+    with sqlite3.connect(path.with_suffix(".db")) as db:
+        rows = db.execute(
+            "SELECT item.key, at FROM observation JOIN item ON item.id = item"
+            " WHERE key LIKE '%calm%' ORDER BY item.key, at"
+        ).fetchall()
+    for key in {key for key, _ in rows}:
+        times = [at for name, at in rows if name == key]
+        assert np.diff([*times, play.now]).max() * 24 <= 3.5
 
 
 @pytest.mark.parametrize(("age", "grants"), [(0.5, {}), (7.1, {("jobs",): 1})])

@@ -138,9 +138,8 @@ def grouped(
 
 
 def _apart(source: SourceConfig) -> bool:
-    own = source.window or source.min_interval or source.max_interval
-    limited = source.max_requests is not None
-    return bool(own) or limited or targets.level(source) is not None
+    limited = source.window or source.min_interval or source.max_requests is not None
+    return bool(limited) or _presses(source)
 
 
 def hourly(config: Config) -> int:
@@ -172,7 +171,7 @@ def decide(at: Situation) -> Decision:
 
 def _presses(source: SourceConfig) -> bool:
     """Say whether a source may have to be fetched before anything has come in."""
-    return source.latest < inf or targets.level(source) is not None
+    return targets.latest(source) < inf or targets.level(source) is not None
 
 
 def _whole(
@@ -226,7 +225,7 @@ def _shared(
         aim,
         _reasons(groups, aim, paid),
         aim.memories,
-        again=_again(at.config, sources, aim),
+        again=_again(sources, aim),
     )
 
 
@@ -292,14 +291,14 @@ def _aimed(
         aim,
         _reasons(groups, aim, paid),
         aim.memories,
-        again=_again(at.config, sources, aim),
+        again=_again(sources, aim),
     )
 
 
-def _again(config: Config, sources: Sequence[SourceConfig], aim: targets.Aim) -> float:
+def _again(sources: Sequence[SourceConfig], aim: targets.Aim) -> float:
     """Return the days after which a target may ask for something."""
     stands = [stand.again for stand in aim.stands.values()]
-    ages = [targets.latest(config, source) / 2.0 for source in sources]
+    ages = [targets.latest(source) / 2.0 for source in sources]
     return min([*stands, *ages], default=inf)
 
 
@@ -342,7 +341,7 @@ def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
 def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
     aim = targets.aim(appraiser, [source])
     asks = sum(aim.asks.values())
-    late = targets.latest(appraiser.config, source) < inf
+    late = targets.latest(source) < inf
     some = [source] if asks > 0 or late else []
     offers = _worth_it(appraiser.offers(some), some, dict.fromkeys([source.name], 1.0))
     turn = _turn(appraiser, some, offers)
@@ -438,7 +437,7 @@ def _turn(
         age[mine] = appraiser.age(source)
         least = kind_of(source).least(appraiser.state(source))
         soonest[mine] = max(source.soonest, least)
-        latest[mine] = max(targets.latest(appraiser.config, source), least)
+        latest[mine] = max(targets.latest(source), least)
     turn = intervals(age, soonest, latest)
     fits = offers.cost <= appraiser.config.budget.requests
     return Turn(turn.ready & fits, turn.urgent & fits)

@@ -49,13 +49,13 @@ def is_on(config: Config) -> bool:
     return config.budget.mode == "targets"
 
 
-def latest(config: Config, source: SourceConfig) -> float:
+def latest(source: SourceConfig) -> float:
     """Return the days that a look may be put off for; an age's target counts too.
 
     A look comes up to a turn late, so one that an age asks for is due a turn before.
     """
     ages = [t.interval for t in source.targets if t.measure == "age"]
-    if not is_on(config) or not ages:
+    if not ages:
         return source.latest
     return min(source.latest, max(min(ages) - TURN, min(ages) / 2.0))
 

@@ -52,7 +52,7 @@ class PageWorker:
         if targets.is_on(config) and targets.level(first) is not None:
             mixed = HalfDrawn(keeper.loop.policy)
             keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
-        keep_intervals(keeper, first, targets.latest(config, first))
+        keep_intervals(keeper, first, targets.latest(first))
 
     async def sync(self, errand: Errand) -> Report:
         """Check some pages drawn at random, then look where it buys most."""
