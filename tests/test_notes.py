@@ -12,6 +12,7 @@ from halflife.alerts.schemas import Usual
 from halflife.belief.neighbours import Memory
 from halflife.belief.poisson import Prior
 from halflife.core.store import Note
+from halflife.market import stand
 from halflife.market.target_rule import Past
 from halflife.models.bursts import Kept
 from halflife.models.rhythm import BINS, Learned
@@ -43,7 +44,6 @@ from halflife.stores.notes.sync_cost import SYNC_COST
 from halflife.stores.notes.target_memory import (
     ROUND_CHANCES,
     TARGET_MEMORY,
-    TargetMemory,
 )
 
 CRAWL = {
@@ -80,7 +80,7 @@ VALUES = [
     (RHYTHM, Learned(3.0, np.ones((2, 3)), np.ones(BINS), 2.0, 3.0, 0.5)),
     (MADE_ANEW, (1.0, "words")),
     (SYNC_COST, 3),
-    (TARGET_MEMORY, TargetMemory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf)),
+    (TARGET_MEMORY, stand.Memory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf)),
     (ROUND_CHANCES, np.array([0.5, 0.25])),
     (summaries.VERSIONS, summaries.SummaryVersions(3, 2)),
     (summary_lifetimes.LIFETIMES, [summary_lifetimes.Life(1, 1.0, 2.0)]),

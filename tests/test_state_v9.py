@@ -63,6 +63,26 @@ def memos(path):
         return dict(db.execute("SELECT name, text FROM memo"))
 
 
+RENAMED = {"gone": "gone_estimate"}  # what was an estimate is called so now
+REWORDED = ("its first crawl has not come to its end", "its first crawl goes on")
+
+
+def has(after, before):
+    """Say whether an answer tells all that another did; it may tell more."""
+    if isinstance(before, dict):
+        for key, value in before.items():
+            name = RENAMED.get(key, key) if isinstance(value, dict) else key
+            assert name in after, name
+            assert has(after[name], value), (name, after[name], value)
+        return True
+    if isinstance(before, list):
+        assert len(after) == len(before), (after, before)
+        return all(has(*pair) for pair in zip(after, before, strict=True))
+    if before == REWORDED[0]:
+        return str(after).startswith(REWORDED[1])
+    return after == before
+
+
 def rows(path, table):
     with closing(sqlite3.connect(path)) as db:
         return db.execute(f"SELECT * FROM {table}").fetchall()
@@ -83,9 +103,8 @@ def test_every_verb_answers_as_the_version_before_did(
             stopped.setattr("time.time", lambda: ANSWERED_AT * 86400.0)
             assert main(verb.split()) == 0, verb
         after = json.loads(capsys.readouterr().out)
-        for answer in (before, after):
-            answer.pop("store", None)  # where it lies
-        assert after == before, verb
+        before.pop("store", None)  # where it lies
+        assert has(after, before), verb
 
 
 @pytest.mark.parametrize("old", WORLDS, indirect=True)

@@ -284,7 +284,8 @@ def fuzz(name: str, runs: int, seed: int, told: Path) -> None:
         quoted = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in WORDS)
         words.write_text("".join(f'"{word}"\n' for word in quoted))
         options = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST}"]
-        options += ["-len_control=10"]
+        OUT.mkdir(parents=True, exist_ok=True)
+        options += ["-len_control=10", f"-artifact_prefix={OUT}/"]
         options += [f"-dict={words}", "-timeout=120", "-rss_limit_mb=0", "-verbosity=0"]
         target = Target(name, runs, told)
         atheris.Setup([sys.argv[0], *options, str(corpus)], target)
