@@ -9,9 +9,18 @@ from halflife.engine import bootstrap
 from halflife.engine.service import Rhythm
 from halflife.replay.play import Play, VirtualClock, play_over_http, play_recorded
 from halflife.replay.world import serve
+from plugin_folder import install
 from replay.worlds import BEGAN, KINDS, settings
 
 HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def example(tmp_path_factory):
+    """The plug-in of the examples is installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(install(tmp_path_factory.mktemp("site")))
+        yield
 
 
 def played(folder, text, play):

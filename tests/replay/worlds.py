@@ -1,17 +1,20 @@
 """Small made-up worlds: one recorded source of each kind."""
 
 from dataclasses import dataclass
-from zlib import crc32
+from hashlib import blake2b
 
 import numpy as np
 
 from halflife.core.forms import Attribute, Interface
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
 from halflife.kinds.form import recorded as form_recorded
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing import recorded as listing_recorded
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.kinds.search import recorded as search_recorded
 from halflife.queries.table_form import Tabled
+from halflife.recordings.registers import relation_of
 from halflife.replay.world import Recorded
 
 BEGAN = 20_000.0
@@ -32,7 +35,8 @@ class Part:
 
 def lot(*what: object) -> float:
     """Return a number in [0, 1) that depends on nothing but what is named."""
-    return crc32(repr(what).encode()) / 2**32
+    drawn = blake2b(repr(what).encode(), digest_size=4).digest()
+    return int.from_bytes(drawn, "big") / 2**32
 
 
 def text(page: str, now: float) -> str | None:
@@ -101,11 +105,30 @@ def library() -> Part:
     return Part("library", search_recorded.search_box(find, body), head)
 
 
+def papers(began: float = BEGAN, days: float = 3.0) -> Part:
+    """Return the same objects as a repository of the plug-in ``oai`` lists them."""
+    from halflife_oai.recorded import RecordedRepository  # noqa: PLC0415  (a plug-in)
+
+    tracker = Tracker()
+    for hour in range(int(24 * days) + 1):
+        there = present(BEGAN + hour / 24.0)
+        rows = {f"oai:{key}": _texts(row) for key, row in there.items()}
+        tracker.take(Listing(began + hour / 24.0, rows))
+    relation = relation_of(tracker.register(), "papers")
+    source = RecordedRepository("papers", relation, per_page=25)
+    return Part("papers", source.answer, f'kind = "oai"\n{HOME}url = "{{url}}/oai"')
+
+
+def _texts(row: dict[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
+
+
 KINDS = {
     "pages": (site,),
     "listing": (stock,),
     "form": (desk,),
     "search": (library,),
+    "oai": (papers,),
     "mixed": (site, stock, desk, library),
 }
 

@@ -1,7 +1,11 @@
 """How much we may still ask."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
+
+from halflife.core.errors import BudgetSpent, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +33,32 @@ class Purse(Protocol):
     def pay(self, requests: int = 1) -> None:
         """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
         ...
+
+
+@dataclass(slots=True)
+class Account:
+    """Requests sent in the name of some sources: none unpaid, none beyond a limit.
+
+    Attributes:
+        paid: Returns the requests that the ledger was charged with for them.
+        sent: Requests sent so far.
+        limit: How many may have been sent, at most.
+
+    """
+
+    paid: Callable[[], int]
+    sent: int = 0
+    limit: float = inf
+
+    def check(self) -> None:
+        """Raise ``BudgetSpent`` if nothing more may be sent."""
+        if self.sent >= self.limit:
+            raise BudgetSpent("more requests were asked for than were granted")
+
+    def send(self) -> None:
+        """Count a request; raise ``UsageError`` if the ledger was not charged."""
+        if self.sent >= self.paid():
+            raise UsageError(
+                "a request must be paid with a purse that charges the ledger"
+            )
+        self.sent += 1

@@ -5,6 +5,7 @@ to the one that named it first. A run writes about the items of its sources only
 A function takes the smallest part that it needs; ``stores.Store`` is all of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -169,7 +170,14 @@ class Leases(Protocol):
 
 
 class RequestLedger(Protocol):
-    """Requests that were charged, and when."""
+    """Requests that were charged, and when.
+
+    Attributes:
+        charged_here: Requests charged through this object, by the sources of the run.
+
+    """
+
+    charged_here: Counter[tuple[str, ...]]
 
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down, durably, that requests are about to be sent.

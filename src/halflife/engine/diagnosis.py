@@ -10,7 +10,9 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
-from halflife.engine import breakers, ownership, redirects, state_record
+from halflife.engine import breakers, faults, ownership, redirects, state_record
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.quality_forecast import SURE, quality_now
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
@@ -263,6 +265,25 @@ def _incomplete(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(WARNING, "sources", text, advice)
 
 
+def _kinds(visit: Visit) -> Iterator[Complaint]:
+    """Look for kinds that fail, or say what cannot be so, and ask each to be sure."""
+    appraiser = Appraiser(visit.config, visit.store, visit.now)
+    for source in visit.config.source:
+        kind = kind_of(source)
+        if not kind.is_joint:  # of many pages that would take long
+            state = appraiser.state(source)
+            kind.describe(state)
+            kind.offers(state)
+            kind.ages(state)
+            kind.steps(state, 1)
+            kind.worth(state, SURE)
+            quality_now(appraiser, source)
+    alone = [s for s in visit.config.source if not kind_of(s).is_joint]
+    for fault in faults.found(visit.store, alone):
+        advice = "tell whoever wrote its kind; other sources go on"
+        yield Complaint(PROBLEM, "kinds", fault.words(), advice)
+
+
 def _mend(source: SourceConfig) -> str:
     keys = {
         "search": "hits, hit_key, hit_text and total",
@@ -321,6 +342,7 @@ _CHECKS = (
     _owners,
     _changed,
     _incomplete,
+    _kinds,
     _waiting,
     _size,
 )

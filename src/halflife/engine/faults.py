@@ -14,7 +14,7 @@ from halflife.config import SourceConfig
 from halflife.kinds.registry import kind_of
 from halflife.readers.containment import is_mishandled
 from halflife.stores import NoteBook, Store
-from halflife.stores.notes.fault import FAULT
+from halflife.stores.notes.fault import FAULT, KIND_FAULT
 
 MOST = 1000  # failing pages of a source whose notes are read
 
@@ -47,12 +47,23 @@ def note(store: NoteBook, source: str, trouble: str) -> None:
         FAULT.save(store, trouble, source)
 
 
+def blame(store: NoteBook, source: str, said: str) -> None:
+    """Keep what the kind of a source fails at; nothing, if it does not."""
+    if not said:
+        KIND_FAULT.remove(store, source)
+    elif said != KIND_FAULT.load(store, source):
+        KIND_FAULT.save(store, said, source)
+
+
 def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
     """Return what could not be handled of sources, as far as that still stands."""
     return [fault for one in sources if (fault := _of(store, one)) is not None]
 
 
 def _of(store: Store, source: SourceConfig) -> Fault | None:
+    now = kind_of(source).fault(source.name)
+    if unsound := now or KIND_FAULT.load(store, source.name):
+        return Fault(source.name, 1, unsound)
     if not kind_of(source).is_joint:
         said = FAULT.load(store, source.name)
         return Fault(source.name, 1, said) if said else None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
-from halflife.engine import bootstrap, network
+from halflife.engine import bootstrap, faults, network
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
 from halflife.kinds.protocol import Desk, Errand, Report
@@ -67,6 +67,9 @@ async def sync(
                 done.append(Report((group[0].name,), note=note))
                 break
             done += [report] if report is not None else []
+            for name, said in report.mishandled.items() if report else ():
+                if not kind_of(group[0]).is_joint:
+                    faults.note(store, name, said)
     return done
 
 

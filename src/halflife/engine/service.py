@@ -19,6 +19,7 @@ from halflife.core.forecast import Forecast
 from halflife.engine import (
     bootstrap,
     breakers,
+    faults,
     housekeeping,
     logs,
     notifications,
@@ -154,6 +155,7 @@ class Service:
         self._hurry = False
         self._said = ""
         self._beyond = False
+        self._blamed: dict[str, str] = {}
 
     async def run(self) -> None:
         """Turn until asked to stop; settings that change are taken up in between."""
@@ -228,6 +230,7 @@ class Service:
         busy = {*self._under, *self._left_alone(now)}
         at = scheduler.Situation(config, self.store, now, crew.groups, busy, self._memo)
         decision = scheduler.decide(at)
+        self._blame(crew, now)
         self._time.again = decision.again * DAY
         at.wallet.use(sum(decision.paid.values()), now)
         for group in crew.groups:
@@ -253,6 +256,16 @@ class Service:
             "next": "halflife budget names the cheapest target to lower",
         }
         logs.event("targets beyond the budget", level=logging.WARNING, fields=fields)
+
+    def _blame(self, crew: Crew, now: float) -> None:
+        """Name the sources whose kind fails at deciding, for as long as it does."""
+        for source in (one for group in crew.groups for one in group):
+            name, said = source.name, kind_of(source).fault(source.name)
+            if said:
+                self.status.mishandle(name, said, now)
+            if said != self._blamed.get(name, ""):
+                faults.blame(self.store, name, said)
+                self._blamed[name] = said
 
     def _left_alone(self, now: float) -> set[Group]:
         found = self.breakers.items()
@@ -320,6 +333,8 @@ class Service:
             self._learn(source, done, now)
         for name, note in done.mishandled.items():
             self.status.mishandle(name, note, now)
+            if alone:
+                faults.note(self.store, name, note)
         for name, failed in done.failures.items():
             self.status.failures[name] = self.status.failures.get(name, 0) + failed
         if done.trouble or done.held:

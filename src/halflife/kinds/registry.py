@@ -6,18 +6,27 @@ from typing import Any
 from halflife.config import SourceConfig
 from halflife.config.kinds import load_plugin
 from halflife.core.errors import ConfigError
+from halflife.kinds.contained import ContainedKind
 from halflife.kinds.protocol import Kind
 
 
 @cache
-def kind_named(name: str) -> Kind[Any, Any]:
-    """Return the kind of this name; raise ``ConfigError`` if there is none."""
+def kind_named(name: str) -> ContainedKind:
+    """Return the kind of this name; raise ``ConfigError`` if there is none.
+
+    Its faults are contained, as nobody else's sources may suffer from them.
+    """
     point, kind = load_plugin(name)
     if not isinstance(kind, Kind):
         raise ConfigError(f"kind {name!r}: {point.value} is not a halflife Kind")
-    return kind
+    return _contained(kind)
 
 
-def kind_of(source: SourceConfig) -> Kind[Any, Any]:
+@cache
+def _contained(kind: Kind[Any, Any]) -> ContainedKind:
+    return ContainedKind(kind)
+
+
+def kind_of(source: SourceConfig) -> ContainedKind:
     """Return the kind that a source is of."""
     return kind_named(source.kind)

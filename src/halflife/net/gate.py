@@ -1,6 +1,7 @@
 """The only way to the network: every request goes through the gate."""
 
 import asyncio
+import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Self
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from halflife.core.budget import Purse
+from halflife.core.budget import Account, Purse
 from halflife.core.errors import (
     BudgetSpent,
     Refused,
@@ -115,6 +116,13 @@ class Gate:
         self._wire = transport or Wire(settings, clock, resolver)
         self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
         self._lanes: dict[str, Lane] = {}
+        self._account: Account | None = None
+
+    def on_account(self, account: Account) -> Self:
+        """Return the same gate for somebody whose requests are counted and limited."""
+        same = copy.copy(self)  # it shares the hosts, the lanes and the connections
+        same._account = account  # noqa: SLF001  (it is one of us)
+        return same
 
     async def __aenter__(self) -> Self:
         return self
@@ -275,7 +283,7 @@ class Gate:
         entered = await lane.enter(self._delay(host))
         try:
             await self._wait_until_open(host, url)
-            trip.purse.pay()
+            self._pay(trip.purse)
             trip.failures = host.state.failures
             lane.mark()
             reply = await self._wire.send(url, trip.call(url, lane.mark))
@@ -287,6 +295,14 @@ class Gate:
                 lane.leave()
         trip.left -= reply.took
         return reply
+
+    def _pay(self, purse: Purse) -> None:
+        if self._account is None:
+            purse.pay()
+            return
+        self._account.check()
+        purse.pay()
+        self._account.send()
 
     async def _wait_until_open(self, host: _Host, url: URL) -> None:
         closed = closed_for(host.state, self.clock()) * SECONDS

@@ -1,6 +1,7 @@
 """State that lives as long as the program; for replays and tests."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -78,6 +79,7 @@ class MemoryStore:
         self._interrupted: dict[tuple[str, ...], _Lease] = {}
         self._runs = 0
         self.charged: dict[float, int] = {}
+        self.charged_here: Counter[tuple[str, ...]] = Counter()
         self._charged_to: dict[tuple[str, ...], dict[float, int]] = {}
         self.ran: dict[int, Ran] = {}
         self.hosts: dict[str, HostState] = {}
@@ -328,6 +330,7 @@ class MemoryStore:
         self.fence(run)
         for book in (self.charged, self._charged_to.setdefault(run.sources, {})):
             book[now] = book.get(now, 0) + requests
+        self.charged_here[run.sources] += requests
         ran = self.ran[run.id]
         self.ran[run.id] = replace(ran, requests=ran.requests + requests)
 

@@ -5,6 +5,7 @@ keeps its promises, a power cut: write-ahead log, ``synchronous = FULL``.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -65,6 +66,7 @@ class SqliteStore:
         self._shelf = Shelf()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
+        self.charged_here: Counter[tuple[str, ...]] = Counter()
         self._old = OldKeys()
         self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
@@ -294,6 +296,7 @@ class SqliteStore:
         """
         with self._writing_as(run) as db:
             ledger.charge(db, run.id, now, requests)
+        self.charged_here[run.sources] += requests
 
     def collections(self) -> list[str]:
         """Return the names of the set sources of which something is kept."""

@@ -1,0 +1,1 @@
+"""OAI-PMH repositories as a kind of source: ``kind = "oai"``."""

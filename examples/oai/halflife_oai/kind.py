@@ -1,0 +1,31 @@
+"""The kind ``oai``: a listing that is harvested from a repository."""
+
+from functools import partial
+
+from halflife.kinds.listing.kind import ListingKind
+from halflife.kinds.listing.runner import Read
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.protocol import Desk
+from halflife.stores import Store
+from halflife_oai.harvest import harvest
+from halflife_oai.recorded import RecordedRepository, recorded
+from halflife_oai.settings import OaiConfig
+
+
+class OaiKind(ListingKind):
+    """Repositories that speak OAI-PMH 2.0."""
+
+    Settings = OaiConfig
+
+    def read(self, desk: Desk, source: ListingConfig) -> Read:
+        """Return how a repository is harvested."""
+        return partial(harvest, store=desk.store, source=OaiConfig.of(source))
+
+    def recorded(
+        self, store: Store, source: ListingConfig
+    ) -> RecordedRepository | None:
+        """Return what was harvested as a recording."""
+        return recorded(store, source)
+
+
+KIND = OaiKind()

@@ -1,0 +1,162 @@
+"""What must hold of all that a kind of source says, ours or a plug-in's.
+
+Each function returns what is wrong with an answer, in words; empty if nothing is.
+"""
+
+from collections.abc import Sequence
+from math import inf, isfinite, isnan
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Offers, Worth
+from halflife.kinds.protocol import Description, Known, Prospects, Report, Step
+from halflife.market.stand import Memory, Stand
+
+_TIGHT = 1e-6  # by which a bound may be missed: sums are not exact
+
+
+def bad_column(name: str, found: object, size: int | None = None) -> str:
+    """Return what is wrong with a column of numbers from 0 on; ``inf`` is one."""
+    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind != "f":
+        return f"{name} is no column of numbers"
+    if size is not None and found.size != size:
+        return f"{name} has {found.size} numbers, not {size}"
+    if np.isnan(found).any():
+        return f"{name} has a number that is none"
+    return f"{name} is negative" if found.size and found.min() < -_TIGHT else ""
+
+
+def _bad_shares(mean: Floats, low: Floats, high: Floats, size: int) -> str:
+    columns = {"mean": mean, "low": low, "high": high}
+    for name, column in columns.items():
+        if wrong := bad_column(name, column, size):
+            return wrong
+        if column.size and column.max() > 1.0 + _TIGHT:
+            return f"{name} is above 1"
+    # A mean may lie outside: the bounds of a skew quality at 60 % confidence do not
+    # hold it.
+    return "the bounds are crossed" if np.any(low > high + _TIGHT) else ""
+
+
+def bad_quality(found: object, ahead: Floats) -> str:
+    """Return what is wrong with a forecast for some days ahead."""
+    if found is None:
+        return ""
+    if not isinstance(found, Forecast):
+        return "it is no forecast"
+    return bad_column("at", found.at, ahead.size) or _bad_shares(
+        found.mean, found.low, found.high, ahead.size
+    )
+
+
+def bad_known(found: object) -> str:
+    """Return what is wrong with what requests buy."""
+    if not isinstance(found, Known):
+        return "it is no Known"
+    if not (isfinite(found.whole) and found.whole > 0):
+        return f"a whole look costs {found.whole} requests"
+    return "" if found.worth is None else _bad_worth(found.worth)
+
+
+def _bad_worth(worth: Worth) -> str:
+    size = worth.requests.size
+    wrong = bad_column("requests", worth.requests)
+    if wrong or not np.isfinite(worth.requests).all():
+        return wrong or "requests are without end"
+    wrong = _bad_shares(worth.quality, worth.low, worth.high, size)
+    if not wrong and np.any(np.diff(worth.quality) < -_TIGHT):
+        return "more requests buy less"
+    return wrong
+
+
+def bad_offers(found: object) -> str:
+    """Return what is wrong with what could be done now."""
+    if not isinstance(found, Offers):
+        return "they are no Offers"
+    size = len(found)
+    wrong = bad_column("cost", found.cost) or bad_column("gain", found.gain, size)
+    if wrong:
+        return wrong
+    if found.source.size != size or np.any(found.source >= len(found.sources)):
+        return "an offer is of no source"
+    if not np.isfinite(found.gain).all():
+        return "a gain is without end"
+    fine = np.isfinite(found.cost).all() and np.all(found.cost > 0)
+    return "" if fine else "an offer costs nothing, or without end"
+
+
+def bad_description(found: object) -> str:
+    """Return what is wrong with what is said of a source."""
+    if not isinstance(found, Description):
+        return "it is no Description"
+    if found.items < 0 or found.gone < 0:
+        return "it counts less than nothing"
+    if isnan(found.last) or found.last == inf:
+        return "nobody knows when it was fetched"
+    return "a rate is negative or without end" if not _is_rate(found.rate) else ""
+
+
+def _is_rate(rate: float) -> bool:
+    return isnan(rate) or (isfinite(rate) and rate >= 0)
+
+
+def bad_steps(found: object) -> str:
+    """Return what is wrong with what would be fetched next."""
+    if not isinstance(found, Sequence) or not all(isinstance(s, Step) for s in found):
+        return "they are no Steps"
+    odd = [s for s in found if s.requests < 0 or not (isfinite(s.gain) and s.gain >= 0)]
+    return f"{odd[0].what}: a cost or gain is negative or without end" if odd else ""
+
+
+def bad_prospects(found: object) -> str:
+    """Return what is wrong with what renewing buys."""
+    if found is None:
+        return ""
+    if not isinstance(found, Prospects):
+        return "they are no Prospects"
+    if (
+        found.gain.ndim != 2
+        or not np.isfinite(found.gain).all()
+        or found.gain.min() < 0
+    ):
+        return "a gain is negative or without end"
+    size = found.gain.shape[0]
+    return bad_column("cost", found.cost, size) or bad_column("many", found.many, size)
+
+
+def bad_stand(found: object) -> str:
+    """Return what is wrong with how a source stands to its target."""
+    if found is None:
+        return ""
+    if not (isinstance(found, tuple) and len(found) == 2):
+        return "it is no Stand with a Memory"
+    stand, memory = found
+    if not (isinstance(stand, Stand) and isinstance(memory, Memory)):
+        return "it is no Stand with a Memory"
+    if not (isfinite(stand.asked) and stand.asked >= 0):
+        return f"it asks for {stand.asked} requests"
+    odd = (
+        isnan(stand.needed) or isnan(stand.again) or min(stand.needed, stand.again) < 0
+    )
+    return "what it needs is negative or no number" if odd else ""
+
+
+def bad_number(found: object) -> str:
+    """Return what is wrong with a number from 0 on; ``inf`` is one."""
+    if not isinstance(found, int | float | np.number) or isinstance(found, bool):
+        return "it is no number"
+    return f"it is {found}" if not found >= 0 else ""
+
+
+def bad_report(found: object, group: tuple[str, ...], sent: int) -> str:
+    """Return what is wrong with a report on work that sent so many requests."""
+    if not isinstance(found, Report):
+        return "it is no Report"
+    if found.group != group:
+        return f"it is on {'+'.join(found.group)}"
+    if found.requests != sent:
+        return f"it reports {found.requests} requests, and {sent} were sent"
+    counts = (found.found, *found.failures.values())
+    return "it counts less than nothing" if min(counts) < 0 else ""

@@ -1,0 +1,266 @@
+"""Kinds that raise, lie or spend too much are named, and harm no other source."""
+
+import asyncio
+import json
+import sys
+from math import nan
+
+import pytest
+
+from halflife.config import Config
+from halflife.engine import bootstrap
+from halflife.engine.once import sync
+from halflife.engine.service import Rhythm
+from halflife.engine.signals import Stop
+from halflife.kinds.protocol import Errand
+from halflife.kinds.registry import kind_named
+from halflife.stores.notes.fault import FAULT
+from service_parts import BEGAN, Play as Played, ledger
+
+BAD = '''
+"""A kind that does what it is told to, and that is nothing good."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from halflife.core.forecast import Forecast
+from halflife.core.object_store import Listing
+from halflife.engine.wallet import Wallet, WindowPurse
+from halflife.kinds.listing.kind import ListingKind
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.whole import Alone
+from halflife.net.access import Access
+from halflife.config.values import Cidr
+from halflife.engine import network
+
+BROKEN = {}  # what methods return, by name; an exception is raised
+
+
+class BadConfig(ListingConfig):
+    kind: Literal["bad"] = "bad"
+
+
+class Free:
+    left = 1000
+
+    def pay(self, requests=1):
+        return None
+
+
+class BadKind(ListingKind):
+    Settings = BadConfig
+
+    def read(self, desk, source):
+        inner = super().read(desk, source)
+        access = network.access(source)
+
+        async def read(gate, purse):
+            if BROKEN.get("spends"):
+                wallet = Wallet(desk.store, desk.config.budget)
+                run = purse._run
+                purse = WindowPurse(wallet, run, 1000, clock=desk.clock)
+                for _ in range(200):
+                    await gate.get(source.url, purse, access=access)
+            if BROKEN.get("free"):
+                for _ in range(5):
+                    await gate.get(source.url, Free(), access=access)
+            if BROKEN.get("lies"):
+                await gate.get(source.url, purse, access=access)
+                purse.spent -= 1
+            return await inner(gate, purse)
+
+        return read
+
+
+def told(name, real):
+    def method(self, *given, **named):
+        if name not in BROKEN:
+            return real(self, *given, **named)
+        if isinstance(BROKEN[name], Exception):
+            raise BROKEN[name]
+        return BROKEN[name]
+
+    return method
+
+
+for name in dir(ListingKind):
+    real = getattr(BadKind, name)
+    if callable(real) and not name.startswith("_") and name not in {"read", "Settings"}:
+        setattr(BadKind, name, told(name, real))
+
+KIND = BadKind()
+'''
+PURE = [
+    "states", "quality", "worth", "offers", "measure", "describe", "steps", "ages",
+    "prospects", "stand", "first_cost", "least", "looks", "count", "silence", "drift",
+    "was_seen", "incomplete", "level", "wanted",
+]  # fmt: skip
+
+
+@pytest.fixture
+def bad(tmp_path, monkeypatch):
+    """The plug-in, installed; what it does is decided by the test."""
+    site = tmp_path / "site"
+    info = site / "halflife_bad-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "bad_kind.py").write_text(BAD)
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: halflife-bad\nVersion: 1.0\n"
+    )
+    (info / "entry_points.txt").write_text("[halflife.kinds]\nbad = bad_kind:KIND\n")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, "bad_kind", raising=False)
+    kind_named.cache_clear()
+    import bad_kind  # noqa: PLC0415  (it is installed only now)
+
+    yield bad_kind.BROKEN
+    kind_named.cache_clear()
+
+
+@pytest.fixture
+def path(bad, server, tmp_path):
+    """Settings with a good source and one of the bad kind."""
+    for name in ("good", "ill"):
+        rows = [{"id": i, "name": f"{name} {i}"} for i in range(5)]
+        server.pages[f"/{name}"] = "application/json", json.dumps(rows).encode()
+    where = tmp_path / "halflife.toml"
+    where.write_text(
+        "[budget]\nrequests = 96\n[fetch]\ndelay = 0.0\n"
+        + "".join(
+            f'[[source]]\nname = "{name}"\nkind = "{kind}"\nkey = "id"\n'
+            f'allow = ["127.0.0.0/8"]\nrobots = false\nurl = "{server.url}/{name}"\n'
+            for name, kind in (("ill", "bad"), ("good", "listing"))
+        )
+    )
+    return where
+
+
+def Play(path, now=BEGAN):  # noqa: N802  (it makes one)
+    return Played(path, now=now, rhythm=Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 3600.0))
+
+
+def named(play):
+    return [e for e in play.named("kind failed") if e["kind"] == "bad"]
+
+
+def good_looks(play):
+    return [r for _, r in play.results if r.source == "good" and not r.trouble]
+
+
+def test_the_bad_kind_is_a_good_one_unless_told_otherwise(path):
+    play = Play(path).run(0.2)
+    assert not named(play)
+    assert {r.source for _, r in play.results} == {"ill", "good"}
+
+
+@pytest.mark.parametrize("method", [*PURE, "open", "reader"])
+def test_whatever_a_kind_raises_others_go_on_and_it_is_named(bad, path, method):
+    Play(path).run(0.1)
+    bad[method] = RuntimeError("a bug")
+    play = Play(path, now=BEGAN + 1.0).run(0.2)
+    assert good_looks(play)
+    asked = method not in {"incomplete", "was_seen", "steps", "describe", "measure",
+                           "stand", "count", "level", "wanted", "worth"}  # fmt: skip
+    if asked:
+        assert named(play)
+        assert all(event["source"] == "ill" for event in named(play))
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("states", {}),
+        ("states", 3),
+        ("quality", 3),
+        ("offers", None),
+        ("ages", [nan]),
+        ("first_cost", nan),
+        ("first_cost", -3.0),
+        ("least", -1.0),
+        ("looks", None),
+        ("prospects", (1, 2, 3)),
+        ("silence", RuntimeError()),
+    ],
+)
+def test_what_cannot_be_so_is_taken_for_not_known(bad, path, method, answer):
+    Play(path).run(0.1)
+    bad[method] = answer
+    play = Play(path, now=BEGAN + 1.0).run(0.2)
+    assert good_looks(play)
+    assert any(event["trouble"].startswith(method) for event in named(play))
+
+
+@pytest.mark.parametrize("how", ["open", "reader"])
+def test_a_sync_goes_on_after_a_kind_that_fails(bad, path, how):
+    bad[how] = ValueError("a bug")
+    first, second = fetch(path)
+    assert "kind 'bad'" in first.trouble
+    assert first.failed()
+    assert second.result.listed == 5
+    config = Config.load(path)
+    with bootstrap.reading(config) as store:
+        assert "kind 'bad'" in FAULT.load(store, "ill")
+
+
+def fetch(path):
+    config = Config.load(path)
+    with bootstrap.writing(config) as store:
+        return asyncio.run(
+            sync(config, store, config.source, Errand(), Stop(), lambda: BEGAN)
+        )
+
+
+def test_work_that_asks_for_more_than_its_grant_is_stopped(bad, path, server):
+    Play(path).run(0.1)
+    bad["spends"] = True
+    server.asked.clear()
+    play = Play(path, now=BEGAN + 1.0).run(0.05)
+    asked = server.asked.count("/ill")
+    turns = [e for e in play.named("worked") if "ill" in e["sources"]]
+    assert 0 < asked <= 15 * max(len(turns), 1)
+    assert sum(e["requests"] for e in turns) == asked
+    assert good_looks(play)
+
+
+def test_nothing_is_sent_that_the_ledger_was_not_charged_with(bad, path, server):
+    bad["free"] = True
+    play = Play(path).run(0.1)
+    assert "/ill" not in server.asked
+    troubles = [e["trouble"] for e in play.named("trouble")]
+    assert any("purse that charges the ledger" in said for said in troubles)
+    assert good_looks(play)
+    assert sum(n for _, n in ledger(path)) == len(server.asked)
+
+
+def test_a_report_of_fewer_requests_than_were_sent_is_corrected(bad, path, server):
+    bad["lies"] = True
+    play = Play(path).run(0.1)
+    worked = [e for e in play.named("worked") if e["sources"] == "ill"]
+    assert sum(e["requests"] for e in worked) == server.asked.count("/ill")
+    assert "it reports 1 requests, and 2 were sent" in named(play)[0]["trouble"]
+
+
+def test_status_and_doctor_name_a_kind_that_fails(bad, path, tmp_path):
+    from halflife.cli import main  # noqa: PLC0415
+
+    Play(path).run(0.1)
+    bad["offers"] = RuntimeError("a bug")
+    Play(path, now=BEGAN + 1.0).run(0.1)
+    config = Config.load(path)
+    kind_named("bad")._faults.clear()  # as in another process
+    from halflife.engine import diagnosis, faults  # noqa: PLC0415
+
+    with bootstrap.reading(config) as store:
+        (fault,) = faults.found(store, config.source)
+    assert "kind 'bad': offers: RuntimeError in bad_kind, line" in fault.words()
+    found = [
+        c.text for c in diagnosis.examine(config, BEGAN + 1.2) if c.about == "kinds"
+    ]
+    assert found == [fault.words()]
+    assert main(["status", "--json", "--config", str(path)]) == 0
+    bad.clear()
+    Play(path, now=BEGAN + 2.0).run(0.1)
+    with bootstrap.reading(config) as store:
+        assert not faults.found(store, config.source)
