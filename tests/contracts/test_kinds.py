@@ -84,7 +84,7 @@ def test_nothing_reads_the_store_once_the_state_was_read(kept, monkeypatch):
     kind, _, state, reading, _ = kept
     store = reading.store
     monkeypatch.setattr(
-        type(store), "_reading", lambda _: pytest.fail("the store was read")
+        type(store), "looking", lambda _: pytest.fail("the store was read")
     )
     kind.quality(state, 0.9, AHEAD, looks=False)
     kind.worth(state, 0.9)
