@@ -127,7 +127,7 @@ def path(bad, server, tmp_path):
         server.pages[f"/{name}"] = "application/json", json.dumps(rows).encode()
     where = tmp_path / "halflife.toml"
     where.write_text(
-        "[budget]\nrequests = 96\n[fetch]\ndelay = 0.0\n"
+        "[budget]\nrequests = 480\n[fetch]\ndelay = 0.0\n"
         + "".join(
             f'[[source]]\nname = "{name}"\nkind = "{kind}"\nkey = "id"\n'
             f'allow = ["127.0.0.0/8"]\nrobots = false\nurl = "{server.url}/{name}"\n'
@@ -261,6 +261,7 @@ def test_status_and_doctor_name_a_kind_that_fails(bad, path, tmp_path):
     assert found == [fault.words()]
     assert main(["status", "--json", "--config", str(path)]) == 0
     bad.clear()
+    kind_named("bad")._faults.clear()
     Play(path, now=BEGAN + 2.0).run(0.1)
     with bootstrap.reading(config) as store:
         assert not faults.found(store, config.source)

@@ -263,7 +263,7 @@ class Service:
             name, said = source.name, kind_of(source).fault(source.name)
             if said:
                 self.status.mishandle(name, said, now)
-            if said != self._blamed.get(name, ""):
+            if said != self._blamed.get(name):
                 faults.blame(self.store, name, said)
                 self._blamed[name] = said
 
