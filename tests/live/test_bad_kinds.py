@@ -239,7 +239,7 @@ def test_a_report_of_fewer_requests_than_were_sent_is_corrected(bad, path, serve
     play = Play(path).run(0.1)
     worked = [e for e in play.named("worked") if e["sources"] == "ill"]
     assert sum(e["requests"] for e in worked) == server.asked.count("/ill")
-    assert "it reports 1 requests, and 2 were sent" in named(play)[0]["trouble"]
+    assert "it reports 1 request, and 2 were sent" in named(play)[0]["trouble"]
 
 
 def test_status_and_doctor_name_a_kind_that_fails(bad, path, tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Offers, Worth
+from halflife.core.wording import count
 from halflife.kinds.protocol import Description, Known, Prospects, Report, Step
 from halflife.market.stand import Memory, Stand
 
@@ -56,7 +57,7 @@ def bad_known(found: object) -> str:
     if not isinstance(found, Known):
         return "it is no Known"
     if not (isfinite(found.whole) and found.whole > 0):
-        return f"a whole look costs {found.whole} requests"
+        return f"the requests of a whole look are {found.whole}"
     return "" if found.worth is None else _bad_worth(found.worth)
 
 
@@ -136,7 +137,7 @@ def bad_stand(found: object) -> str:
     if not (isinstance(stand, Stand) and isinstance(memory, Memory)):
         return "it is no Stand with a Memory"
     if not (isfinite(stand.asked) and stand.asked >= 0):
-        return f"it asks for {stand.asked} requests"
+        return f"the requests it asks for are {stand.asked}"
     odd = (
         isnan(stand.needed) or isnan(stand.again) or min(stand.needed, stand.again) < 0
     )
@@ -157,6 +158,6 @@ def bad_report(found: object, group: tuple[str, ...], sent: int) -> str:
     if found.group != group:
         return f"it is on {'+'.join(found.group)}"
     if found.requests != sent:
-        return f"it reports {found.requests} requests, and {sent} were sent"
+        return f"it reports {count(found.requests, 'request')}, and {sent} were sent"
     counts = (found.found, *found.failures.values())
     return "it counts less than nothing" if min(counts) < 0 else ""
