@@ -1,5 +1,7 @@
 """Verbs that set things up: init, policies."""
 
+from dataclasses import asdict
+
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
 
@@ -24,8 +26,19 @@ def policies(*, json: Json = False) -> None:
     from halflife import plugins
     from halflife.cli import show
 
-    rows = [{"policy": p.name, "about": p.about} for p in plugins.described()]
+    found = plugins.described()
     if json:
+        rows = [{"policy": p.name, **asdict(p)} for p in found]
         show.emit({"results": rows})
-    else:
-        show.table(rows)
+        return
+    show.table(
+        [
+            {
+                "kind": p.kind,
+                "policy": f"{p.name} (default)" if p.default else p.name,
+                "about": p.about,
+                "paper": p.paper,
+            }
+            for p in found
+        ]
+    )

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from halflife.config.policy_names import check_policies
 from halflife.config.targets import Hours, Span, Targets
 from halflife.config.values import Cidr, FromEnv, Line, Secret, Table, value_of
 from halflife.market.targets import Target, days_of, parse
@@ -20,6 +21,7 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 
+Policies = Annotated[tuple[Line, ...], Field(strict=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)]
 
 
@@ -32,6 +34,11 @@ class SourceConfig(Table):
 
     # The qualities that a target may ask for, besides the age of the copy.
     measures: ClassVar[frozenset[str]] = frozenset()
+    # The entry point group of its policies, those it goes by if the settings name none,
+    # and how many may be named.
+    policy_group: ClassVar[str] = ""
+    usual_policies: ClassVar[tuple[str, ...]] = ()
+    most_policies: ClassVar[int] = 1
 
     name: Name
     kind: Line
@@ -39,7 +46,7 @@ class SourceConfig(Table):
     allow: tuple[Cidr, ...] = Field(default=(), strict=False)
     robots: bool = True
     headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
-    policy: Line = ""
+    policy: Line | Policies = ""
     target: Targets = ()
     max_requests: int | None = Field(default=None, ge=1, le=10**9)
     window: Hours = ""
@@ -72,6 +79,12 @@ class SourceConfig(Table):
                 )
         if self.soonest > self.latest:
             raise ValueError("min_interval must not be longer than max_interval")
+        return self
+
+    @model_validator(mode="after")
+    def _policies_exist(self) -> Self:
+        names, most = self.policies, self.most_policies
+        check_policies(self.kind, self.policy_group, most, names)
         return self
 
     @model_validator(mode="after")
@@ -123,6 +136,12 @@ class SourceConfig(Table):
     def has_pages(self) -> bool:
         """Whether it has pages of which copies are kept."""
         return False
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies that the settings choose; empty if they do not."""
+        given = (self.policy,) if isinstance(self.policy, str) else self.policy
+        return tuple(name for name in given if name)
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -46,6 +46,8 @@ class FormConfig(RecordsConfig, ResultsConfig):
     """How a database behind a form is asked, and what is wanted from it."""
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall", "content"})
+    policy_group: ClassVar[str] = "halflife.policies.form"
+    most_policies: ClassVar[int] = 2  # for new records, and for known ones
 
     kind: Literal["form"] = "form"
     form_url: Url = ""

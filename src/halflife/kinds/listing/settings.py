@@ -14,6 +14,7 @@ class ListingConfig(RecordsConfig):
     """Where a listing is, how its records are read, and when to believe it."""
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall"})
+    policy_group: ClassVar[str] = "halflife.policies.listing"
 
     kind: Literal["listing"] = "listing"
     python: str = Field(default="", pattern=r"^([\w.]+:\w+)?$")

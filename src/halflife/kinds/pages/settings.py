@@ -30,6 +30,8 @@ class PagesConfig(SourceConfig):
     """Which pages are kept, and how far links are followed to find more."""
 
     measures: ClassVar[frozenset[str]] = frozenset({"freshness"})
+    policy_group: ClassVar[str] = "halflife.policies"
+    usual_policies: ClassVar[tuple[str, ...]] = ("champion",)
 
     kind: Literal["pages", "site"] = "pages"
     pages: tuple[Url, ...] = Field(default=(), strict=False)

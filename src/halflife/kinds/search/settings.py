@@ -18,6 +18,7 @@ class SearchConfig(ResultsConfig):
     """How a database that only answers queries is asked, and its answers read."""
 
     measures: ClassVar[frozenset[str]] = frozenset({"summary"})
+    policy_group: ClassVar[str] = "halflife.policies.search"
 
     kind: Literal["search"] = "search"
     search_url: Url = ""
