@@ -15,7 +15,10 @@ from pathlib import Path
 
 KINDS = frozenset({"pages", "site", "listing", "form", "search"})
 # What belongs to all kinds: the protocol, and what finds, contains and checks a kind.
-SHARED = frozenset({"protocol", "registry", "contained", "laws", "whole"})
+SHARED = frozenset(
+    {"protocol", "hooks", "terms", "registry", "contained", "contained_worker"}
+    | {"laws", "whole", "chosen", "page_view", "item_groups", "object_page"}
+)
 # Settings of one kind, and the types that work on one kind of source comes back in.
 OF_A_KIND = frozenset(
     {"PagesConfig", "ListingConfig", "FormConfig", "SearchConfig"}
@@ -30,7 +33,7 @@ WORDS = frozenset({"view", "verb", "planned_as"})
 NAMED = frozenset({"SETS", "USUAL"})
 # Names under which a source, a row of one, or its kind goes by.
 SOURCES = frozenset({"source", "s", "settings", "row", "config", "answer"})
-# The file that finds the settings of a kind by its name.
+# The file that finds the settings of a kind by its name, the usual one included.
 REGISTRY = ("config", "kinds.py")
 TEMPLATE = re.compile(
     r"\.kind\s*(?:==|!=|(?:not\s+)?in\b)\s*[(\[{]?\s*[\"']"
@@ -125,9 +128,14 @@ def _asks_for_kind(node: ast.AST, own: AbstractSet[str]) -> bool:
             return node.attr in FLAGS
         case ast.Subscript(slice=asked) | ast.Match(subject=asked):
             return _is_kind_of_source(asked)
-        case ast.MatchClass(cls=ast.Name(id=name)):
-            return name in own
-    return False
+        case ast.Dict(keys=[_, _, *_] as keys):
+            return _names_kinds(keys)
+    return isinstance(node, ast.MatchClass) and bool(_names(node.cls) & own)
+
+
+def _names_kinds(keys: Iterable[ast.AST | None]) -> bool:
+    """Say whether the keys of a table are names of kinds, all of them."""
+    return all(isinstance(key, ast.Constant) and key.value in KINDS for key in keys)
 
 
 def _compares_kind(node: ast.Compare) -> bool:
@@ -253,7 +261,7 @@ def public_names(root: Path) -> int:
 
 def _asked(modules: Iterable[Module], root: Path) -> dict[str, int]:
     """Return how often each file outside ``kinds`` asks for a kind."""
-    outside = [m for m in modules if not m.is_inside("kinds")]
+    outside = [m for m in modules if _is_outside(m)]
     asked = {str(m.path): sum(1 for _ in kind_tests(m.tree)) for m in outside}
     for path in sorted((root / "halflife").rglob("*.html")):
         text = path.read_text(encoding="utf-8")
@@ -261,12 +269,17 @@ def _asked(modules: Iterable[Module], root: Path) -> dict[str, int]:
     return {path: count for path, count in asked.items() if count}
 
 
+def _is_outside(module: Module) -> bool:
+    """Say whether a module is outside ``kinds`` and is not what finds kinds by name."""
+    return not module.is_inside("kinds") and module.path.parts[1:] != REGISTRY
+
+
 def _imported(modules: Iterable[Module]) -> dict[str, int]:
     """Return how often each file outside ``kinds`` imports from one kind."""
     found = {
         str(m.path): sum(1 for _ in kind_imports(m.tree))
         for m in modules
-        if not m.is_inside("kinds") and m.path.parts[1:] != REGISTRY
+        if _is_outside(m)
     }
     return {path: count for path, count in found.items() if count}
 

@@ -50,6 +50,7 @@ if isinstance(done.result, upkeeping.Turned | Outcome): pass
         "from halflife.kinds.form import settings as f\nisinstance(x, f.FormConfig)",
         "keys.get(source.kind, 'records')",
         "KEYS[source.kind]",
+        "HOW = {'listing': 'whole looks', 'form': 'records drawn'}",
         "source.kind != USUAL",
         "match source.kind:\n  case _: pass",
         "match source:\n  case PagesConfig(): pass",
@@ -75,6 +76,7 @@ def test_a_question_that_stands_for_the_kind_is_counted(asked):
         "Asked.of(known, since)",
         "evidence_rows.among(mark, last)",
         "config.get(name)",
+        "{'source': name, 'pages': 3}",
     ],
 )
 def test_other_kinds_and_mere_words_are_not_counted(other):

@@ -50,10 +50,10 @@ def audit(
 
 
 def audited_as(source: "SourceConfig") -> str:
-    """Return what is audited in one way: pages are, however they were found."""
+    """Return the kind by which sources are audited: a site is audited as pages are."""
     from halflife.kinds.registry import kind_of
 
-    return "pages" if kind_of(source).is_joint else source.kind
+    return kind_of(source).known_as or source.kind
 
 
 def row(one: "Judged", source: "SourceConfig", now: float) -> dict[str, object]:

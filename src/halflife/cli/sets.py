@@ -151,11 +151,7 @@ def stored(name: str) -> Collection | None:
 
 def listings(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
-    return [source.name for source in config.source if _holds_objects(source)]
-
-
-def _holds_objects(source: SourceConfig) -> bool:
-    return kind_of(source).view == "objects"
+    return [s.name for s in config.source if "recall" in s.measures]
 
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
@@ -184,7 +180,7 @@ def named(
 ) -> list[str]:
     """Return the set sources that are asked about; imported ones have no settings."""
     there = store.collections()
-    wanted = {source.name for source in chosen if _holds_objects(source)}
+    wanted = {source.name for source in chosen}
     return [name for name in there if everything or name in wanted]
 
 
@@ -197,20 +193,19 @@ def status_rows(
 ) -> list[dict[str, object]]:
     """Return what the copy of each set source is believed to be worth now.
 
-    What is hardly ever seen whole, and what another package keeps, is told by what its
-    kind says of it.
+    The row follows from the lifetimes of its objects where its kind forecasts by
+    these, and from the forecast of its kind elsewhere. ``names`` are histories in the
+    store; some were imported and have no settings.
     """
     appraiser = Appraiser(config, store, now)
-    plain = [s for s in chosen if kind_of(s).view not in {"pages", "summary"}]
-    told = {s.name: s for s in plain if kind_of(s).is_open_ended or not kind_of(s).view}
+    by_kind = {s.name: s for s in chosen if kind_of(s).lifetimes(store, s) is None}
     rows = [
-        _row_of(appraiser, told.pop(name))
-        if name in told
+        _row_of(appraiser, by_kind.pop(name))
+        if name in by_kind
         else _listing_row(store, name, now)
         for name in names
     ]
-    never = (source for source in told.values() if not kind_of(source).view)
-    return [*rows, *(_row_of(appraiser, source) for source in never)]
+    return [*rows, *(_row_of(appraiser, source) for source in by_kind.values())]
 
 
 def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
@@ -232,7 +227,7 @@ def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
 def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
     """Return what the copy of a listing is believed to be worth now.
 
-    Recall is the number that every surface states (``live.foreseen``).
+    Recall is the number that every surface states (``engine.quality_forecast``).
     """
     from halflife.kinds.listing.kind import listing_quality
     from halflife.kinds.listing.runner import incomplete

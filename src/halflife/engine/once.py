@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
-from halflife.engine import bootstrap, faults, network
+from halflife.engine import bootstrap, groups, network
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
 from halflife.kinds.protocol import Desk, Errand, Report
@@ -16,25 +16,20 @@ from halflife.stores import Store
 def fetched(config: Config, names: Sequence[str]) -> list[SourceConfig]:
     """Return the sources that ``sync`` fetches; naming another is a mistake."""
     chosen = config.named(names)
-    kept = [source for source in chosen if kind_of(source).verb == "sync"]
-    other = next((s for s in chosen if kind_of(s).verb != "sync"), None)
-    if other is not None and (names or not kept):
-        verb = kind_of(other).verb
+    kept = synced(chosen)
+    others = [source for source in chosen if source not in kept]
+    if others and (names or not kept):
+        other = others[0]
         raise UsageError(
-            f"{other.name} is a {other.kind}, of which no copy is kept; "
-            f"run `halflife {verb} {other.name}`"
+            f"{other.name} is a {other.kind}, {kind_of(other).not_synced}; "
+            f"run `halflife {kind_of(other).verb} {other.name}`"
         )
     return kept
 
 
-def grouped(chosen: Sequence[SourceConfig]) -> list[tuple[SourceConfig, ...]]:
-    """Return the sources by those that are fetched together; these come first."""
-    joint: dict[int, list[SourceConfig]] = {}
-    for source in chosen:
-        if kind_of(source).is_joint:
-            joint.setdefault(id(kind_of(source)), []).append(source)
-    alone = [(source,) for source in chosen if not kind_of(source).is_joint]
-    return [*(tuple(group) for group in joint.values()), *alone]
+def synced(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
+    """Return the sources that ``sync`` fetches; others have a verb of their own."""
+    return [source for source in sources if not kind_of(source).not_synced]
 
 
 async def sync(
@@ -54,7 +49,7 @@ async def sync(
     done: list[Report] = []
     async with network.way_out(config, store, clock, None) as gate:
         desk = Desk(config, store, gate, clock, audits=True)
-        for group in grouped(chosen):
+        for group in groups.grouped(chosen, config.policy.name):
             left = _left(errand, done)
             if stop.asked.is_set() or left.most == 0:
                 break
@@ -67,9 +62,8 @@ async def sync(
                 done.append(Report((group[0].name,), note=note))
                 break
             done += [report] if report is not None else []
-            for name, said in report.mishandled.items() if report else ():
-                if not kind_of(group[0]).is_joint:
-                    faults.note(store, name, said)
+            if report is not None:
+                kind_of(group[0]).keep_faults(store, group, report.mishandled)
     return done
 
 
