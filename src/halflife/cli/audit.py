@@ -198,7 +198,7 @@ def trusted(one: "Judged") -> str:
     """Say how far forecasts of a source are trusted, and what that rests on."""
     about = f"forecasts of {one.source}"
     if not one.scored:
-        return f"{about} have not been checked yet: take them as they are"
+        return f"{about} have not been checked yet: they are used as they are"
     hits = round(one.coverage.mean * one.scored)
     if one.trust.factor <= 1.0:
         return (
@@ -206,6 +206,6 @@ def trusted(one: "Judged") -> str:
             "within their 95 % bounds"
         )
     return (
-        f"{about} are trusted less than they say: bounds are taken "
+        f"{about} are trusted less than they say: bounds are made "
         f"{number(one.trust.factor, 2)} times as wide, for {one.trust.why}"
     )

@@ -165,11 +165,11 @@ def _tell(
 def plan(
     sources: Sources = None,
     *,
-    top: Annotated[int, typer.Option(min=1, help="How many looks to show.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many fetches to show.")] = 10,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Show the next looks, best first, what each buys and why; sends nothing."""
+    """Show the next fetches, best first, what each gains and why; sends nothing."""
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))

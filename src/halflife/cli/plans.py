@@ -148,7 +148,7 @@ def _lines(
     lines.append(f"  {count(told.items, 'item')} held{last}")
     if np.isfinite(told.rate):
         lines.append(f"  {number(told.rate, 3)} arrive or change a day")
-    lines.append(f"  all of it takes {count(whole, 'request')}")
+    lines.append(f"  a full fetch costs {count(whole, 'request')}")
     return lines
 
 
@@ -187,7 +187,7 @@ def tell_forecast(
         cast = quality(appraiser, source, None, looks=False, ahead=np.array(ahead))
     if cast is None:
         verb = kind_of(source).verb
-        why = told.why if told.items else "was never looked at"
+        why = told.why if told.items else "was never fetched"
         raise UsageError(f"{source.name} {why}; run `halflife {verb} {source.name}`")
     bands = zip(cast.at, cast.mean, cast.low, cast.high, strict=True)
     rows = [

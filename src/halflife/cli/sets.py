@@ -55,15 +55,15 @@ class Asked:
         if not looks.size:
             if len(known.lives):
                 raise UsageError(
-                    f"{known.name} was never seen whole at one moment, and forecasts "
-                    "of sets go by such looks; `halflife status` says what it is worth"
+                    f"{known.name} was never synced in full, and forecasts of sets "
+                    "rest on full syncs; `halflife status` says how good its copy is"
                 )
-            raise UsageError(f"{known.name} was never looked at; import or sync it")
+            raise UsageError(f"{known.name} was never fetched; import or sync it")
         now = words.moment("--from", since) if since else float(looks[-1])
         if now < looks[0]:
             raise UsageError(
-                f"--from: {known.name} was not looked at before {since}; "
-                f"the first look was at {show.date(looks[0])}"
+                f"--from: {known.name} was not fetched before {since}; "
+                f"the first fetch was at {show.date(looks[0])}"
             )
         with bootstrap.reading(config) as store:
             trust = audit_report.trust(store, known.name, now)
@@ -131,7 +131,7 @@ def known(config: Config, name: str) -> Collection:
         if name in names:
             return store.collection(name)
     if name in listings(config):
-        raise UsageError(f"{name} was never looked at; run `halflife sync {name}`")
+        raise UsageError(f"{name} was never fetched; run `halflife sync {name}`")
     place = config.store_path.name
     if not names:
         raise UsageError(
@@ -455,10 +455,10 @@ def why_untold(asked: Asked, horizons: Sequence[float]) -> str:
     looks = asked.collection.looks
     said = ", ".join(show.span(days) for days in horizons)
     if looks.size < 2:
-        return f"nothing to tell of {said}: {asked.collection.name} was seen once"
+        return f"nothing is known of {said}: {asked.collection.name} was seen once"
     step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
     return (
-        f"no look tells of {said}: {asked.collection.name} was seen every "
+        f"no sync informs about {said}: {asked.collection.name} was seen every "
         f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "
         "as the first, and shorter than the second"
     )

@@ -276,7 +276,7 @@ def _kinds(visit: Visit) -> Iterator[Complaint]:
             kind.worth(state, SURE)
             quality_now(appraiser, source)
     for fault in faults.found(visit.store, visit.config.source):
-        advice = "tell whoever wrote its kind; other sources go on"
+        advice = "report it to the author of its kind; other sources go on"
         yield Complaint(PROBLEM, "kinds", fault.words(), advice)
 
 
@@ -319,7 +319,7 @@ def _size(visit: Visit) -> Iterator[Complaint]:
     old = visit.store.reports.old_observations(visit.now - 2.0 * days)
     if old:
         text = (
-            f"{wording.count(old, 'look')} older than twice the "
+            f"{wording.count(old, 'observation')} older than twice the "
             f"{wording.count(days, 'day')} they are kept"
         )
         yield Complaint(NOTE, "size", text, "run `halflife gc`")

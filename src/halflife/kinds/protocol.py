@@ -217,7 +217,7 @@ class Report:
     run: int = 0
 
     def failed(self) -> list[str]:
-        """Return what somebody who waits is told of what went wrong, a line each."""
+        """Return what went wrong, a line for each source, for whoever waits."""
         lines = [f"source {name} {said}" for name, said in self.troubles.items()]
         rest = (n for n in self.mishandled if n not in self.troubles)
         return [*lines, *(f"source {name}: {self.mishandled[name]}" for name in rest)]

@@ -113,8 +113,8 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         "The forecast is a weighted mean of several models; each counts by how "
         "well its forecasts of past syncs came true."
     )
-    checked_by = "full syncs"
-    unchecked = "no two full syncs followed each other in the last 30 days"
+    checked_by = "whole looks"
+    unchecked = "no two whole looks followed each other in the last 30 days"
 
     def states(
         self, reading: Reading, sources: Sequence[ListingConfig]

@@ -100,7 +100,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         evidence, mine = state.evidence
         whole = float(evidence.cost[mine].sum())
         if not evidence.looks[mine].any():
-            return Known(source, max(whole, 1.0), None, "no page was looked at yet")
+            return Known(source, max(whole, 1.0), None, "no page was fetched yet")
         most = max(whole / state.reading.shortest(source, whole), whole)
         requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
         view, rows = state.sampled
@@ -149,7 +149,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         """Return how many pages there are, and how many change a day."""
         evidence, rows = state.evidence
         if not evidence.looks[rows].any():
-            why = "no page was looked at yet"
+            why = "no page was fetched yet"
             return Description("freshness", int(rows.size), why=why)
         view, mine = state.pages
         gone = (evidence.looks[rows] > 0) & (evidence.seen[rows] == Seen.ABSENT)

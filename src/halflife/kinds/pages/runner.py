@@ -86,10 +86,11 @@ class Outcome:
         return sum(getattr(tally, column) for tally in self.sources.values())
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return what a turn did, in a line; what went wrong is told by source."""
+        """Return what a turn did, in a line; troubles are reported for each source."""
         del trouble
+        fetched = count(self.total("looks"), "fetch", "fetches")
         return (
-            f"{count(self.requests, 'request')}: {count(self.total('looks'), 'look')}, "
+            f"{count(self.requests, 'request')}: {fetched}, "
             f"{self.total('changed')} found a change, {self.total('failed')} failed, "
             f"{count(self.found, 'new item')}"
         )

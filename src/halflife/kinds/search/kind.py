@@ -99,8 +99,8 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     not_synced = "of which no copy is kept"
     answer_keys = "hits, hit_key, hit_text and total"
     planned_as = "searches", "what"
-    checked_by = "checks of the database"
-    unchecked = "no check of its summary was made in the last year"
+    checked_by = "looks at the database"
+    unchecked = "no look has told whether its summary held in the last year"
 
     def states(
         self, reading: Reading, sources: Sequence[SearchConfig]
