@@ -126,17 +126,23 @@ def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
 
 
 def grouped(
-    sources: Sequence[SourceConfig], *, apart: bool = False
+    sources: Sequence[SourceConfig], *, apart: bool = False, usual: str = ""
 ) -> list[tuple[SourceConfig, ...]]:
     """Return the sources that are worked at together.
 
-    Pages are chosen from all their sources at once, except where a source has hours,
-    intervals, a target or a limit of its own, or each is to be kept ``apart``.
+    Pages are chosen from all sources of one policy at once, except where a source has
+    hours, intervals, a target or a limit of its own, or each is to be kept ``apart``.
+    ``usual`` is the policy that the settings name for all.
     """
     single = [not kind_of(s).is_joint or apart or _apart(s) for s in sources]
-    joint = tuple(s for s, one in zip(sources, single, strict=True) if not one)
+    joint: dict[tuple[int, str], list[SourceConfig]] = {}
+    for source, one in zip(sources, single, strict=True):
+        if not one:
+            kind = kind_of(source)
+            key = id(kind), kind.together(source, usual)
+            joint.setdefault(key, []).append(source)
     alone = [(s,) for s, one in zip(sources, single, strict=True) if one]
-    return [*([joint] if joint else ()), *alone]
+    return [*(tuple(group) for group in joint.values()), *alone]
 
 
 def _apart(source: SourceConfig) -> bool:

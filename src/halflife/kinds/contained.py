@@ -189,6 +189,11 @@ class ContainedKind(Kind[SourceConfig, Held]):
         state.offers = len(found)
         return found
 
+    def together(self, source: SourceConfig, usual: str) -> str:
+        """Return what its sources that are worked at together have in common."""
+        call = lambda: self._kind.together(source, usual)  # noqa: E731
+        return self._ask([source], "together", "", call)
+
     def measure(self, source: SourceConfig) -> str:
         """Return what the quality of a source is called."""
         call = lambda: self._kind.measure(source)  # noqa: E731

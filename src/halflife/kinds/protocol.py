@@ -231,12 +231,14 @@ class Errand:
         most: Requests that may be spent, at most; None: what the budget has left.
         everything: Whether all items are looked at, not those that are worth most.
         told: Hears how many items were fetched, each time some were.
+        income: What the sources get of the requests that have come in; None: all.
 
     """
 
     most: int | None = None
     everything: bool = False
     told: Callable[[int], None] = lambda _: None
+    income: int | None = None
 
 
 class Worker(Protocol):
@@ -373,6 +375,14 @@ class Kind(ABC, Generic[Source, State]):
         self, desk: Desk, group: Sequence[Source]
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold all that it takes to work at sources during the block."""
+
+    def together(self, source: Source, usual: str) -> str:
+        """Return what its sources that are worked at together have in common.
+
+        ``usual`` is the policy that the settings name for all.
+        """
+        del source, usual
+        return ""
 
     def was_seen(self, reading: Reading, source: Source) -> bool:
         """Say whether anything of it was ever fetched."""

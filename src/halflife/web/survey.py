@@ -9,7 +9,6 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Ints
-from halflife.core.budget import Budget
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
 from halflife.core.store import Staged
@@ -113,10 +112,8 @@ class Survey:
         """The next looks at pages, best first."""
         if self.outlook is None:
             return no_plan()
-        most = Budget(min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED))
-        view = self.outlook.view
-        plan = self.outlook.policy(view, most, np.random.default_rng(0))
-        return plan[: most.requests]
+        most = min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED)
+        return self.outlook.plan(most)[:most]
 
     @property
     def priced(self) -> bool:

@@ -24,7 +24,6 @@ from halflife.kinds.pages.state import Neighbourhood, PagesState, sampled
 from halflife.kinds.pages.target import Pages
 from halflife.kinds.pages.worker import opened
 from halflife.kinds.protocol import (
-    NEVER_SEEN,
     OVERDUE,
     Description,
     Desk,
@@ -110,15 +109,15 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return Known(source, whole, worth)
 
     def offers(self, state: PagesState) -> Offers:
-        """Return what a look at each page buys now."""
-        source = state.source
+        """Return what the next requests buy at each page, as its policy spends them."""
         view, rows = state.pages
-        gain = state.near.gain[rows]
-        share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
-        buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
-        buys = np.where(view.ready[rows], buys, 0.0)
         none = np.zeros(rows.size, dtype=np.intp)
-        return Offers((source.name,), none, view.cost[rows], buys)
+        buys = state.near.buys[rows]
+        return Offers((state.source.name,), none, view.cost[rows], buys)
+
+    def together(self, source: PagesConfig, usual: str) -> str:
+        """Return the policy that keeps a source: those of one are kept together."""
+        return next(iter(source.policies), usual)
 
     def measure(self, source: PagesConfig) -> str:
         """Return what the quality of pages is called."""
