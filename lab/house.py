@@ -10,12 +10,35 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 from pathlib import Path
 
 KINDS = frozenset({"pages", "site", "listing", "form", "search"})
-# The types that work on one kind of source comes back in.
-RESULTS = frozenset({"Outcome", "Looked", "Turned", "Summarized", "Checked"})
+# What belongs to all kinds: the protocol, and what finds, contains and checks a kind.
+SHARED = frozenset(
+    {"protocol", "hooks", "terms", "registry", "contained", "contained_worker"}
+    | {"laws", "whole", "chosen", "page_view", "item_groups", "object_page"}
+)
+# Settings of one kind, and the types that work on one kind of source comes back in.
+OF_A_KIND = frozenset(
+    {"PagesConfig", "ListingConfig", "FormConfig", "SearchConfig"}
+    | {"Outcome", "Looked", "Turned", "Summarized", "Checked"}
+    | {"PagesState", "ListingState", "FormState", "SearchState"}
+)
+# Whoever reads one of these asks of which kind a source is ...
+FLAGS = frozenset({"has_pages", "is_joint", "is_open_ended"})
+# ... and so does who compares one of these, or branches by it.
+WORDS = frozenset({"view", "verb", "planned_as"})
+# Constants that hold names of kinds.
+NAMED = frozenset({"SETS", "USUAL"})
+# Names under which a source, a row of one, or its kind goes by.
+SOURCES = frozenset({"source", "s", "settings", "row", "config", "answer"})
+# The file that finds the settings of a kind by its name, the usual one included.
+REGISTRY = ("config", "kinds.py")
+TEMPLATE = re.compile(
+    r"\.kind\s*(?:==|!=|(?:not\s+)?in\b)\s*[(\[{]?\s*[\"']"
+    r"|[\"']\s*(?:==|!=)\s*\w+\.kind\b|\.(?:is_joint|is_open_ended|has_pages)\b"
+)
 GERUND = re.compile(r"[a-z]{2,}(?:ing|ed)")
 # Nouns of the field that only look like gerunds or participles.
 NOUNS = frozenset({"grouping", "probing", "pacing", "decoding", "sampling", "feed"})
@@ -52,38 +75,153 @@ def read_package(root: Path) -> list[Module]:
 def kind_tests(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the places that ask of which kind a source or a result is.
 
+    A comparison of two variables names no kind and is none: a filter by the kind that
+    somebody typed, for one.
+
     >>> sum(1 for _ in kind_tests(ast.parse("s.kind == 'form' or s.has_pages")))
     2
     """
-    return (node for node in ast.walk(tree) if _asks_for_kind(node))
+    own = OF_A_KIND | set(_imported_from_kinds(tree))
+    branches = {id(node) for node in _branches(tree)}
+    for node in ast.walk(tree):
+        if _asks_for_kind(node, own) or (id(node) in branches and _is_word(node)):
+            yield node
 
 
-def _asks_for_kind(node: ast.AST) -> bool:
+def kind_imports(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the imports of what belongs to one kind alone.
+
+    >>> text = "from halflife.kinds.form import runner; import halflife.kinds.laws"
+    >>> sum(1 for _ in kind_imports(ast.parse(text)))
+    1
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module)) if _one_kind(module):
+                yield node
+            case ast.ImportFrom(module="halflife.kinds", names=names):
+                if any(name.name not in SHARED for name in names):
+                    yield node
+            case ast.Import(names=names) if any(_one_kind(n.name) for n in names):
+                yield node
+
+
+def _one_kind(module: str) -> bool:
+    head, _, rest = module.partition("halflife.kinds.")
+    return not head and bool(rest) and rest.split(".")[0] not in SHARED
+
+
+def _imported_from_kinds(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of classes that are imported from one kind."""
+    for node in kind_imports(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (n.asname or n.name for n in node.names if n.name[0].isupper())
+
+
+def _asks_for_kind(node: ast.AST, own: AbstractSet[str]) -> bool:
     match node:
         case ast.Compare():
             return _compares_kind(node)
         case ast.Call():
-            return _asks_for_result(node)
+            return _asks_for_type(node, own) or _looks_kind_up(node)
         case ast.Attribute():
-            return node.attr == "has_pages"
-    return False
+            return node.attr in FLAGS
+        case ast.Subscript(slice=asked) | ast.Match(subject=asked):
+            return _is_kind_of_source(asked)
+        case ast.Dict(keys=[_, _, *_] as keys):
+            return _names_kinds(keys)
+    return isinstance(node, ast.MatchClass) and bool(_names(node.cls) & own)
+
+
+def _names_kinds(keys: Iterable[ast.AST | None]) -> bool:
+    """Say whether the keys of a table are names of kinds, all of them."""
+    return all(isinstance(key, ast.Constant) and key.value in KINDS for key in keys)
 
 
 def _compares_kind(node: ast.Compare) -> bool:
     sides = (node.left, *node.comparators)
+    if any(_is_word(side) for side in sides):
+        return True
     asked = any(isinstance(s, ast.Attribute) and s.attr == "kind" for s in sides)
     asked = asked or any(isinstance(s, ast.Name) and s.id == "kind" for s in sides)
     named = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant)} & KINDS
-    many = any(isinstance(s, ast.Name) and s.id == "SETS" for s in sides)
-    return asked and bool(named or many)
+    constant = any(isinstance(s, ast.Name) and s.id in NAMED for s in sides)
+    return asked and bool(named or constant)
 
 
-def _asks_for_result(node: ast.Call) -> bool:
-    if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
-        return False
-    named = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
-    named |= {n.attr for n in ast.walk(node.args[1]) if isinstance(n, ast.Attribute)}
-    return bool(named & RESULTS)
+def _is_word(node: ast.AST) -> bool:
+    """Say whether a word of a kind that stands for it is read, or a part of one."""
+    match node:
+        case ast.Subscript(value=value):
+            return _is_word(value)
+        case ast.UnaryOp(op=ast.Not(), operand=value):
+            return _is_word(value)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return attr in WORDS and "kind" in name
+        case ast.Attribute(value=ast.Call(func=ast.Name(id=name)), attr=attr):
+            return attr in WORDS and name in {"kind_of", "kind_named"}
+    return False
+
+
+def _branches(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the conditions of branches, and the parts of them."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                yield from _parts(test)
+            case ast.BoolOp(values=values):
+                yield from values
+            case ast.comprehension(ifs=ifs):
+                yield from (part for test in ifs for part in _parts(test))
+
+
+def _parts(test: ast.AST) -> Iterator[ast.AST]:
+    # The values of ``and`` and ``or`` are yielded on their own.
+    if not isinstance(test, ast.BoolOp):
+        yield test
+
+
+def _asks_for_type(node: ast.Call, own: AbstractSet[str]) -> bool:
+    """Say whether a call tells sources or results of one kind from others."""
+    match node.func:
+        case ast.Name(id="isinstance" | "issubclass") if len(node.args) == 2:
+            return bool(_names(node.args[1]) & own)
+        case ast.Name(id="of_kind") | ast.Attribute(attr="of_kind"):
+            return True
+        case ast.Attribute(value=value, attr="among" | "of"):
+            named = {name for name in own if name.endswith("Config")}
+            return bool(_names(value) & (named | {"settings"}))
+    return False
+
+
+def _names(tree: ast.AST) -> set[str]:
+    nodes = list(ast.walk(tree))
+    found = {n.id for n in nodes if isinstance(n, ast.Name)}
+    return found | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+
+
+def _looks_kind_up(node: ast.Call) -> bool:
+    """Say whether a call looks something up in a table by a source's kind."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+            return _is_kind_of_source(key)
+    return False
+
+
+def _is_kind_of_source(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner), attr="kind"):
+            return owner in SOURCES
+    return False
+
+
+def template_kind_tests(text: str) -> int:
+    """Return how often a template of the page asks of which kind a source is.
+
+    >>> template_kind_tests('{% if answer.kind == "form" %} {{ answer.kind }}')
+    1
+    """
+    return sum(1 for _ in TEMPLATE.finditer(text))
 
 
 def sql_strings(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -121,12 +259,35 @@ def public_names(root: Path) -> int:
     return 0
 
 
+def _asked(modules: Iterable[Module], root: Path) -> dict[str, int]:
+    """Return how often each file outside ``kinds`` asks for a kind."""
+    outside = [m for m in modules if _is_outside(m)]
+    asked = {str(m.path): sum(1 for _ in kind_tests(m.tree)) for m in outside}
+    for path in sorted((root / "halflife").rglob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        asked[str(path.relative_to(root))] = template_kind_tests(text)
+    return {path: count for path, count in asked.items() if count}
+
+
+def _is_outside(module: Module) -> bool:
+    """Say whether a module is outside ``kinds`` and is not what finds kinds by name."""
+    return not module.is_inside("kinds") and module.path.parts[1:] != REGISTRY
+
+
+def _imported(modules: Iterable[Module]) -> dict[str, int]:
+    """Return how often each file outside ``kinds`` imports from one kind."""
+    found = {
+        str(m.path): sum(1 for _ in kind_imports(m.tree))
+        for m in modules
+        if _is_outside(m)
+    }
+    return {path: count for path, count in found.items() if count}
+
+
 def measure(root: Path) -> dict[str, object]:
     """Return the measurements of the package below ``root``."""
     modules = read_package(root)
-    outside = [m for m in modules if not m.is_inside("kinds")]
-    asked = {str(m.path): sum(1 for _ in kind_tests(m.tree)) for m in outside}
-    asked = {path: count for path, count in asked.items() if count}
+    asked, imported = _asked(modules, root), _imported(modules)
     inner = [m for m in modules if not m.is_inside("stores")]
     sql = {str(m.path): sum(1 for _ in sql_strings(m.tree)) for m in inner}
     names = Counter(name for m in modules for name in public_classes(m))
@@ -135,6 +296,7 @@ def measure(root: Path) -> dict[str, object]:
     return {
         "kind_tests": sum(asked.values()),
         "kind_test_files": len(asked),
+        "kind_imports": sum(imported.values()),
         "wheel_lines": sum(m.lines for m in modules),
         "modules": len(modules),
         "duplicate_class_names": sum(1 for n in names.values() if n > 1),
@@ -147,6 +309,7 @@ def measure(root: Path) -> dict[str, object]:
         "public_names": public_names(root),
         "where": {
             "kind_tests": asked,
+            "kind_imports": imported,
             "sql_outside_stores": {p: c for p, c in sql.items() if c},
             "gerund_modules": sorted(gerunds),
             "duplicate_class_names": {n: c for n, c in names.items() if c > 1},

@@ -3,7 +3,16 @@
 import ast
 from pathlib import Path
 
-from lab.house import kind_tests, measure, sql_strings, store_checks
+import pytest
+
+from lab.house import (
+    kind_imports,
+    kind_tests,
+    measure,
+    sql_strings,
+    store_checks,
+    template_kind_tests,
+)
 
 SOURCE = Path(__file__).parent.parent / "src"
 
@@ -20,9 +29,89 @@ if isinstance(done.result, upkeeping.Turned | Outcome): pass
     assert sum(1 for _ in kind_tests(ast.parse(asked))) == 6
 
 
-def test_other_kinds_are_not_counted():
-    other = 'a.dtype.kind == "f"\ntoken.kind == "name"\nisinstance(x, int)'
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "if kind_of(source).is_joint: pass",
+        "alone = not kind.is_joint",
+        "endless = endless or kind.is_open_ended",
+        "if kind.view == 'pages': pass",
+        "[s for s in chosen if not kind_of(s).view]",
+        "if kind_of(s).view not in {'pages'}: pass",
+        "x = kind.view != 'objects' or y",
+        "x = {'syncs': kind_of(settings).verb == 'sync'}",
+        "x = kind.planned_as[0] == 'queries'",
+        "isinstance(source, PagesConfig)",
+        "PagesConfig.among(sources)",
+        "ListingConfig.of(source)",
+        "of_kind(config, FormConfig, names, said, unsaid)",
+        "settings.among(chosen)",
+        "from halflife.kinds.form.client import Probed\nisinstance(x, Probed)",
+        "from halflife.kinds.form import settings as f\nisinstance(x, f.FormConfig)",
+        "keys.get(source.kind, 'records')",
+        "KEYS[source.kind]",
+        "HOW = {'listing': 'whole looks', 'form': 'records drawn'}",
+        "source.kind != USUAL",
+        "match source.kind:\n  case _: pass",
+        "match source:\n  case PagesConfig(): pass",
+    ],
+)
+def test_a_question_that_stands_for_the_kind_is_counted(asked):
+    assert sum(1 for _ in kind_tests(ast.parse(asked))) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        'a.dtype.kind == "f"',
+        'token.kind == "name"',
+        "isinstance(x, int)",
+        "row.kind == kind",
+        "[s for s in sources if kind_of(s) is kind]",
+        "kind_named(source.kind)",
+        "seen.view.rate[rows]",
+        "if view.held: pass",
+        'say(f"run `halflife {kind.verb} {source.name}`")',
+        "section, what = kind.planned_as",
+        "Asked.of(known, since)",
+        "evidence_rows.among(mark, last)",
+        "config.get(name)",
+        "{'source': name, 'pages': 3}",
+    ],
+)
+def test_other_kinds_and_mere_words_are_not_counted(other):
     assert not list(kind_tests(ast.parse(other)))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("from halflife.kinds.form import runner", 1),
+        ("from halflife.kinds.pages.settings import PagesConfig", 1),
+        ("def f():\n  from halflife.kinds.listing.runner import incomplete", 1),
+        ("import halflife.kinds.search.audit", 1),
+        ("from halflife.kinds import form", 1),
+        ("from halflife.kinds.protocol import Known", 0),
+        ("from halflife.kinds import laws", 0),
+        ("from halflife.kinds.registry import kind_of", 0),
+        ("from halflife.config.kinds import KINDS", 0),
+    ],
+)
+def test_imports_from_one_kind_are_counted(text, count):
+    assert sum(1 for _ in kind_imports(ast.parse(text))) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('{% if answer.kind == "form" %}{{ answer.kind }}', 1),
+        ('{% if answer.kind in ("pages", "site") %}', 1),
+        ('{{ "word" if answer.kind == "search" else "object" }}', 1),
+        ("{% if word == answer.kind %} selected{% endif %}", 0),
+    ],
+)
+def test_a_template_that_asks_for_a_kind_is_counted(text, count):
+    assert template_kind_tests(text) == count
 
 
 def test_sql_in_prose_is_not_counted():
@@ -44,11 +133,13 @@ def test_a_small_package_is_measured_exactly(tmp_path):
     (package / "live" / "deciding.py").write_text(
         'class World: ...\nx = s.kind == "form"\n'
     )
+    (package / "live" / "page.html").write_text('{% if row.kind == "form" %}')
     (package / "stores" / "sqlite.py").write_text(
         'class World: ...\nx = "DELETE FROM log"\n'
     )
     found = measure(tmp_path)
-    assert found["kind_tests"] == 1
+    assert found["kind_tests"] == 2
+    assert found["kind_imports"] == 0
     assert found["modules"] == 4
     assert found["wheel_lines"] == 6
     assert found["duplicate_class_names"] == 1

@@ -76,7 +76,7 @@ def test_a_source_of_a_plug_in_is_read_by_the_plug_ins_settings(install):
     assert type(source).__name__ == "CensusConfig"
     assert (source.districts, source.weight, source.kind) == (3, 2.0, "census")
     assert source.where == "http://a.example/"
-    assert not source.has_pages
+    assert source.item_urls == ()
     assert source.secrets()["X"].reveal() == "1"
     assert config.model_dump()["source"][0]["districts"] == 3
 

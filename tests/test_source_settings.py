@@ -230,12 +230,18 @@ def test_numbered_pages_begin_at_the_first():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_pages_have_pages(kind):
-    assert least(kind).has_pages == (kind in {"pages", "site"})
+def test_only_the_addresses_of_pages_are_items_by_themselves(kind):
+    source = least(kind)
+    named = source.addresses if kind in {"pages", "site"} else ()
+    assert source.item_urls == named
+
+
+def test_only_a_site_has_a_root():
+    assert {kind for kind in KINDS if least(kind).root} == {"site"}
 
 
 def test_answers_are_asked_for_in_the_format_that_is_named():
-    assert least("pages").answer_format == ""
+    assert least("pages").answer_format == "page"
     assert least("listing", format="csv").answer_format == "csv"
     assert least("form", format="html").answer_format == "html"
     assert least("search", engine="solr").answer_format == "solr"

@@ -130,5 +130,5 @@ def test_before_the_first_sync_nothing_is_known_and_that_is_said(settings, asked
     code, answer = asked("whatif", "--budget", 5)
     assert code == 0
     assert answer["results"] == []
-    assert answer["without_worth"][0]["why"] == "no page was looked at yet"
+    assert answer["without_worth"][0]["why"] == "no page was fetched yet"
     assert np.isfinite(answer["quality"]["then"])

@@ -354,7 +354,7 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         "set: an answer waits for a decision: too few",
         "1 message given up; the last to $NO_HOOK: gave up",
         "1 message waiting for more than a day",
-        "looks older than twice the 90 days",
+        "observations older than twice the 90 days",
     ):
         assert words in found, words
     levels = [level for level, _ in complaints(answer)]

@@ -233,7 +233,7 @@ def test_a_form_is_forecast_though_it_was_never_seen_whole(
     divided(office, counter, here)
     code, said = fails("forecast", "simulated")
     assert code == 2
-    assert "simulated was never looked at; run `halflife sync simulated`" in said
+    assert "simulated was never fetched; run `halflife sync simulated`" in said
     while not (here / "halflife.db").exists() or not copied(here).begun:
         asked("sync", "--max-requests", 25)
     code, cast = asked("forecast", "simulated", "--at", "+30d")

@@ -249,7 +249,7 @@ def test_a_listing_that_was_never_read_has_no_forecast(here, fails):
     for words in (["forecast", "jobs"], ["when", "jobs", "--recall", ".9"]):
         code, complaint = fails(*words)
         assert code == 2
-        assert complaint == "jobs was never looked at; run `halflife sync jobs`"
+        assert complaint == "jobs was never fetched; run `halflife sync jobs`"
     assert "name the set source to forecast" in fails("forecast")[1]
 
 

@@ -20,7 +20,7 @@ def test_two_syncs_of_the_same_source_at_once(here, server, keep, fails, told):
         server.go.set()
         out, err = first.communicate(timeout=30)
     assert first.returncode == 0, err
-    assert "1 look," in out
+    assert "1 fetch," in out
     assert told("status")[0] == 0
 
 
@@ -58,7 +58,7 @@ def test_run_keeps_pages_and_listings_side_by_side(here, server, keep, asked):
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=30)
     assert running.returncode == 143, err
-    assert "1 look," in out
+    assert "1 fetch," in out
     assert "jobs: 2 objects: 2 new" in out
     assert asked("status")[1]["sets"][0]["held"] == 2
 

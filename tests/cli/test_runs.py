@@ -33,7 +33,7 @@ def test_a_run_is_accounted_for(here, server, keep, asked, told):
     code, out, _ = told("explain", "--run", 3)
     assert code == 0
     assert "run 3 of s: done" in out
-    assert "s: 3 looks, 1 found a change, 0 failed" in out
+    assert "s: 3 fetches, 1 found a change, 0 failed" in out
 
 
 def test_what_went_wrong_in_a_run_is_told(here, server, keep, asked, told):
@@ -44,7 +44,7 @@ def test_what_went_wrong_in_a_run_is_told(here, server, keep, asked, told):
     assert answer["pages"][0]["failed"] == 1
     (trouble,) = answer["troubles"]
     assert "robots.txt" in trouble["why"]
-    assert "1 look failed" in told("explain", "--run", 1)[1]
+    assert "1 fetch failed" in told("explain", "--run", 1)[1]
 
 
 def test_a_run_that_never_was(here, server, keep, asked, fails):
@@ -67,5 +67,5 @@ def test_a_sync_says_that_pages_which_failed_have_to_wait(here, told):
     assert (code, "not asked for again" in err) == (4, False)
     code, out, err = told("sync", "--all")
     assert code == 0
-    assert out.startswith("0 requests: 0 looks")
+    assert out.startswith("0 requests: 0 fetches")
     assert "1 page failed and is not asked for again yet; the next one in 5 min" in err

@@ -53,7 +53,7 @@ def test_a_sync_with_nothing_to_spend_says_so(synced, told):
     code, out, err = told("sync")
     assert code == 0
     if out.startswith("0 requests"):
-        assert "the next request comes in in" in err
+        assert "next request available in" in err
 
 
 def test_a_spent_budget_is_exit_code_6(settings, site, asked, fails):

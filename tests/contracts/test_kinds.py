@@ -85,7 +85,8 @@ def test_nothing_reads_the_store_once_the_state_was_read(kept, monkeypatch):
     kind, source, _, reading, _ = kept
     store = reading.store
     state = kind.states(reading, [source])[source.name]
-    if kind.is_joint:  # pages are many: they are read when they are first asked for
+    if kind.together(source, "") is not None:
+        # Items are many: they are read when something is first asked of them.
         kind.quality(state, 0.9, AHEAD, looks=False)
     monkeypatch.setattr(
         type(store), "looking", lambda _: pytest.fail("the store was read")

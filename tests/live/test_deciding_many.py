@@ -84,7 +84,7 @@ def test_of_very_many_pages_one_group_is_believed_at_a_time(
         expected = Appraiser(alone, store, NOW)
         found = appraiser.offers([source])
         assert found.gain == pytest.approx(expected.offers([source]).gain)
-        assert kind_of(source).count(appraiser.state(source)) == 40
+        assert kind_of(source).count(store, source) == 40
         worth, other = (one.known(source).worth for one in (appraiser, expected))
         assert worth.quality == pytest.approx(other.quality)
 

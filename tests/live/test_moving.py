@@ -170,7 +170,7 @@ def test_another_host_or_tree_is_a_move(tmp_path, lines, address, to, counts):
     with SqliteStore.open(tmp_path / "s.db", create=True) as store:
         for _ in range(2):
             redirects.note(store, Seen({"s": {address: to}}), [source])
-        assert bool(redirects.where(store, source, 1)) == counts
+        assert bool(redirects.where(store, source)) == counts
         assert next(iter(redirects.recall(store, "s").values())) == Redirect(to, 2)
 
 
@@ -183,7 +183,7 @@ def test_a_source_has_moved_while_two_looks_in_a_row_say_so(looks):
             redirects.note(store, gate, [source])
             assert gate.moves == {}  # it was taken
             expected = look if before and look else ""
-            assert redirects.where(store, source, 1) == expected
+            assert redirects.where(store, source) == expected
 
 
 @dataclass

@@ -234,7 +234,7 @@ def test_the_demo_makes_every_page_live(tabs, tmp_path):
     with running(Wish(tmp_path / "halflife.toml", port=0)) as nothing:
         watched = tabs(nothing.address)
         tab = watched.goto("overview")
-        tab.get_by_role("button", name="Make up a world to look at").click()
+        tab.get_by_role("button", name="Try it with sample data").click()
         tab.wait_for_selector(
             "text=You are looking at a made-up world", timeout=100_000
         )

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import StoreError
+from halflife.kinds.pages import many
 from halflife.models import quality
 from halflife.models.quality import alive_at, freshness_forecast
-from halflife.web import board, many, survey
+from halflife.web import board, survey
 from halflife.web.board import Board
 from halflife.web.rows import AHEAD, PENDING, WORST
 
@@ -67,7 +68,7 @@ def test_about_how_many_items_there_are_is_told_early(made, slow):
     early = page.glance()
     slow.set()
     late = page.survey()
-    assert early.total >= len(late.outlook.view) > 0
+    assert early.total >= len(panorama(late).outlook.view) > 0
     assert [row.name for row in early.rows] == [row.name for row in late.rows]
 
 
@@ -109,29 +110,37 @@ def test_who_has_done_something_sees_what_was_known_meanwhile(
     assert "keeps it for the next day" in text or "Sources at risk" in text
 
 
+def panorama(seen):
+    """Return all pages at once."""
+    (wide,) = seen.panoramas.values()
+    return wide
+
+
 @pytest.fixture(scope="module")
 def seen(made):
     return Board(made).survey()
 
 
 def test_all_pages_together_are_forecast_as_if_alone(seen):
-    alone = freshness_forecast(seen.outlook.view, AHEAD)
-    assert seen.pages.at == pytest.approx(alone.at)
-    assert seen.pages.mean == pytest.approx(alone.mean)
-    assert seen.pages.low == pytest.approx(alone.low, abs=1e-9)
-    assert seen.pages.high == pytest.approx(alone.high, abs=1e-9)
+    alone = freshness_forecast(panorama(seen).outlook.view, AHEAD)
+    together = seen.together["freshness"]
+    assert together.at == pytest.approx(alone.at)
+    assert together.mean == pytest.approx(alone.mean)
+    assert together.low == pytest.approx(alone.low, abs=1e-9)
+    assert together.high == pytest.approx(alone.high, abs=1e-9)
 
 
 def test_what_is_worked_out_in_parts_is_as_if_at_once(seen, monkeypatch):
-    names = list(seen.paged)
+    wide = panorama(seen)
+    names = list(wide.names)
     weight = np.ones(len(names))
-    whole, together = many.forecasts(seen.owned, AHEAD)
-    bought = many.worths(seen.owned, names, weight)
+    whole, together = many.forecasts(wide.owned, AHEAD)
+    bought = many.worths(wide.owned, names, weight)
     monkeypatch.setattr(quality, "BLOCK", 7)
-    parts, all_ = many.forecasts(seen.owned, AHEAD)
+    parts, all_ = many.forecasts(wide.owned, AHEAD)
     for one, other in zip((*whole, together.low), (*parts, all_.low), strict=True):
         assert one == pytest.approx(other, abs=1e-9)
-    for one, other in zip(bought, many.worths(seen.owned, names, weight), strict=True):
+    for one, other in zip(bought, many.worths(wide.owned, names, weight), strict=True):
         assert (one is None) == (other is None)
         if one is not None:
             assert one.requests == pytest.approx(other.requests)
@@ -139,7 +148,7 @@ def test_what_is_worked_out_in_parts_is_as_if_at_once(seen, monkeypatch):
 
 
 def test_one_page_is_as_fresh_as_among_all(seen):
-    view = seen.outlook.view
+    view = panorama(seen).outlook.view
     alive = view.survival.alive(view.exposure)
     rows = np.flatnonzero(view.held)[::17].tolist()
     assert [alive_at(view, row) for row in rows] == pytest.approx(alive[rows])

@@ -19,12 +19,13 @@ from halflife.core.observation import Content, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.core.value_curve import Worth
 from halflife.engine import appraisal, bootstrap
+from halflife.kinds import item_groups as groups
 from halflife.kinds.listing import runner as listing_runner
+from halflife.kinds.pages import many
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
 from halflife.stores import held_pages
 from halflife.stores.sqlite import SqliteStore
-from halflife.web import groups, many
 from halflife.web.board import Board
 from halflife.web.rows import AHEAD, WORST
 from halflife.web.slider import Slider
@@ -46,6 +47,12 @@ def copied(made, tmp_path):
     """The same settings and state, for a test to change."""
     shutil.copytree(made.parent, tmp_path / "copied")
     return tmp_path / "copied" / made.name
+
+
+def panorama(seen):
+    """Return all pages at once."""
+    (wide,) = seen.panoramas.values()
+    return wide
 
 
 def waited(visitor):
@@ -133,7 +140,8 @@ def test_sources_are_sorted_and_filtered_by_the_address(full):
 
 
 def test_the_quality_of_pages_is_that_of_the_forecast(seen):
-    view, owned = seen.outlook.view, seen.owned
+    wide = panorama(seen)
+    view, owned = wide.outlook.view, wide.owned
     for i, name in enumerate(["handbook", "news", "wiki", "gazette"]):
         weight = np.where(owned.code == i, view.weight, 0.0)
         alone = freshness_forecast(_weighed(view, weight), AHEAD)
@@ -151,9 +159,9 @@ def _weighed(view, weight):
 
 def test_what_many_sources_buy_is_what_each_buys_alone(made, seen):
     """The curve drawn by prices is that of the solver, source by source."""
-    sources = [s for s in seen.config.source if s.has_pages]
+    sources = [s for s in seen.config.source if s.item_urls]
     weight = np.array([s.weight for s in sources])
-    found = many.worths(seen.owned, [s.name for s in sources], weight)
+    found = many.worths(panorama(seen).owned, [s.name for s in sources], weight)
     with SqliteStore.open(seen.config.store_path, readonly=True) as store:
         appraiser = appraisal.Appraiser(seen.config, store, seen.now)
         for source, worth in zip(sources, found, strict=True):
@@ -244,7 +252,7 @@ def held(copied):
     """The same with twelve pages whose answers are held; the run that brought them."""
     config = Config.load(copied)
     with SqliteStore.open(config.store_path) as store:
-        name = next(s.name for s in config.source if s.has_pages)
+        name = next(s.name for s in config.source if s.item_urls)
         keys = store.evidence([name]).keys[:12]
         run = store.begin([name], 30_000.0, lease=1.0)
         with store.together() as db:

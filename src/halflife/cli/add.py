@@ -190,7 +190,7 @@ def _add_form(
     from halflife.kinds.search import discovery as search_discovery
 
     if not write:
-        raise UsageError("what a form asks for cannot be told without fetching it")
+        raise UsageError("the fields of a form are not known before it is fetched")
     wanted = search_discovery.Wanted(url, name, allow, kind="form")
     row = form_discovery.row(form_discovery.add(path, wanted))
     if json:

@@ -30,7 +30,7 @@ def alerts(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Show what is wrong, what was told to whom, and what could not be delivered."""
+    """Show what is wrong, who was alerted, and what could not be delivered."""
     from halflife.cli import exits, show
     from halflife.config import Config
     from halflife.core.errors import ConfigError
@@ -38,7 +38,7 @@ def alerts(
     settings = Config.load(Config.find(config))
     tried: Sequence[Tried] = []
     if (test or retry) and not settings.alert:
-        raise ConfigError(f"nobody is to be told; add [[alert]] to {settings.path}")
+        raise ConfigError(f"no recipients configured; add [[alert]] to {settings.path}")
     if test or retry:
         tried = _send(settings, test=test, retry=retry)
     answer = _answer(settings)
@@ -117,7 +117,9 @@ def _tell(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
         show.say("no alarm stands")
     names = ", ".join(alert.label for alert in config.alert)
     show.say(
-        show.plain(f"told are: {names or 'nobody; add [[alert]] to the settings'}")
+        show.plain(
+            f"recipients: {names or 'none configured; add [[alert]] to the settings'}"
+        )
     )
     titles = {"waiting": "not delivered yet", "sent": "delivered", "dead": "given up"}
     for state, title in titles.items():

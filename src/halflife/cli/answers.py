@@ -16,7 +16,8 @@ from halflife.core.view import View
 from halflife.engine.audit_report import factor
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.wallet import Wallet
-from halflife.kinds.form.settings import FormConfig
+from halflife.kinds.protocol import Reading
+from halflife.kinds.registry import kind_of
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.policies.shortlist import MANY
@@ -87,48 +88,6 @@ def plan_rows(
     ]
 
 
-def listing_rows(
-    store: Store, listings: Sequence[SourceConfig], now: float
-) -> list[dict[str, object]]:
-    """Return what a sync would read of each listing: all of it, as it was last time."""
-    from halflife.engine import costs
-
-    known = set(store.collections())
-    rows: list[dict[str, object]] = []
-    for source in listings:
-        looks = (
-            store.collection(source.name).looks.tolist() if source.name in known else []
-        )
-        seen = f"last read whole {span(now - looks[-1])} ago" if looks else ""
-        rows.append(
-            {
-                "source": source.name,
-                "requests": costs.expected(store, source),
-                "why": seen or "it was never read whole",
-            }
-        )
-    return rows
-
-
-def query_rows(
-    store: Store, forms: Sequence[FormConfig], now: float, most: int
-) -> list[dict[str, object]]:
-    """Return what would be asked of each form first, best first."""
-    from halflife.kinds.form import runner as form_runner
-
-    return [
-        {
-            "source": source.name,
-            "gain": step.gain,
-            "requests": step.requests,
-            "query": step.what,
-            "why": step.why,
-        }
-        for source in forms
-        for step in form_runner.plan(store, source, now, most)
-    ]
-
-
 def _found(found_by: Mapping[str, str] | None, key: str) -> str:
     """Say how a page that nobody has seen became known."""
     page = (found_by or {}).get(key)
@@ -162,6 +121,22 @@ def _canonical(text: str) -> str:
         return canonical(text)
     except UsageError:
         return text
+
+
+def own_tables(
+    reading: Reading, sources: Sequence[SourceConfig]
+) -> tuple[dict[str, list[dict[str, object]]], list[SourceConfig]]:
+    """Return the tables of kinds that have one of their own, and the other sources."""
+    tables: dict[str, list[dict[str, object]]] = {"searches": []}
+    rest = list[SourceConfig]()
+    for kind in dict.fromkeys(map(kind_of, sources)):
+        mine = [source for source in sources if kind_of(source) is kind]
+        table = kind.own_table(reading, mine)
+        if table is None:
+            rest += mine
+        else:
+            tables.setdefault(table.name, []).extend(table.rows)
+    return tables, rest
 
 
 def moments(days: float) -> list[float]:

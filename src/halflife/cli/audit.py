@@ -50,10 +50,10 @@ def audit(
 
 
 def audited_as(source: "SourceConfig") -> str:
-    """Return what is audited in one way: pages are, however they were found."""
+    """Return the kind by which sources are audited: a site is audited as pages are."""
     from halflife.kinds.registry import kind_of
 
-    return "pages" if kind_of(source).is_joint else source.kind
+    return kind_of(source).known_as or source.kind
 
 
 def row(one: "Judged", source: "SourceConfig", now: float) -> dict[str, object]:
@@ -198,7 +198,7 @@ def trusted(one: "Judged") -> str:
     """Say how far forecasts of a source are trusted, and what that rests on."""
     about = f"forecasts of {one.source}"
     if not one.scored:
-        return f"{about} have not been checked yet: take them as they are"
+        return f"{about} have not been checked yet: they are used as they are"
     hits = round(one.coverage.mean * one.scored)
     if one.trust.factor <= 1.0:
         return (
@@ -206,6 +206,6 @@ def trusted(one: "Judged") -> str:
             "within their 95 % bounds"
         )
     return (
-        f"{about} are trusted less than they say: bounds are taken "
+        f"{about} are trusted less than they say: bounds are made "
         f"{number(one.trust.factor, 2)} times as wide, for {one.trust.why}"
     )

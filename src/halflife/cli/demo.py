@@ -97,7 +97,7 @@ def _tell(report: "Report") -> None:
         f"{kept.requests} of {report.granted} requests spent;"
         f" {kept.found} of {kept.born} new pages found."
     )
-    show.say("\nWhat it would look at next, and why:\n")
+    show.say("\nWhat it would fetch next, and why:\n")
     config = Config.load(report.config)
     with bootstrap.reading(config) as store:
         seen = bootstrap.outlook(config, store, config.source)

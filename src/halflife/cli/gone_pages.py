@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from halflife.cli import show
 from halflife.config import Config, SourceConfig
-from halflife.core.observation import Seen
 from halflife.engine import bootstrap
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
@@ -15,12 +12,7 @@ from halflife.stores import Store
 def tell(config: Config, chosen: Sequence[SourceConfig], *, json: bool) -> None:
     """List the pages of sources that answered last that there is no such page."""
     with bootstrap.reading(config) as store:
-        found = [
-            row
-            for source in chosen
-            if kind_of(source).is_joint
-            for row in rows(store, source.name)
-        ]
+        found = [row for source in chosen for row in rows(store, source)]
     if json:
         show.emit({"gone": len(found), "results": found})
         return
@@ -29,16 +21,14 @@ def tell(config: Config, chosen: Sequence[SourceConfig], *, json: bool) -> None:
         show.say("no page is gone")
 
 
-def rows(store: Store, source: str) -> list[dict[str, str | None]]:
+def rows(store: Store, source: SourceConfig) -> list[dict[str, str | None]]:
     """Return the pages of a source that are gone, by address, and since when."""
-    evidence = store.evidence([source])
-    gone = np.flatnonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT))
     found = [
         {
-            "source": source,
-            "url": show.plain(evidence.keys[row]),
-            "seen_gone": show.date(float(evidence.last_at[row])),
+            "source": source.name,
+            "url": show.plain(url),
+            "seen_gone": show.date(at),
         }
-        for row in gone.tolist()
+        for url, at in kind_of(source).gone(store, source).items()
     ]
     return sorted(found, key=lambda row: str(row["url"]))

@@ -59,7 +59,7 @@ def read(wish: Wish) -> Collection:
         raise UsageError(f"import {wish.form} takes one place; got {wish.path!r} too")
     found = _FORMS[wish.form](wish)
     if not found.looks.size:
-        raise UsageError(f"{wish.place}: holds no complete look at anything")
+        raise UsageError(f"{wish.place}: holds no complete snapshot")
     return found
 
 
@@ -89,7 +89,9 @@ def _reader(wish: Wish) -> "Reader":
     from halflife.readers.records import Reader
 
     if not wish.key:
-        raise UsageError(f"import {wish.form} needs --key, what tells objects apart")
+        raise UsageError(
+            f"import {wish.form} needs --key, the field that identifies an object"
+        )
     return Reader(key=wish.key, records=wish.records or "")
 
 

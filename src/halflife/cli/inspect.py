@@ -29,6 +29,10 @@ Explained = Annotated[
 ]
 
 
+# Parts of what ``status`` says that are no table of one kind.
+_SECTIONS = {"sites", "sets", "waiting", "mishandled", "results"}
+
+
 @app.command()
 def status(
     sources: Sources = None,
@@ -53,44 +57,44 @@ def status(
 
 def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Say how good the copy of sources is believed to be."""
-    from halflife.cli import sets, show, texts
-    from halflife.cli.answers import budget_left
-    from halflife.cli.plans import with_pages
+    from halflife.cli import sets, show
+    from halflife.cli.answers import budget_left, own_tables
     from halflife.engine import bootstrap, faults
+    from halflife.engine.groups import by_item
     from halflife.kinds.pages.crawl import progress, sites
     from halflife.kinds.pages.map_discovery import full
+    from halflife.kinds.protocol import Reading
 
     chosen = settings.named(sources)
-    pages = with_pages(chosen)
+    pages = by_item(chosen)
     now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
-        listed = sets.status_rows(settings, store, names, chosen, now)
-        searched = texts.status_rows(store, chosen, now)
+        others = [source for source in chosen if source not in pages]
+        tables, rest = own_tables(Reading(settings, store, now), others)
+        listed = sets.status_rows(settings, store, names, rest, now)
         left = budget_left(settings.budget, store, now)
         waiting = sets.waiting_rows(store)
         rows: list[dict[str, object]] = []
         fresh = None
-        if pages or not (names or searched):
+        if pages or not (listed or any(tables.values())):
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
         told = [crawl.words() for crawl in crawls] + full(store, pages)
-    said = {"freshness": fresh, "budget": left}
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
         "sets": listed,
-        "searches": searched,
         "waiting": waiting,
         "mishandled": [fault._asdict() for fault in broken],
         "results": rows,
     }
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
-        show.emit({**head, **said, **found})
+        show.emit({**head, "freshness": fresh, "budget": left, **tables, **found})
         return
     told += [one.words() for one in broken]
-    _tell(found, fresh, left, told)
+    _tell({**tables, **found}, fresh, left, told)
 
 
 def _say_if_lost(config: "Config") -> None:
@@ -114,12 +118,12 @@ def _of_all_pages(
     import numpy as np
 
     from halflife.cli.answers import freshness_of, source_row
-    from halflife.cli.plans import with_pages
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
+    from halflife.engine.groups import by_item
     from halflife.kinds.pages.source_rows import rows_of
 
-    everything = with_pages(config.source)
+    everything = by_item(config.source)
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
     owned = rows_of(store, names, seen.evidence, lambda: bootstrap.items(everything))
@@ -149,7 +153,8 @@ def _tell(
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
     for _, alike in groupby(sorted(found["sets"], key=tuple), key=tuple):
         show.table([show.flat(row) for row in alike])
-    show.table([texts.status_cells(row) for row in found["searches"]])
+    for name in sorted(found.keys() - _SECTIONS):
+        show.table([texts.status_cells(row) for row in found[name]])
     for row in found["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
     whole = count(int(str(left["requests"])), "request")
@@ -160,11 +165,11 @@ def _tell(
 def plan(
     sources: Sources = None,
     *,
-    top: Annotated[int, typer.Option(min=1, help="How many looks to show.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many fetches to show.")] = 10,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Show the next looks, best first, what each buys and why; sends nothing."""
+    """Show the next fetches, best first, what each gains and why; sends nothing."""
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
@@ -226,13 +231,14 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
     from halflife.cli.terms import choice_of, rule_of, terms
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import judge
+    from halflife.engine.groups import by_item
     from halflife.policies.valuation import weighing
 
     with bootstrap.reading(settings) as store:
         if item in {source.name for source in settings.source}:
             plans.explain_source(settings, store, item, json=json)
             return
-        paged = plans.with_pages(settings.source)
+        paged = by_item(settings.source)
         seen = bootstrap.outlook(settings, store, paged or settings.source)
         key = seen.evidence.keys[find_row(seen.evidence, item)]
         seen = seen.part_of(key)
@@ -306,14 +312,14 @@ def _of_pages(
 ) -> None:
     """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
-    from halflife.cli.plans import with_pages
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
+    from halflife.engine.groups import by_item
 
     settings = Config.load(Config.find(config))
-    chosen = with_pages(settings.named(sources or ()))
+    chosen = by_item(settings.named(sources or ()))
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
     with bootstrap.reading(settings) as store:

@@ -31,7 +31,9 @@ def import_(  # noqa: PLR0913  (each is an option)
     ],
     key: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="git, snapshots: what tells objects apart."),
+        typer.Option(
+            metavar="FIELD", help="git, snapshots: the field that identifies an object."
+        ),
     ] = None,
     records: Annotated[
         str | None,

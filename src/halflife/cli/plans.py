@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from halflife.core.wording import count, number, span
 from halflife.engine import bootstrap, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.audit_report import judge
+from halflife.engine.groups import by_item
 from halflife.engine.quality_forecast import quality, quality_now
 from halflife.engine.wallet import Wallet
 from halflife.kinds.pages.crawl import found_by
@@ -49,18 +51,13 @@ class Planned:
         return [rows for name, rows in self.sections.items() if name != "results"]
 
 
-def with_pages(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
-    """Return the sources whose items are chosen together: those with pages."""
-    return [source for source in sources if kind_of(source).is_joint]
-
-
 def planned(
     config: Config, store: Store, chosen: Sequence[SourceConfig], most: int | None
 ) -> Planned:
     """Return what a sync would spend its next requests on."""
     now, wallet = bootstrap.clock(), Wallet(store, config.budget)
     appraiser, room = Appraiser(config, store, now), wallet.room(now)
-    pages = with_pages(chosen)
+    pages = by_item(chosen)
     rows, wanted = list[dict[str, object]](), 0
     if pages or not chosen:
         seen = bootstrap.outlook(config, store, pages, now)
@@ -69,18 +66,16 @@ def planned(
         via = found_by(store, chosen)
         rows = answers.plan_rows(seen, wanted if most is None else most, via)
     sections: dict[str, list[dict[str, object]]] = {"listings": [], "queries": []}
-    endless = False
-    alone = [source for source in chosen if not kind_of(source).is_joint]
+    alone = [source for source in chosen if source not in pages]
+    cost = 0.0
     for source in alone:
         kind = kind_of(source)
         steps = kind.steps(appraiser.state(source), room if most is None else most)
         section, what = kind.planned_as
         sections.setdefault(section, []).extend(_rows(source, steps, what))
-        if kind.verb == "sync" and not kind.is_open_ended:
-            wanted += sum(step.requests for step in steps)
-        endless = endless or kind.is_open_ended
-    about = "about" if alone and not endless else "up to"
-    requests = room if endless else min(wanted, room)
+        cost += kind.sync_cost(steps)
+    about = "about" if alone and cost < inf else "up to"
+    requests = int(min(wanted + cost, room))
     return Planned(now, requests, room, about, {**sections, "results": rows})
 
 
@@ -153,7 +148,7 @@ def _lines(
     lines.append(f"  {count(told.items, 'item')} held{last}")
     if np.isfinite(told.rate):
         lines.append(f"  {number(told.rate, 3)} arrive or change a day")
-    lines.append(f"  all of it takes {count(whole, 'request')}")
+    lines.append(f"  a full fetch costs {count(whole, 'request')}")
     return lines
 
 
@@ -173,7 +168,7 @@ def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | N
         return None
     config = Config.load(path)
     named = [source for source in config.source if source.name == names[0]]
-    if not named or kind_of(named[0]).is_joint:
+    if not named or by_item(named):
         return None
     with bootstrap.reading(config) as store:
         there = names[0] in store.collections()
@@ -192,7 +187,7 @@ def tell_forecast(
         cast = quality(appraiser, source, None, looks=False, ahead=np.array(ahead))
     if cast is None:
         verb = kind_of(source).verb
-        why = told.why if told.items else "was never looked at"
+        why = told.why if told.items else "was never fetched"
         raise UsageError(f"{source.name} {why}; run `halflife {verb} {source.name}`")
     bands = zip(cast.at, cast.mean, cast.low, cast.high, strict=True)
     rows = [

@@ -40,13 +40,13 @@ def run(
 
     from halflife.cli import inspect
     from halflife.config import Config
-    from halflife.kinds.registry import kind_of
+    from halflife.engine import once
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
     if dry_run:
-        kept = [source for source in chosen if kind_of(source).verb == "sync"]
-        inspect.show_plan(settings, kept or chosen, most=None, json=json)
+        kept = once.synced(chosen) or chosen
+        inspect.show_plan(settings, kept, most=None, json=json)
         return
     raise typer.Exit(asyncio.run(_run(settings, sources or [], health, json=json)))
 

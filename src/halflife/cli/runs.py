@@ -45,8 +45,8 @@ def _lines(found: "Account") -> list[str]:
         f"  from {show.date(found.began)}{ended}, {count(found.requests, 'request')}",
     ]
     lines += [
-        f"  {one.source}: {count(one.looks, 'look')}, {one.changed} found a change, "
-        f"{one.failed} failed"
+        f"  {one.source}: {count(one.looks, 'fetch', 'fetches')}, "
+        f"{one.changed} found a change, {one.failed} failed"
         for one in found.pages
     ]
     for look in found.listed:
@@ -56,6 +56,8 @@ def _lines(found: "Account") -> list[str]:
         lines.append(
             f"  {look.source}: {said if look.valid else 'no answer'}{part}{note}"
         )
-    lines += [f"  {count(n, 'look')} failed: {why}" for why, n in found.troubles]
+    lines += [
+        f"  {count(n, 'fetch', 'fetches')} failed: {why}" for why, n in found.troubles
+    ]
     lines += [f"  {name} waits for a decision: {why}" for name, why in found.held]
     return lines

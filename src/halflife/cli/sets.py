@@ -55,15 +55,15 @@ class Asked:
         if not looks.size:
             if len(known.lives):
                 raise UsageError(
-                    f"{known.name} was never seen whole at one moment, and forecasts "
-                    "of sets go by such looks; `halflife status` says what it is worth"
+                    f"{known.name} was never synced in full, and forecasts of sets "
+                    "rest on full syncs; `halflife status` says how good its copy is"
                 )
-            raise UsageError(f"{known.name} was never looked at; import or sync it")
+            raise UsageError(f"{known.name} was never fetched; import or sync it")
         now = words.moment("--from", since) if since else float(looks[-1])
         if now < looks[0]:
             raise UsageError(
-                f"--from: {known.name} was not looked at before {since}; "
-                f"the first look was at {show.date(looks[0])}"
+                f"--from: {known.name} was not fetched before {since}; "
+                f"the first fetch was at {show.date(looks[0])}"
             )
         with bootstrap.reading(config) as store:
             trust = audit_report.trust(store, known.name, now)
@@ -131,7 +131,7 @@ def known(config: Config, name: str) -> Collection:
         if name in names:
             return store.collection(name)
     if name in listings(config):
-        raise UsageError(f"{name} was never looked at; run `halflife sync {name}`")
+        raise UsageError(f"{name} was never fetched; run `halflife sync {name}`")
     place = config.store_path.name
     if not names:
         raise UsageError(
@@ -151,11 +151,7 @@ def stored(name: str) -> Collection | None:
 
 def listings(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
-    return [source.name for source in config.source if _holds_objects(source)]
-
-
-def _holds_objects(source: SourceConfig) -> bool:
-    return kind_of(source).view == "objects"
+    return [s.name for s in config.source if "recall" in s.measures]
 
 
 def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
@@ -184,7 +180,7 @@ def named(
 ) -> list[str]:
     """Return the set sources that are asked about; imported ones have no settings."""
     there = store.collections()
-    wanted = {source.name for source in chosen if _holds_objects(source)}
+    wanted = {source.name for source in chosen}
     return [name for name in there if everything or name in wanted]
 
 
@@ -197,20 +193,19 @@ def status_rows(
 ) -> list[dict[str, object]]:
     """Return what the copy of each set source is believed to be worth now.
 
-    What is hardly ever seen whole, and what another package keeps, is told by what its
-    kind says of it.
+    The row follows from the lifetimes of its objects where its kind forecasts by
+    these, and from the forecast of its kind elsewhere. ``names`` are histories in the
+    store; some were imported and have no settings.
     """
     appraiser = Appraiser(config, store, now)
-    plain = [s for s in chosen if kind_of(s).view not in {"pages", "summary"}]
-    told = {s.name: s for s in plain if kind_of(s).is_open_ended or not kind_of(s).view}
+    by_kind = {s.name: s for s in chosen if kind_of(s).lifetimes(store, s) is None}
     rows = [
-        _row_of(appraiser, told.pop(name))
-        if name in told
+        _row_of(appraiser, by_kind.pop(name))
+        if name in by_kind
         else _listing_row(store, name, now)
         for name in names
     ]
-    never = (source for source in told.values() if not kind_of(source).view)
-    return [*rows, *(_row_of(appraiser, source) for source in never)]
+    return [*rows, *(_row_of(appraiser, source) for source in by_kind.values())]
 
 
 def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
@@ -232,7 +227,7 @@ def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
 def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
     """Return what the copy of a listing is believed to be worth now.
 
-    Recall is the number that every surface states (``live.foreseen``).
+    Recall is the number that every surface states (``engine.quality_forecast``).
     """
     from halflife.kinds.listing.kind import listing_quality
     from halflife.kinds.listing.runner import incomplete
@@ -460,10 +455,10 @@ def why_untold(asked: Asked, horizons: Sequence[float]) -> str:
     looks = asked.collection.looks
     said = ", ".join(show.span(days) for days in horizons)
     if looks.size < 2:
-        return f"nothing to tell of {said}: {asked.collection.name} was seen once"
+        return f"nothing is known of {said}: {asked.collection.name} was seen once"
     step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
     return (
-        f"no look tells of {said}: {asked.collection.name} was seen every "
+        f"no sync informs about {said}: {asked.collection.name} was seen every "
         f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "
         "as the first, and shorter than the second"
     )

@@ -313,7 +313,7 @@ def _replay_set(known: "Collection", *, json: bool) -> None:
 
     if known.looks.size < FEWEST:
         raise UsageError(
-            f"{known.name} has {count(known.looks.size, 'look')}; a replay "
+            f"{known.name} has {count(known.looks.size, 'observation')}; a replay "
             f"needs {FEWEST}"
         )
     rows = schedules(known)

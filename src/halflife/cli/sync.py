@@ -24,7 +24,7 @@ def sync(  # noqa: PLR0913  (each is an option)
         int | None, typer.Option(min=1, help="Spend at most so many requests.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Look at every page once, as the budget goes.")
+        bool, typer.Option("--all", help="Fetch every page once, budget permitting.")
     ] = False,
     accept: Annotated[
         str | None,
@@ -44,7 +44,7 @@ def sync(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Spend what has come in on the looks that buy most."""
+    """Spend the available requests on the fetches that gain most."""
     from halflife.cli import inspect
     from halflife.config import Config
     from halflife.engine import once

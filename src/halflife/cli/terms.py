@@ -135,12 +135,12 @@ class Terms:
     def rate_from(self) -> str:
         """Where the rate comes from, in words."""
         if self.looks < 2:
-            return "the other pages alone: there are not two looks at this one yet"
+            return "the other pages alone: this one was not fetched twice yet"
         if self.changes == 0:
             return "no change seen so far, weighed against how the other pages behave"
         if self.changes >= self.looks - 1:
-            return "a change at every look: it may well be faster than we can see"
-        return "its own looks, weighed against how the other pages behave"
+            return "a change at every fetch: it may well be faster than we can see"
+        return "its own fetches, weighed against how the other pages behave"
 
     def lines(self) -> list[str]:
         """Return the terms as sentences."""
@@ -148,8 +148,8 @@ class Terms:
         seen = f"last seen {span(self.age)} ago" if self.looks else "never seen"
         lines = [
             (
-                f"{seen}; {count(self.looks, 'look')} so far, {self.changes} found "
-                "a change"
+                f"{seen}; {count(self.looks, 'fetch', 'fetches')} so far, "
+                f"{self.changes} found a change"
             ),
             (
                 f"changes {count(mean, 'time')} a day, 95 % between "
@@ -158,8 +158,8 @@ class Terms:
             f"  (from {self.rate_from})",
             f"{self.stale:.0%} likely to have changed since",
             *self._busy(),
-            f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a look",
-            f"a look now would buy {number(self.gain, 3)}{self._made_of()}",
+            f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a fetch",
+            f"a fetch now would buy {number(self.gain, 3)}{self._made_of()}",
         ]
         if self.choice is not None:
             return [*lines, self.choice.line()]
@@ -176,7 +176,7 @@ class Terms:
         if not self.looks or self.exposure < 1.01 * self.age:
             return []
         usual = span(self.exposure)
-        return [f"hints and neighbours tell of busy days: they count as {usual}"]
+        return [f"hints and neighbours suggest busy days: they count as {usual}"]
 
     def _made_of(self) -> str:
         if len(self.parts) < 2:

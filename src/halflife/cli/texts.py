@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
     from halflife.cli.show import Row
-    from halflife.config import Config, SourceConfig
+    from halflife.config import Config
     from halflife.core.search import Answer
     from halflife.engine.signals import Stop
     from halflife.kinds.search.runner import Summarized, Wish
     from halflife.kinds.search.settings import SearchConfig
     from halflife.selection.choice import Ranking
-    from halflife.stores import Store
     from halflife.stores.summaries import Kept
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to look for.")]
@@ -195,38 +194,6 @@ def _notes(found: "Ranking", lacking: "Sequence[str]") -> "list[str]":
         names = ", ".join(lacking)
         said.append(f"no summary yet of {names}; run `halflife summarize`")
     return said
-
-
-def status_rows(
-    store: "Store", sources: "Sequence[SourceConfig]", now: float
-) -> list[dict[str, object]]:
-    """Return one row a database: what is known of it, and how old that is."""
-    from halflife.kinds.search.settings import SearchConfig
-
-    searched = SearchConfig.among(sources)
-    if not searched:
-        return []
-
-    from halflife.kinds.search import selection as search_selection
-
-    kept, lacking = search_selection.known(store, searched)
-    fresh = search_selection.belief(kept, searched, now, store)
-    rows: list[dict[str, object]] = [
-        {
-            "database": one.source,
-            "version": one.version,
-            "documents": one.summary.sampled,
-            "size": {"mean": one.summary.size, "low": one.low, "high": one.high},
-            "age_days": now - one.at,
-            "still_true": float(fresh.survival[i]),
-        }
-        for i, one in enumerate(kept)
-    ]
-    return rows + [
-        {"database": source.name, "version": 0, "documents": 0}
-        | {"size": None, "age_days": None, "still_true": None}
-        for source in lacking
-    ]
 
 
 def status_cells(row: "Mapping[str, object]") -> "Row":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halflife.config import Config, SourceConfig
-from halflife.config.kinds import USUAL
+from halflife.config.kinds import written_kind
 from halflife.core.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ def _add(document: "TOMLDocument", source: SourceConfig) -> None:
     """Write the keys that a source sets, lines before tables as TOML wants it."""
     table = _table_of(document, source.name)
     given = source.model_dump(exclude_unset=True, exclude_none=True)
-    if source.kind != USUAL:
-        given["kind"] = source.kind
+    given |= written_kind(source)
     for key in _JOINED:
         if key in given:
             _extend(table, key, given[key])

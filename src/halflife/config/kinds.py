@@ -68,7 +68,7 @@ def _plugged_in(kind: str) -> type[SourceConfig]:
 def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
     """Return what a plug-in brings for a kind; raise ``ConfigError`` if nothing does.
 
-    An error of the plug-in is told with the plug-in's name.
+    The message of an error in the plug-in names the plug-in.
     """
     point = _plugins().get(kind)
     if point is None:
@@ -110,6 +110,11 @@ def read_source(given: object) -> SourceConfig:
     except ConfigError as error:
         raise _wrong_kind(str(error), given) from error
     return settings.model_validate(given)
+
+
+def written_kind(source: SourceConfig) -> dict[str, str]:
+    """Return the key ``kind`` of a table; none for the usual kind."""
+    return {} if source.kind == USUAL else {"kind": source.kind}
 
 
 def _wrong_kind(why: str, given: object) -> ValidationError:

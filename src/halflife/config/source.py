@@ -133,9 +133,14 @@ class SourceConfig(Table):
         return (self.addresses,)
 
     @property
-    def has_pages(self) -> bool:
-        """Whether it has pages of which copies are kept."""
-        return False
+    def item_urls(self) -> tuple[str, ...]:
+        """The addresses that are items by themselves: each has a copy of its own."""
+        return ()
+
+    @property
+    def root(self) -> str:
+        """The address from which all items are found; empty if there is none."""
+        return ""
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -239,8 +239,8 @@ class Objects(Protocol):
 class NoteBook(Protocol):
     """Typed state that is kept between runs; ``stores.notes`` has the types.
 
-    A note is about a source, or about all of them if ``source`` is empty. Several of
-    one kind are told apart by their numbers.
+    A note is about a source, or about all of them if ``source`` is empty. Notes
+    of one kind have different numbers.
     """
 
     def note(self, source: str, kind: str, number: int = 0) -> Note | None:

@@ -18,8 +18,7 @@ from halflife.core.observation import Looks, Seen
 from halflife.demo.process import RunningSite, running
 from halflife.demo.world import World, build
 from halflife.engine import bootstrap
-from halflife.kinds.pages.runner import keeping
-from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.runner import keeping_all
 from halflife.models.quality import freshness_forecast
 from halflife.policies import Strategy
 from halflife.replay.pages import Replay
@@ -217,9 +216,7 @@ async def _keep(
     spent = 0
     with bootstrap.writing(config) as store:
         store.add(_items(world, site.url))
-        async with keeping(
-            free, store, PagesConfig.among(free.source), hands
-        ) as keeper:
+        async with keeping_all(free, store, hands) as keeper:
             site.set_clock(hands.now)
             await keeper.turn(2 * len(world) + 10)
             advance(1, "first crawl")

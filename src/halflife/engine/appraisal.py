@@ -53,13 +53,12 @@ class Appraiser:
     def state(self, source: SourceConfig) -> Any:  # noqa: ANN401  (of its kind)
         """Return what is known of a source; it is read once.
 
-        Joint sources of a kind are read together, for they tell of one another.
+        Its kind says which others are read with it, as they inform one another.
         """
         if source.name not in self._states:
             kind = kind_of(source)
-            together = [source]
-            if kind.is_joint:
-                together = [s for s in self.config.source if kind_of(s) is kind]
+            alike = [s for s in self.config.source if kind_of(s) is kind]
+            together = kind.read_with(source, alike)
             self._states |= kind.states(self.reading, together)
         return self._states[source.name]
 

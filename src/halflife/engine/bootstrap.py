@@ -38,7 +38,6 @@ from halflife.kinds.pages.joint_view import (
     market_value,
     shares,
 )
-from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.policies import Policy, Strategy
 from halflife.policies.planner import taken
@@ -101,8 +100,8 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
     URLs that are ``known`` as the keys of items are left out.
     """
     found: dict[str, Item] = {}
-    for source in PagesConfig.among(sources):
-        for url in source.addresses:
+    for source in sources:
+        for url in source.item_urls:
             if url not in known:
                 item = _item(url, source)
                 found.setdefault(item.key, item)
@@ -121,6 +120,13 @@ class Known:
 
     def __contains__(self, key: object) -> bool:
         return self.store.source_of(str(key)) in self.sources
+
+
+def keys(urls: Iterable[str]) -> set[str]:
+    """Return the names of the items at some addresses."""
+    from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
+
+    return {canonical(url) for url in urls}
 
 
 def _item(url: str, source: SourceConfig) -> Item:

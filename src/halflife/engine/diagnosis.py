@@ -27,7 +27,8 @@ EARLIEST = 20_454.0  # 2026-01-01; a clock before that is wrong
 QUIET = 7.0  # days without a finished run that are worth a word
 LATE = 1.0  # days that a message may wait
 FAILED = 3  # failures in a row with which a host is in trouble
-MOST = 5  # names told of many
+MOST = 5  # names listed of many
+FEW = 2000  # items of a source up to which all that its kind says is quick to ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +239,7 @@ def _changed(visit: Visit) -> Iterator[Complaint]:
     reading = Reading(visit.config, store, visit.now)
     for source in visit.config.source:
         name = source.name
-        paged = kind_of(source).is_joint
-        pages = None
-        if paged and redirects.recall(store, name):
-            pages = len(store.evidence([name]))
-        if place := redirects.where(store, source, pages):
+        if place := redirects.where(store, source):
             advice = f"open it; if it is the same, write it into the settings of {name}"
             text = f"{name} has moved for good to {place}"
             yield Complaint(WARNING, "sources", text, advice)
@@ -270,7 +267,7 @@ def _kinds(visit: Visit) -> Iterator[Complaint]:
     appraiser = Appraiser(visit.config, visit.store, visit.now)
     for source in visit.config.source:
         kind = kind_of(source)
-        if not kind.is_joint:  # of many pages that would take long
+        if (kind.count(visit.store, source) or 0) <= FEW:
             state = appraiser.state(source)
             kind.describe(state)
             kind.offers(state)
@@ -278,19 +275,14 @@ def _kinds(visit: Visit) -> Iterator[Complaint]:
             kind.steps(state, 1)
             kind.worth(state, SURE)
             quality_now(appraiser, source)
-    alone = [s for s in visit.config.source if not kind_of(s).is_joint]
-    for fault in faults.found(visit.store, alone):
-        advice = "tell whoever wrote its kind; other sources go on"
+    for fault in faults.found(visit.store, visit.config.source):
+        advice = "report it to the author of its kind; other sources go on"
         yield Complaint(PROBLEM, "kinds", fault.words(), advice)
 
 
 def _mend(source: SourceConfig) -> str:
-    keys = {
-        "search": "hits, hit_key, hit_text and total",
-        "form": "records, key, fields and total",
-    }
-    read = keys.get(source.kind, "records, key and fields")
-    return f"look at what it answers, then mend {read} of {source.name} in the settings"
+    keys = kind_of(source).answer_keys
+    return f"look at what it answers, then mend {keys} of {source.name} in the settings"
 
 
 def _waiting(visit: Visit) -> Iterator[Complaint]:
@@ -327,7 +319,7 @@ def _size(visit: Visit) -> Iterator[Complaint]:
     old = visit.store.reports.old_observations(visit.now - 2.0 * days)
     if old:
         text = (
-            f"{wording.count(old, 'look')} older than twice the "
+            f"{wording.count(old, 'observation')} older than twice the "
             f"{wording.count(days, 'day')} they are kept"
         )
         yield Complaint(NOTE, "size", text, "run `halflife gc`")

@@ -1,22 +1,18 @@
 """Faults: answers that our own code failed at, for those who look after a service.
 
-A page that was mishandled has a failed observation that says so. A listing, a form or a
-search has no observation of its own; what went wrong last is kept as a note until the
-source goes well again.
+Each kind of source says what of it could not be handled. A page has a failed
+observation with the reason. A source that is read whole has no observation of its own:
+what went wrong last is kept as a note until the source is read well again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
-
-import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.kinds.registry import kind_of
 from halflife.readers.containment import is_mishandled
 from halflife.stores import NoteBook, Store
 from halflife.stores.notes.fault import FAULT, KIND_FAULT
-
-MOST = 1000  # failing pages of a source whose notes are read
 
 
 class Fault(NamedTuple):
@@ -64,16 +60,5 @@ def _of(store: Store, source: SourceConfig) -> Fault | None:
     now = kind_of(source).fault(source.name)
     if unsound := now or KIND_FAULT.load(store, source.name):
         return Fault(source.name, 1, unsound)
-    if not kind_of(source).is_joint:
-        said = FAULT.load(store, source.name)
-        return Fault(source.name, 1, said) if said else None
-    notes = list(_notes(store, source.name))
+    notes = kind_of(source).faults(store, source)
     return Fault(source.name, len(notes), notes[0]) if notes else None
-
-
-def _notes(store: Store, source: str) -> Iterator[str]:
-    """Return why pages were mishandled when they were last asked for."""
-    evidence = store.evidence([source])
-    failing = np.flatnonzero(evidence.failures > 0)[:MOST].tolist()
-    tried = ((evidence.keys[row], float(evidence.tried_at[row])) for row in failing)
-    yield from filter(is_mishandled, store.failure_notes(tried))

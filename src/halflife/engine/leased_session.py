@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from halflife.config import Config, SourceConfig
-from halflife.core.errors import UsageError
+from halflife.config import Config
 from halflife.engine import network
 from halflife.engine.loop import LEASE, Clock
 from halflife.engine.wallet import Wallet, WindowPurse, spent
@@ -14,7 +13,6 @@ from halflife.net.gate import Gate
 from halflife.stores import Run, Store
 
 Result = TypeVar("Result")
-Settings = TypeVar("Settings", bound=SourceConfig)
 
 STOPPING = 0.2  # seconds that a thread which was stopped is waited for
 
@@ -108,26 +106,3 @@ def _overlook(task: "asyncio.Task[Any]") -> None:
     """Take note of an error that nobody waits for."""
     if not task.cancelled():
         task.exception()
-
-
-def of_kind(
-    config: Config,
-    settings: type[Settings],
-    names: list[str] | None,
-    said: str,
-    unsaid: str,
-) -> list[Settings]:
-    """Return the sources of a kind, of those named; raise ``UsageError`` if none is.
-
-    A source that is named and is of another kind is a mistake too. ``said`` tells what
-    it is not, ``unsaid`` what to do if there is none.
-    """
-    chosen = config.named(names or ())
-    wrong = [source.name for source in chosen if not isinstance(source, settings)]
-    if names and wrong:
-        kind = settings.model_fields["kind"].default
-        raise UsageError(f"{wrong[0]!r} {said}; its kind is not {kind}")
-    found = settings.among(chosen)
-    if not found:
-        raise UsageError(unsaid)
-    return found

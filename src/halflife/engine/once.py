@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
-from halflife.engine import bootstrap, faults, network
+from halflife.engine import bootstrap, groups, network
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
@@ -21,37 +21,26 @@ from halflife.stores import Store
 def fetched(config: Config, names: Sequence[str]) -> list[SourceConfig]:
     """Return the sources that ``sync`` fetches; naming another is a mistake."""
     chosen = config.named(names)
-    kept = [source for source in chosen if kind_of(source).verb == "sync"]
-    other = next((s for s in chosen if kind_of(s).verb != "sync"), None)
-    if other is not None and (names or not kept):
-        verb = kind_of(other).verb
+    kept = synced(chosen)
+    others = [source for source in chosen if source not in kept]
+    if others and (names or not kept):
+        other = others[0]
         raise UsageError(
-            f"{other.name} is a {other.kind}, of which no copy is kept; "
-            f"run `halflife {verb} {other.name}`"
+            f"{other.name} is a {other.kind}, {kind_of(other).not_synced}; "
+            f"run `halflife {kind_of(other).verb} {other.name}`"
         )
     return kept
 
 
-def grouped(
-    chosen: Sequence[SourceConfig], usual: str = ""
-) -> list[tuple[SourceConfig, ...]]:
-    """Return the sources by those that are fetched together; these come first.
-
-    ``usual`` is the policy that the settings name for all.
-    """
-    joint: dict[tuple[int, str], list[SourceConfig]] = {}
-    for source in chosen:
-        if kind_of(source).is_joint:
-            key = id(kind_of(source)), kind_of(source).together(source, usual)
-            joint.setdefault(key, []).append(source)
-    alone = [(source,) for source in chosen if not kind_of(source).is_joint]
-    return [*(tuple(group) for group in joint.values()), *alone]
+def synced(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
+    """Return the sources that ``sync`` fetches; others have a verb of their own."""
+    return [source for source in sources if not kind_of(source).not_synced]
 
 
 def shared_income(
     config: Config,
     store: Store,
-    groups: Sequence[tuple[SourceConfig, ...]],
+    together: Sequence[tuple[SourceConfig, ...]],
     now: float,
 ) -> dict[tuple[str, ...], int]:
     """Return what each group of joint sources gets of what has come in.
@@ -59,7 +48,7 @@ def shared_income(
     Nothing is said of a single group: it gets all. Of several, each gets what its best
     offers cost among those of all; the first fetch of new items comes on top of that.
     """
-    joint = [group for group in groups if kind_of(group[0]).is_joint]
+    joint = [group for group in together if groups.by_item(group)]
     if len(joint) < 2:
         return {}
     sources = [source for group in joint for source in group]
@@ -93,9 +82,9 @@ async def sync(
     done: list[Report] = []
     async with network.way_out(config, store, clock, None) as gate:
         desk = Desk(config, store, gate, clock, audits=True)
-        groups = grouped(chosen, config.policy.name)
-        income = shared_income(config, store, groups, clock())
-        for group in groups:
+        together = groups.grouped(chosen, config.policy.name)
+        income = shared_income(config, store, together, clock())
+        for group in together:
             own = income.get(tuple(source.name for source in group))
             left = replace(_left(errand, done), income=own)
             if stop.asked.is_set() or left.most == 0:
@@ -109,9 +98,8 @@ async def sync(
                 done.append(Report((group[0].name,), note=note))
                 break
             done += [report] if report is not None else []
-            for name, said in report.mishandled.items() if report else ():
-                if not kind_of(group[0]).is_joint:
-                    faults.note(store, name, said)
+            if report is not None:
+                kind_of(group[0]).keep_faults(store, group, report.mishandled)
     return done
 
 

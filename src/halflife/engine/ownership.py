@@ -13,7 +13,6 @@ from halflife.config import Config, SourceConfig, edit
 from halflife.core.errors import AlreadyRunning, UsageError
 from halflife.core.item import Item
 from halflife.engine import bootstrap
-from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import Store, ownership
 from halflife.stores.ownership import Owned
 from halflife.stores.sqlite import SqliteStore
@@ -125,7 +124,8 @@ def take_over(
     for one in overlaps(config, store, claims):
         keys = one.keys
         if not one.orphan:
-            start = _leading(config.named([one.wants])[0], start=True)
+            root = config.named([one.wants])[0].root
+            start = bootstrap.keys([root] if root else [])
             keys = tuple(key for key in keys if key in start)
         if not keys:
             continue
@@ -140,7 +140,7 @@ def _take(
     config: Config, store: SqliteStore, one: Overlap, keys: Sequence[str], now: float
 ) -> Taken:
     source = config.named([one.wants])[0]
-    leads = _leading(source)
+    leads = bootstrap.keys(source.landmarks)
     with ownership.reassigning(store, (one.owner, one.wants), now) as db:
         before = {owned.name: owned for owned in ownership.owners(db)}
         if one.orphan and one.wants not in before:
@@ -151,14 +151,6 @@ def _take(
         if one.orphan and not leads.isdisjoint(keys):
             pages += ownership.move_found(db, one.owner, one.wants)
     return Taken(one.wants, one.owner, pages)
-
-
-def _leading(source: SourceConfig, *, start: bool = False) -> set[str]:
-    """Return the addresses from which pages are found; only the start if asked."""
-    if not isinstance(source, PagesConfig):
-        return set()
-    none: dict[str, tuple[str, ...]] = {"pages": (), **({"maps": ()} if start else {})}
-    return {item.key for item in bootstrap.items([source.model_copy(update=none)])}
 
 
 def rename(config: Config, old: str, new: str, now: float) -> Taken:

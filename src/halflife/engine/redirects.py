@@ -12,10 +12,10 @@ from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from halflife.config import SourceConfig
-from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.registry import kind_of
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
-from halflife.stores import NoteBook
+from halflife.stores import NoteBook, Store
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
 
 MOST = 32  # addresses of a source that are remembered
@@ -53,11 +53,8 @@ def recall(store: NoteBook, source: str) -> Memory:
     return REDIRECTS.load(store, source) or {}
 
 
-def where(store: NoteBook, source: SourceConfig, pages: int | None) -> str:
-    """Return where a source has moved for good, in words; empty if it has not.
-
-    ``pages`` is how many it has, if it has pages of its own.
-    """
+def where(store: Store, source: SourceConfig) -> str:
+    """Return where a source has moved for good, in words; empty if it has not."""
     memory = recall(store, source.name)
     if not memory:
         return ""
@@ -68,10 +65,11 @@ def where(store: NoteBook, source: SourceConfig, pages: int | None) -> str:
             return _shown(asked.to)
     named = _named(source)
     found = _most(source, {a: o for a, o in kept.items() if a in named}, len(named))
-    if found or pages is None:
+    items = None if found else kind_of(source).count(store, source)
+    if items is None:
         return found
-    of_pages = {a: one for a, one in kept.items() if not a.endswith(_ROBOTS)}
-    return _most(source, of_pages, pages)
+    of_items = {a: one for a, one in kept.items() if not a.endswith(_ROBOTS)}
+    return _most(source, of_items, items)
 
 
 def _most(source: SourceConfig, asked: Memory, many: int) -> str:
@@ -131,10 +129,9 @@ def _away(source: SourceConfig, address: str, to: str) -> bool:
     old, new = urlsplit(address), urlsplit(to)
     if address.endswith(_ROBOTS):
         return _host(old.netloc) != _host(new.netloc)
-    if isinstance(source, PagesConfig) and source.start:
-        from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
-
-        return spelled(to) not in Scope.of(source.start, source.scope)
+    covered = kind_of(source).covers(source, to)
+    if covered is not None:
+        return not covered
     same = (old.scheme, old.netloc) == (new.scheme, new.netloc)
     if same and source.query_url:
         return not new.path.startswith(old.path)

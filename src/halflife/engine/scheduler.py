@@ -24,18 +24,18 @@ import numpy as np
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Ints
 from halflife.core.value_curve import Offers, joined
-from halflife.engine import prices, targets, zones
+from halflife.engine import groups, prices, targets, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Memo, Reading
 from halflife.kinds.registry import kind_of
+from halflife.kinds.terms import Terms
 from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
 from halflife.market.stand import Memory
 from halflife.stores.sqlite import SqliteStore
 
 HOURS = 24.0
-LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
 SAVED = 10.0  # days of income that are kept for later, at most
 
 
@@ -128,21 +128,12 @@ def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
 def grouped(
     sources: Sequence[SourceConfig], *, apart: bool = False, usual: str = ""
 ) -> list[tuple[SourceConfig, ...]]:
-    """Return the sources that are worked at together.
+    """Return the sources that are worked at together, as their kind says.
 
-    Pages are chosen from all sources of one policy at once, except where a source has
-    hours, intervals, a target or a limit of its own, or each is to be kept ``apart``.
-    ``usual`` is the policy that the settings name for all.
+    A source with hours, intervals, a target or a limit of its own is kept apart, and
+    so is each if ``apart``. ``usual`` is the policy that the settings name for all.
     """
-    single = [not kind_of(s).is_joint or apart or _apart(s) for s in sources]
-    joint: dict[tuple[int, str], list[SourceConfig]] = {}
-    for source, one in zip(sources, single, strict=True):
-        if not one:
-            kind = kind_of(source)
-            key = id(kind), kind.together(source, usual)
-            joint.setdefault(key, []).append(source)
-    alone = [(s,) for s, one in zip(sources, single, strict=True) if one]
-    return [*(tuple(group) for group in joint.values()), *alone]
+    return groups.grouped(sources, usual, is_apart=lambda s: apart or _apart(s))
 
 
 def _apart(source: SourceConfig) -> bool:
@@ -172,7 +163,7 @@ def decide(at: Situation) -> Decision:
         return _aimed(at, rest, grants, credit, room)
     if credit < 1 and not any(_presses(s) for group in rest for s in group):
         return Decision(grants, idle=True)
-    if len(rest) == 1 and kind_of(rest[0][0]).is_joint and not _apart(rest[0][0]):
+    if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _apart(rest[0][0])):
         return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
     return _shared(at, rest, grants, credit, room)
 
@@ -185,11 +176,13 @@ def _presses(source: SourceConfig) -> bool:
 def _whole(
     group: Sequence[SourceConfig], grants: Mapping[tuple[str, ...], int]
 ) -> bool:
-    """Say whether a group has got all that it gets: it is looked at for the first time.
+    """Say whether a group gets no more than its first fetch, which was granted."""
+    return names(group) in grants and _terms(group).first_fetch_is_all
 
-    Pages that are new do not keep others from being looked at.
-    """
-    return names(group) in grants and not kind_of(group[0]).is_joint
+
+def _terms(group: Sequence[SourceConfig]) -> Terms:
+    """Return on what terms a group is granted requests."""
+    return kind_of(group[0]).terms
 
 
 def _all_to(
@@ -389,11 +382,14 @@ def best(offers: Offers, turn: Turn, asks: float) -> Ints:
 def _worth_it(
     offers: Offers, sources: Sequence[SourceConfig], asks: Mapping[str, float]
 ) -> Offers:
-    """Let every whole look that is asked for gain something: it is to be sure."""
-    asked = (not kind_of(s).is_joint and asks.get(s.name, 0.0) > 0 for s in sources)
-    whole = np.fromiter(asked, dtype=np.bool_, count=len(sources))
-    least = np.where(whole[offers.source], LEAST_GAIN, 0.0)
-    return replace(offers, gain=np.maximum(offers.gain, least))
+    """Return offers with the gain that each has at least if a target asks for it."""
+    least = np.array(
+        [
+            kind_of(s).terms.least_gain if asks.get(s.name, 0.0) > 0 else 0.0
+            for s in sources
+        ]
+    )
+    return replace(offers, gain=np.maximum(offers.gain, least[offers.source]))
 
 
 def _means(

@@ -311,7 +311,8 @@ class Service:
         error = under.task.exception()
         if error is None:
             return under.task.result()
-        if isinstance(error, LeaseLost) and kind_of(under.group[0]).is_joint:
+        terms = kind_of(under.group[0]).terms
+        if isinstance(error, LeaseLost) and terms.holds_lease:
             raise error
         if isinstance(error, HalflifeError | OSError) or not isinstance(
             error, Exception
@@ -324,8 +325,9 @@ class Service:
         """Settle what was paid, keep how it went, and tell."""
         now, source = self.clock(), under.group[0]
         redirects.note(self.store, crew.gate, under.group)
-        back, alone = under.paid - done.requests, not kind_of(source).is_joint
-        if done.lost or alone:  # what pages leave over is lost
+        kind = kind_of(source)
+        back = kind.terms.refund(under.paid, done.requests, offline=done.lost)
+        if back:
             Wallet(self.store, crew.config.budget).use(-back, now)
         said = (
             "+".join(done.group)
@@ -334,12 +336,11 @@ class Service:
         )
         sent = self.status.requests
         sent[said] = sent.get(said, 0) + done.requests
-        if alone and (done.result is not None or done.trouble):
+        if done.result is not None or done.trouble:
             self._learn(source, done, now)
+        kind.keep_faults(self.store, under.group, done.mishandled)
         for name, note in done.mishandled.items():
             self.status.mishandle(name, note, now)
-            if alone:
-                faults.note(self.store, name, note)
         for name, failed in done.failures.items():
             self.status.failures[name] = self.status.failures.get(name, 0) + failed
         if done.trouble or done.held:
@@ -358,14 +359,10 @@ class Service:
             return
         name = source.name
         old = self.breakers.get(name, Breaker())
-        if done.held:
-            new = old.held(now)
-        elif done.trouble and not done.partly:
-            new = old.failed(name, now, done.trouble)
-        else:
-            new = old.fine(now)
-        self.breakers[name] = new
-        breakers.remember(self.store, name, new)
+        new = kind_of(source).breaker(source, old, done, now)
+        if new is not old:
+            self.breakers[name] = new
+            breakers.remember(self.store, name, new)
 
     def _connected(self, *, offline: bool) -> None:
         if offline != self.status.offline:

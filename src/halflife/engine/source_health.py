@@ -69,7 +69,7 @@ class Judge:
             failures=failures,
             silent=silent,
             trouble=breaker.trouble,
-            moved_to=redirects.where(self._appraiser.store, source, kind.count(state)),
+            moved_to=redirects.where(self._appraiser.store, source),
             drift=tuple(lost),
             novelty=tuple(new),
         )

@@ -12,8 +12,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
 from halflife.market.stand import TURN, Memory, Stand
 from halflife.market.target_rule import Goal
-from halflife.stores import NoteBook, Store
-from halflife.stores.forecasts import Issued
+from halflife.stores import NoteBook
 from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
 
 FRESH = 1.0 / 24.0  # days for which what is needed in the long run is believed
@@ -91,15 +90,9 @@ def stand(
     appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: Memory
 ) -> tuple[Stand, Memory] | None:
     """Return how a source stands to a goal; None if nothing is known of it yet."""
-    settled = _settled(appraiser.store, source, memory)
-    return kind_of(source).stand(appraiser.state(source), goal, memory, settled)
-
-
-def _settled(store: Store, source: SourceConfig, memory: Memory) -> Sequence[Issued]:
-    """Return the forecasts that got their outcomes since they were learned from."""
-    if kind_of(source).is_joint:
-        return ()
-    return store.forecasts.settled(source.name, memory.told)
+    kind = kind_of(source)
+    settled = kind.settled(appraiser.store, source, memory.told)
+    return kind.stand(appraiser.state(source), goal, memory, settled)
 
 
 def _renewed(

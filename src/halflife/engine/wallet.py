@@ -49,7 +49,7 @@ class Wallet:
         return math.floor((now - self._until(now)) * self.budget.pace + 1e-9)
 
     def next_income(self, now: float) -> float:
-        """Return the days until the next request comes in."""
+        """Return the days until the next request is available."""
         whole = self.income(now) + 1
         return max(self._until(now) + whole / self.budget.pace - now, 0.0)
 

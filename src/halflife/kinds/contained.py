@@ -6,11 +6,8 @@ source is not worked at until its kind says something usable again. Only errors 
 own state pass, and those that are meant for whoever called.
 """
 
-import asyncio
-import logging
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Mapping,
     Sequence,
@@ -19,7 +16,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from traceback import walk_tb
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,16 +23,17 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.budget import Account
-from halflife.core.errors import HalflifeError, SourceError, StoreError
+from halflife.core.errors import StoreError
 from halflife.core.forecast import Forecast
+from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
-from halflife.engine import logs
 from halflife.engine.breakers import Breaker
 from halflife.kinds import laws
+from halflife.kinds.contained_worker import ContainedWorker, blame, charged, log
+from halflife.kinds.page_view import PageRequest, PageView, Panorama, Table
 from halflife.kinds.protocol import (
     Description,
     Desk,
-    Errand,
     Kind,
     Known,
     Prospects,
@@ -47,17 +44,14 @@ from halflife.kinds.protocol import (
 )
 from halflife.market.stand import Memory, Stand
 from halflife.market.target_rule import Goal
-from halflife.readers.containment import MARK, failure, is_own_state
+from halflife.readers.containment import is_own_state
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
-GROWN = 2.0  # times a grant that work may send: what it fetches may have grown
-SPARE = 10  # requests beyond that, for redirects and robots.txt
-
 Answer = TypeVar("Answer")
 _SAME = (
-    "is_joint", "verb", "is_open_ended", "planned_as", "view", "foreseen_by",
-    "checked_by", "unchecked",
+    "terms", "not_synced", "known_as", "answer_keys", "verb", "planned_as",
+    "foreseen_by", "checked_by", "unchecked",
 )  # fmt: skip
 
 
@@ -114,7 +108,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
         except Exception as error:
             if isinstance(error, StoreError) or is_own_state(error):
                 raise
-            answer, said = neutral, _blame(error)
+            answer, said = neutral, blame(error)
         for source in sources:
             self._note(source, method, said)
         return neutral if said else answer
@@ -146,7 +140,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
         if said:
             text = f"kind {source.kind!r}: {method}: {said}"
             if self._faults.get(place) != text:
-                _log([source], method, said)
+                log([source], method, said)
             self._faults[place] = text
         else:
             self._faults.pop(place, None)
@@ -189,10 +183,11 @@ class ContainedKind(Kind[SourceConfig, Held]):
         state.offers = len(found)
         return found
 
-    def together(self, source: SourceConfig, usual: str) -> str:
-        """Return what its sources that are worked at together have in common."""
+    def together(self, source: SourceConfig, usual: str) -> str | None:
+        """Return what sources that are worked at together have in common."""
+        none: str | None = None
         call = lambda: self._kind.together(source, usual)  # noqa: E731
-        return self._ask([source], "together", "", call)
+        return self._ask([source], "together", none, call)
 
     def measure(self, source: SourceConfig) -> str:
         """Return what the quality of a source is called."""
@@ -242,6 +237,21 @@ class ContainedKind(Kind[SourceConfig, Held]):
         call = lambda: self._kind.first_cost(reading, group, room)  # noqa: E731
         return self._ask(group, "first_cost", 0.0, call, laws.bad_number)
 
+    def read_with(
+        self, source: SourceConfig, alike: Sequence[SourceConfig]
+    ) -> Sequence[SourceConfig]:
+        """Return the sources that are read with one; at least that one itself."""
+        call = lambda: self._kind.read_with(source, alike)  # noqa: E731
+        wrong = lambda found: laws.bad_sources(found, source, alike)  # noqa: E731
+        return self._ask([source], "read_with", (source,), call, wrong)
+
+    def settled(
+        self, store: Store, source: SourceConfig, since: float
+    ) -> Sequence[Issued]:
+        """Return the forecasts that its stand to a target learns from."""
+        call = lambda: self._kind.settled(store, source, since)  # noqa: E731
+        return self._ask([source], "settled", (), call)
+
     def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
         """Say whether anything of it was ever fetched."""
         call = lambda: self._kind.was_seen(reading, source)  # noqa: E731
@@ -251,21 +261,55 @@ class ContainedKind(Kind[SourceConfig, Held]):
         """Return what a store knows of a source; whoever asks hears what is wrong."""
         return self._kind.recorded(store, source)
 
-    def grouped_by(self, source: SourceConfig) -> str:
-        """Return the attribute by which its page groups objects."""
-        call = lambda: self._kind.grouped_by(source)  # noqa: E731
-        return self._ask([source], "grouped_by", "", call)
-
-    def details(self, store: Store, source: SourceConfig) -> dict[str, list[Any]]:
-        """Return what else its page shows."""
-        none: dict[str, list[Any]] = {}
-        call = lambda: self._kind.details(store, source)  # noqa: E731
-        return self._ask([source], "details", none, call)
-
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was not all there is."""
         call = lambda: self._kind.incomplete(store, source)  # noqa: E731
         return self._ask([source], "incomplete", "", call)
+
+    def gone(self, store: Store, source: SourceConfig) -> Mapping[str, float]:
+        """Return the addresses of items that are gone."""
+        none: Mapping[str, float] = {}
+        return self._ask([source], "gone", none, lambda: self._kind.gone(store, source))
+
+    def sync_cost(self, steps: Sequence[Step]) -> float:
+        """Return the requests of a sync that begins with these steps."""
+        call = lambda: self._kind.sync_cost(steps)  # noqa: E731
+        return self._ask((), "sync_cost", 0.0, call, laws.bad_number)
+
+    def queries(self, reading: Reading, source: SourceConfig, most: int) -> list[Step]:
+        """Return the queries that would be asked next."""
+        none: list[Step] = []
+        call = lambda: self._kind.queries(reading, source, most)  # noqa: E731
+        return self._ask([source], "queries", none, call, laws.bad_steps)
+
+    def own_table(
+        self, reading: Reading, sources: Sequence[SourceConfig]
+    ) -> Table | None:
+        """Return the table of its own that ``status`` has."""
+        none: Table | None = None
+        call = lambda: self._kind.own_table(reading, sources)  # noqa: E731
+        return self._ask(sources, "own_table", none, call, laws.bad_table)
+
+    def lifetimes(self, store: Store, source: SourceConfig) -> Collection | None:
+        """Return the lifetimes of its objects if its forecasts follow from these."""
+        none: Collection | None = None
+        call = lambda: self._kind.lifetimes(store, source)  # noqa: E731
+        return self._ask([source], "lifetimes", none, call)
+
+    def panorama(
+        self, reading: Reading, sources: Sequence[SourceConfig], ahead: Floats
+    ) -> Panorama | None:
+        """Return all its sources at once; None: each is described by itself."""
+        none: Panorama | None = None
+        call = lambda: self._kind.panorama(reading, sources, ahead)  # noqa: E731
+        names = {source.name for source in sources}
+        wrong = lambda found: laws.bad_panorama(found, names)  # noqa: E731
+        return self._ask(sources, "panorama", none, call, wrong)
+
+    def page(self, asked: PageRequest[SourceConfig]) -> PageView:
+        """Return what the page of a source shows; nothing more if it cannot say."""
+        call = lambda: self._kind.page(asked)  # noqa: E731
+        return self._ask([asked.source], "page", PageView(), call, laws.bad_page)
 
     def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
         """Return the quality that keys of this kind alone ask for."""
@@ -299,10 +343,37 @@ class ContainedKind(Kind[SourceConfig, Held]):
         wrong = lambda found: laws.bad_column("looks", found)  # noqa: E731
         return self._of(state, "looks", np.zeros(0), wrong=wrong)
 
-    def count(self, state: Held) -> int | None:
-        """Return how many pages it has."""
+    def count(self, store: Store, source: SourceConfig) -> int | None:
+        """Return how many items have an address each."""
         none: int | None = None
-        return self._of(state, "count", none)
+        call = lambda: self._kind.count(store, source)  # noqa: E731
+        return self._ask([source], "count", none, call)
+
+    def covers(self, source: SourceConfig, address: str) -> bool | None:
+        """Say whether an address belongs to a source."""
+        none: bool | None = None
+        call = lambda: self._kind.covers(source, address)  # noqa: E731
+        return self._ask([source], "covers", none, call)
+
+    def breaker(
+        self, source: SourceConfig, old: Breaker, report: Report, now: float
+    ) -> Breaker:
+        """Return for how long a source that failed is left alone."""
+        call = lambda: self._kind.breaker(source, old, report, now)  # noqa: E731
+        neutral = super().breaker(source, old, report, now)
+        return self._ask([source], "breaker", neutral, call, laws.bad_breaker)
+
+    def faults(self, store: Store, source: SourceConfig) -> Sequence[str]:
+        """Return why answers could not be handled when last fetched."""
+        call = lambda: self._kind.faults(store, source)  # noqa: E731
+        return self._ask([source], "faults", (), call)
+
+    def keep_faults(
+        self, store: Store, group: Sequence[SourceConfig], faults: Mapping[str, str]
+    ) -> None:
+        """Write down the answers of a group that could not be handled."""
+        call = lambda: self._kind.keep_faults(store, group, faults)  # noqa: E731
+        self._ask(group, "keep_faults", None, call)
 
     def silence(self, state: Held, breaker: Breaker, now: float) -> tuple[int, float]:
         """Return the failures since the last good look, and the days since then."""
@@ -323,148 +394,10 @@ class ContainedKind(Kind[SourceConfig, Held]):
     ) -> AsyncIterator[Worker]:
         """Hold all that it takes to work; what cannot be opened reports so."""
         names = tuple(source.name for source in group)
-        paid = partial(_charged, desk.store, frozenset(names))
+        paid = partial(charged, desk.store, frozenset(names))
         account = Account(paid, sent=paid())
         own = replace(desk, gate=desk.gate.on_account(account))
         guard = ContainedWorker(group, account)
         async with AsyncExitStack() as stack:
             await guard.enter(self._kind, own, stack)
             yield guard
-
-
-class ContainedWorker:
-    """Works at a group of sources; whatever that raises becomes its report.
-
-    Args:
-        group: The sources.
-        account: What is sent in their name.
-
-    """
-
-    def __init__(self, group: Sequence[SourceConfig], account: Account) -> None:
-        self._group, self._account = group, account
-        self._worker: Worker | None = None
-        self._closed = ""  # why it could not be opened
-
-    async def enter(
-        self, kind: Kind[Any, Any], desk: Desk, stack: AsyncExitStack
-    ) -> None:
-        """Hold what the work needs until the stack ends, as far as the kind can."""
-        try:
-            held = kind.open(desk, self._group)
-            self._worker = await held.__aenter__()
-        except Exception as error:
-            if is_meant(error):
-                raise
-            self._closed = str(failure(error, self._group[0].where))
-            return
-
-        async def leave(*why: Any) -> bool:  # noqa: ANN401  (type, error, traceback)
-            try:
-                return bool(await held.__aexit__(*why))
-            except Exception as error:
-                if error is why[1] or is_meant(error):
-                    raise
-                _log(self._group, "close", _blame(error))
-                return False
-
-        stack.push_async_exit(leave)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(source.name for source in self._group)
-
-    async def sync(self, errand: Errand) -> Report:
-        """Fetch the sources once."""
-        if self._worker is None:
-            return self._report(self._closed)
-        return await self._done(self._worker.sync(errand), self._account.sent)
-
-    async def work(self, requests: int) -> Report:
-        """Spend up to so many requests."""
-        if self._worker is None:
-            return self._report(self._closed)
-        before = self._account.sent
-        self._account.limit = before + GROWN * requests + SPARE
-        try:
-            return await self._done(self._worker.work(requests), before)
-        finally:
-            self._account.limit = inf
-
-    async def _done(self, work: Awaitable[Report], before: int) -> Report:
-        """Return the report; what it says of requests is what was sent."""
-        try:
-            report: object = await work
-        except Exception as error:
-            if is_meant(error):
-                raise
-            said = str(failure(error, self._group[0].where))
-            return self._report(said, self._account.sent - before)
-        sent = self._account.sent - before
-        said = laws.bad_report(report, self._names, sent)
-        if not isinstance(report, Report) or report.group != self._names:
-            return self._report(f"{MARK}: {said}", sent)
-        if not said:
-            return report
-        _log(self._group, "report", said)
-        return replace(report, requests=sent)
-
-    def _report(self, said: str, sent: int = 0) -> Report:
-        """Return the report on work that ended in an error of its kind."""
-        _log(self._group, "work", said)
-        text, names = f"{said}; kind {self._group[0].kind!r}", self._names
-        return Report(
-            names,
-            sent,
-            trouble=text,
-            heard=True,
-            mishandled=dict.fromkeys(names, text),
-            failures=dict.fromkeys(names, 1),
-            troubles=dict.fromkeys(names, f"could not be worked at: {text}"),
-        )
-
-    def ease(self) -> None:
-        """Begin nothing more."""
-        try:
-            if self._worker is not None:
-                self._worker.ease()
-        except Exception as error:  # noqa: BLE001  (it may be anybody's code)
-            _log(self._group, "ease", _blame(error))
-
-    async def keep(self) -> None:
-        """Hold on to the sources; ends only if our own state says they are lost."""
-        try:
-            if self._worker is not None:
-                await self._worker.keep()
-        except Exception as error:
-            if is_meant(error):
-                raise
-            _log(self._group, "keep", _blame(error))
-        await asyncio.Event().wait()
-
-
-def is_meant(error: Exception) -> bool:
-    """Say whether an error is meant for whoever called, or is one of our own state."""
-    purpose = isinstance(error, HalflifeError) and not isinstance(error, SourceError)
-    return purpose or is_own_state(error)
-
-
-def _charged(store: Store, names: frozenset[str]) -> int:
-    """Return the requests that the ledger was charged with for any of some sources."""
-    return sum(n for run, n in store.charged_here.items() if not names.isdisjoint(run))
-
-
-def _blame(error: Exception) -> str:
-    """Return an exception in a line: its name, and where the kind raised it."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    lines = [line for _, line in walk_tb(error.__traceback__)]
-    own = [i for i, frame in enumerate(frames) if frame.f_globals is globals()]
-    place = min((own[-1] if own else -1) + 1, len(frames) - 1)
-    module = frames[place].f_globals.get("__name__", "?")
-    return f"{type(error).__name__} in {module}, line {lines[place]}"
-
-
-def _log(group: Sequence[SourceConfig], method: str, said: str) -> None:
-    names = "+".join(source.name for source in group)
-    told = {"source": names, "kind": group[0].kind, "trouble": f"{method}: {said}"}
-    logs.event("kind failed", level=logging.ERROR, fields=told)

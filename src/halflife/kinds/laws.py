@@ -3,15 +3,18 @@
 Each function returns what is wrong with an answer, in words; empty if nothing is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set as AbstractSet
 from math import inf, isfinite, isnan
 
 import numpy as np
 
+from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Offers, Worth
 from halflife.core.wording import count
+from halflife.engine.breakers import Breaker
+from halflife.kinds.page_view import PageView, Table
 from halflife.kinds.protocol import Description, Known, Prospects, Report, Step
 from halflife.market.stand import Memory, Stand
 
@@ -149,6 +152,47 @@ def bad_number(found: object) -> str:
     if not isinstance(found, int | float | np.number) or isinstance(found, bool):
         return "it is no number"
     return f"it is {found}" if not found >= 0 else ""
+
+
+def bad_sources(
+    found: object, source: SourceConfig, among: Sequence[SourceConfig]
+) -> str:
+    """Return what is wrong with sources that are read together with one."""
+    if not isinstance(found, Sequence) or source not in found:
+        return f"{source.name} is not among them"
+    strange = [one for one in found if one not in among]
+    return "a source of another kind is among them" if strange else ""
+
+
+def bad_breaker(found: object) -> str:
+    """Return what is wrong with how long a source is left alone."""
+    return "" if isinstance(found, Breaker) else "it is no Breaker"
+
+
+def bad_table(found: object) -> str:
+    """Return what is wrong with a table of ``status``."""
+    if found is None:
+        return ""
+    whole = isinstance(found, Table) and all(isinstance(r, dict) for r in found.rows)
+    return "" if whole else "it is no Table"
+
+
+def bad_page(found: object) -> str:
+    """Return what is wrong with what a page shows."""
+    if not isinstance(found, PageView):
+        return "it is no PageView"
+    keys = {column.key for column in found.columns}
+    if any(not keys <= row.keys() for row in found.items):
+        return "an item lacks a column"
+    return "" if 1 <= found.number <= found.pages else "its pages are miscounted"
+
+
+def bad_panorama(found: object, names: AbstractSet[str]) -> str:
+    """Return what is wrong with all sources of a kind at once."""
+    if found is None:
+        return ""
+    standings = getattr(found, "standings", {})
+    return "" if standings.keys() >= names else "a source is missing"
 
 
 def bad_report(found: object, group: tuple[str, ...], sent: int) -> str:

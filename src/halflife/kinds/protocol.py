@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from math import inf, nan
 from typing import (
     TYPE_CHECKING,
-    Any,
     ClassVar,
     Generic,
     NamedTuple,
@@ -30,6 +29,7 @@ from halflife.core.value_curve import Offers, Worth
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import Clock
 from halflife.engine.renewals import shortest
+from halflife.kinds.hooks import Hooks
 from halflife.market.curves import Decay
 from halflife.market.stand import TURN, Memory, Stand
 from halflife.market.target_rule import Goal
@@ -217,7 +217,7 @@ class Report:
     run: int = 0
 
     def failed(self) -> list[str]:
-        """Return what somebody who waits is told of what went wrong, a line each."""
+        """Return what went wrong, a line for each source, for whoever waits."""
         lines = [f"source {name} {said}" for name, said in self.troubles.items()]
         rest = (n for n in self.mishandled if n not in self.troubles)
         return [*lines, *(f"source {name}: {self.mishandled[name]}" for name in rest)]
@@ -281,27 +281,22 @@ class Desk:
     audits: bool = False
 
 
-class Kind(ABC, Generic[Source, State]):
+class Kind(Hooks[Source], ABC, Generic[Source, State]):
     """A kind of source; one object serves all sources of it.
 
+    What it may say besides is in ``Hooks``.
+
     Attributes:
-        is_joint: Whether its sources are worked at together, item by item, under one
-            lease; others are each worked at alone, and left alone when they fail.
         verb: The command that fetches such a source once.
-        is_open_ended: Whether a sync of it goes on as far as the budget does.
         planned_as: What a program's answer calls its steps, and what each fetches.
-        view: What its page shows: ``pages``, ``objects``, ``summary`` or nothing more.
         foreseen_by: How its forecasts are made, in a sentence.
         checked_by: What tells whether forecasts of it came true, in words.
         unchecked: Why nothing may have told that, in words.
 
     """
 
-    is_joint: ClassVar[bool] = False
     verb: ClassVar[str] = "sync"
-    is_open_ended: ClassVar[bool] = False
     planned_as: ClassVar[tuple[str, str]] = ("others", "what")
-    view: ClassVar[str] = ""
     foreseen_by: ClassVar[str] = ""
     checked_by: ClassVar[str] = "looks at it"
     unchecked: ClassVar[str] = "nothing was checked in the last 30 days"
@@ -376,14 +371,6 @@ class Kind(ABC, Generic[Source, State]):
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold all that it takes to work at sources during the block."""
 
-    def together(self, source: Source, usual: str) -> str:
-        """Return what its sources that are worked at together have in common.
-
-        ``usual`` is the policy that the settings name for all.
-        """
-        del source, usual
-        return ""
-
     def was_seen(self, reading: Reading, source: Source) -> bool:
         """Say whether anything of it was ever fetched."""
         return source.name in reading.store.collections()
@@ -392,16 +379,6 @@ class Kind(ABC, Generic[Source, State]):
         """Return what a store knows of a source as a recording; None if too little."""
         del store, source
         return None
-
-    def grouped_by(self, source: Source) -> str:
-        """Return the attribute by which its page groups objects; empty if none."""
-        del source
-        return ""
-
-    def details(self, store: Store, source: Source) -> dict[str, list[Any]]:
-        """Return what else its page shows: lists of rows, by name."""
-        del store, source
-        return {}
 
     def incomplete(self, store: Store, source: Source) -> str:
         """Return why the last answer was not all there is; empty if it was."""
@@ -435,11 +412,6 @@ class Kind(ABC, Generic[Source, State]):
         """Return when the source was read lately, in days."""
         del state
         return np.empty(0)
-
-    def count(self, state: State) -> int | None:
-        """Return how many pages it has; None if it has none of its own."""
-        del state
-        return None
 
     def silence(self, state: State, breaker: Breaker, now: float) -> tuple[int, float]:
         """Return the failures since the last good look, and the days since then."""

@@ -34,14 +34,17 @@ _ENGINES = {"elasticsearch": "json", "solr": "json", "meilisearch": "json"}
 def accept(form: str = "") -> str:
     """Return the Accept header for data of a format, or of a search engine.
 
-    Pages are asked for as a browser asks (``PAGE``).
+    It is empty for ``page``: pages are asked for as a browser asks (``PAGE``), which
+    is what the gate does if nothing is said.
 
+    >>> accept("page")
+    ''
     >>> accept("csv").partition(",")[0]
     'text/csv'
     >>> accept("solr").partition(",")[0]
     'application/json'
     """
-    return ACCEPT[_ENGINES.get(form, form) or "data"]
+    return "" if form == "page" else ACCEPT[_ENGINES.get(form, form) or "data"]
 
 
 def as_page(headers: Mapping[str, str]) -> dict[str, str]:

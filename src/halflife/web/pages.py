@@ -8,14 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.engine import bootstrap
-from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.guard import HeldSource
-from halflife.kinds.protocol import Step
-from halflife.kinds.registry import kind_named, kind_of
+from halflife.kinds.protocol import Reading, Step
+from halflife.kinds.registry import kind_of
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, Row
-from halflife.web.survey import MOST_PLANNED, Survey
+from halflife.web.survey import Survey
 
 Answer: TypeAlias = dict[str, Any]
 Params: TypeAlias = Mapping[str, str]
@@ -70,10 +69,9 @@ def overview(seen: Survey, _: Params) -> Answer:
     budget = seen.config.budget
     due = [r for r in rows if math.isfinite(r.sync_by)]
     figures = [charts.spent(seen.days, seen.now, budget.pace)]
-    if seen.pages is not None:
+    for cast in seen.together.values():
         # Targets are of sources: all pages together have none.
-        all_ = charts.decay("fresh", seen.pages, seen.now, math.nan, math.inf)
-        figures.insert(0, all_)
+        figures.insert(0, charts.decay("fresh", cast, seen.now, math.nan, math.inf))
     return {
         "at": words.date(seen.now),
         "measures": _measures(seen),
@@ -108,8 +106,8 @@ def _measures(seen: Survey) -> list[Answer]:
         share = share / share.sum()
         parts = np.array([(r.mean, r.low, r.high) for r in mine])
         mean, low, high = (share @ parts).tolist()
-        if measure == "freshness" and seen.pages is not None:
-            first = (seen.pages.mean[0], seen.pages.low[0], seen.pages.high[0])
+        if cast := seen.together.get(measure):
+            first = cast.mean[0], cast.low[0], cast.high[0]
             mean, low, high = (float(value) for value in first)
         asked = [r for r in mine if not math.isnan(r.target)]
         kept = sum(r.mean >= r.target for r in asked)
@@ -170,24 +168,19 @@ def whole(text: str, otherwise: int) -> int:
 
 
 def plan(seen: Survey, _: Params) -> Answer:
-    """Return what the next day is for: looks, best first, and queries to forms."""
+    """Return what the next day is for: fetches, best first, and queries to forms."""
     config, pace = seen.config, seen.config.budget.pace
-    most = min(max(math.ceil(pace), 1), MOST_PLANNED)
-    looks = _looks(seen, most, 1.0 / pace)
-    endless = [source for source in config.source if kind_of(source).is_open_ended]
+    looks = _fetches(seen, 1.0 / pace)
     with bootstrap.reading(config) as store:
-        appraiser = Appraiser(config, store, seen.now)
-        queries = [
-            asked(source.name, step)
-            for source in endless[:NEXT]
-            for step in kind_of(source).steps(appraiser.state(source), NEXT)
-        ]
+        queries = _queries(Reading(config, store, seen.now))
+    # Of a source whose items are planned one by one, the plan says when each is due.
+    planned = {row["source"] for row in queries}
+    planned |= {name for one in seen.panoramas.values() for name in one.standings}
+    due = (r for r in seen.rows if r.sync_by - seen.now <= 1.0)
     soon = [
         told(row, seen.now)
-        for row in sorted(
-            (r for r in seen.rows if _is_whole(r) and r.sync_by - seen.now <= 1.0),
-            key=ORDERS["sync-by"],
-        )
+        for row in sorted(due, key=ORDERS["sync-by"])
+        if row.name not in planned
     ]
     return {
         "at": words.date(seen.now),
@@ -198,14 +191,19 @@ def plan(seen: Survey, _: Params) -> Answer:
     }
 
 
-def _is_whole(row: Row) -> bool:
-    """Say whether a source is read whole, at one moment."""
-    kind = kind_named(row.kind)
-    return not kind.is_joint and not kind.is_open_ended
+def _queries(reading: Reading) -> list[Answer]:
+    """Return the next queries to some sources that are asked query by query."""
+    found: dict[str, list[Answer]] = {}
+    for source in reading.config.source:
+        if steps := kind_of(source).queries(reading, source, NEXT):
+            found[source.name] = [asked(source.name, step) for step in steps]
+        if len(found) == NEXT:
+            break
+    return [row for rows in found.values() for row in rows]
 
 
 def asked(source: str, step: Step) -> Answer:
-    """Return what would be asked of a form."""
+    """Return a query that would be asked of a source."""
     return {
         "source": source,
         "query": words.plain(step.what),
@@ -215,22 +213,17 @@ def asked(source: str, step: Step) -> Answer:
     }
 
 
-def _looks(seen: Survey, most: int, every: float) -> list[Answer]:
-    """Return the next looks at pages; requests come in one after the other."""
-    if seen.outlook is None:
-        return []
-    names, owned, plan = list(seen.paged), seen.owned, seen.steps[:most]
+def _fetches(seen: Survey, every: float) -> list[Answer]:
+    """Return the items that are fetched next; a request is available every so often."""
     return [
         {
             "at": words.date(seen.now + seen.wait + k * every),
-            "source": names[int(owned.code[row])] if owned is not None else "",
-            "item": words.plain(key),
-            "gain": gain,
-            "why": words.plain(plan.reason(row)),
+            "source": one.source,
+            "item": words.plain(one.item),
+            "gain": one.gain,
+            "why": words.plain(one.why),
         }
-        for k, (key, row, gain) in enumerate(
-            zip(plan.keys, plan.rows.tolist(), plan.gain.tolist(), strict=True)
-        )
+        for k, one in enumerate(seen.steps)
     ]
 
 

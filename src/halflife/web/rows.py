@@ -1,7 +1,6 @@
 """How each source stands now, and what its quality will be."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,11 +8,10 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.core.forecast import Forecast
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.bootstrap import Outlook
 from halflife.engine.quality_forecast import SURE
+from halflife.kinds.page_view import Standing
+from halflife.kinds.protocol import Description
 from halflife.kinds.registry import kind_of
-from halflife.web import many
-from halflife.web.many import Owned
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
@@ -38,8 +36,8 @@ class Row:
         sync_by: When the lower bound falls below it; inf if never, nan if unknown.
         rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
         items: Pages or objects; nan if nobody has counted them yet.
-        failing: Pages whose last look failed.
-        last: The last good look; -inf if none.
+        failing: Pages whose last fetch failed.
+        last: The last good fetch; -inf if none.
 
     """
 
@@ -68,52 +66,29 @@ def level(source: SourceConfig) -> float:
     return max(asked, default=math.nan)
 
 
-def paged(
-    outlook: Outlook, owned: Owned, pages: Sequence[SourceConfig]
-) -> tuple[list[tuple[Row, Forecast]], Forecast]:
-    """Return the sources with pages, the freshness of each from now on, and of all."""
-    view, evidence = owned.view, outlook.evidence
-    casts, together = many.forecasts(owned, AHEAD)
-    items = np.bincount(owned.code, minlength=owned.n)
-    held = owned.total(view.held.astype(np.float64))
-    rate = owned.total(np.where(view.held, view.rate, 0.0))
-    failing = owned.total((evidence.failures > 0).astype(np.float64))
-    last = np.full(owned.n, -np.inf)
-    np.maximum.at(last, owned.code, evidence.last_at)
-    found = []
-    for i, source in enumerate(pages):
-        row = Row(
-            name=source.name,
-            kind=source.kind,
-            measure="freshness",
-            target=level(source),
-            rate=float(rate[i]) if held[i] else math.nan,
-            items=int(items[i]),
-            failing=int(failing[i]),
-            last=float(last[i]),
-        )
-        at = view.now + AHEAD if held[i] else np.zeros(0)
-        mean, low, high = (bound[i, : at.size] for bound in casts)
-        cast = Forecast("freshness", at, mean, low, high)
-        found.append((row, cast))
-    return found, together
+def seen_together(source: SourceConfig, one: Standing) -> tuple[Row, Forecast | None]:
+    """Return one of many sources that were read at once, and its quality from now."""
+    return replace(_row(source, one.about), failing=one.failing), one.forecast
 
 
 def alone(appraiser: Appraiser, source: SourceConfig) -> tuple[Row, Forecast | None]:
-    """Return a source without pages, and its quality from now on."""
+    """Return a source that is read by itself, and its quality from now on."""
     kind, state = kind_of(source), appraiser.state(source)
-    told = kind.describe(state)
-    row = Row(
+    row = _row(source, kind.describe(state))
+    return row, kind.quality(state, SURE, AHEAD, looks=False)
+
+
+def _row(source: SourceConfig, about: Description) -> Row:
+    return Row(
         source.name,
         source.kind,
-        told.measure,
+        about.measure,
         target=level(source),
-        why=told.why,
-        rate=told.rate,
-        items=told.items,
-        last=told.last,
+        why=about.why,
+        rate=about.rate,
+        items=about.items,
+        last=about.last,
     )
-    return row, kind.quality(state, SURE, AHEAD, looks=False)
 
 
 def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:
@@ -136,9 +111,12 @@ def _health(row: Row, now: float, held: str) -> tuple[str, str]:
     if held:
         return "held", held
     if row.failing and row.failing >= row.items / 2:
-        return "failing", f"the last look failed at {row.failing} of {row.items} pages"
+        return (
+            "failing",
+            f"the last fetch failed for {row.failing} of {row.items} pages",
+        )
     if math.isnan(row.mean):
-        return "unknown", row.why or "no page was looked at yet"
+        return "unknown", row.why or "no page was fetched yet"
     if math.isnan(row.target):
         return "no target", "nothing says how good it has to be"
     return _against_target(row, now)

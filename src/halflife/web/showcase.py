@@ -19,7 +19,6 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.listing.settings import ListingConfig
 from halflife.stores import summaries
 from halflife.stores.forecasts import Check, Issued
 from halflife.stores.sqlite import SqliteStore
@@ -179,9 +178,7 @@ def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
     there = listing_runner.tracker(store, source).held
     kept = dict(list(there.items())[: len(there) // 8])
     run = store.begin([source.name], now - 0.1, lease=1.0)
-    listing_runner.write(
-        store, run, ListingConfig.of(source), Listing(now - 0.1, kept), 3, ""
-    )
+    listing_runner.put_aside(store, run, source, Listing(now - 0.1, kept))
     store.finish(run, now - 0.09)
 
 

@@ -5,30 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from halflife.config import Config, SourceConfig
-from halflife.core.arrays import Ints
 from halflife.core.forecast import Forecast
-from halflife.core.plan import Plan, no_plan
 from halflife.core.store import Staged
-from halflife.engine import appraisal, bootstrap
+from halflife.engine import appraisal
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.bootstrap import Outlook
 from halflife.engine.wallet import Wallet
+from halflife.kinds.contained import ContainedKind
+from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.pages.guard import HeldSource
-from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
-from halflife.web import many, rows
-from halflife.web.many import Owned
+from halflife.web import rows
 from halflife.web.rows import Row
 from halflife.web.slider import Slider
 
-FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
-MOST_PLANNED = 200  # looks
+MOST_PLANNED = 200  # fetches
 
 
 @dataclass(frozen=True)
@@ -44,11 +38,9 @@ class Survey:
         held: Sources with pages whose answers wait for a decision.
         spent: Requests spent in the budget's window.
         days: Requests spent on each of the last days, the latest last.
-        outlook: What is believed of pages; None if there are none.
-        owned: The same with the sources that pages belong to.
-        pages: The freshness of all pages together from now on; None without any.
-        known: What is known of sources without pages, for what-if.
-        wait: Days until the next request comes in.
+        panoramas: All sources of a kind at once, by kind, where it has such a view.
+        known: What requests buy at sources, where that is quick to say.
+        wait: Days until the next request is available.
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
 
@@ -62,9 +54,7 @@ class Survey:
     held: tuple[HeldSource, ...] = ()
     spent: int = 0
     days: tuple[int, ...] = ()
-    outlook: Outlook | None = None
-    owned: Owned | None = None
-    pages: Forecast | None = None
+    panoramas: Mapping[ContainedKind, Panorama] = field(default_factory=dict)
     known: tuple[Known, ...] = ()
     wait: float = 0.0
     working: bool = False
@@ -85,35 +75,22 @@ class Survey:
         """Return the settings of a source that is there."""
         return self.config.source[self._place[name]]
 
-    @cached_property
-    def _by_source(self) -> tuple[Ints, Ints]:
-        assert self.owned is not None
-        order = np.argsort(self.owned.code, kind="stable")
-        sizes = np.bincount(self.owned.code, minlength=self.owned.n)
-        return order, np.concatenate([[0], np.cumsum(sizes)])
+    def panorama(self, source: SourceConfig) -> Panorama | None:
+        """Return all sources of a source's kind at once, if it has such a view."""
+        return self.panoramas.get(kind_of(source))
 
-    def rows_of(self, name: str) -> Ints:
-        """Return the places of a source's pages in the view."""
-        if self.owned is None:
-            return np.zeros(0, dtype=np.intp)
-        order, edge = self._by_source
-        at = self.paged.get(name)
-        none = np.zeros(0, dtype=np.intp)
-        return none if at is None else order[edge[at] : edge[at + 1]]
+    @property
+    def together(self) -> Mapping[str, Forecast]:
+        """The quality of all items of a kind from now on, by what it is called."""
+        found = (one.together for one in self.panoramas.values())
+        return {cast.measure: cast for cast in found if cast is not None}
 
     @cached_property
-    def paged(self) -> dict[str, int]:
-        """The sources with pages, and their places among each other."""
-        paged = (s.name for s in self.config.source if kind_of(s).is_joint)
-        return {name: i for i, name in enumerate(paged)}
-
-    @cached_property
-    def steps(self) -> Plan:
-        """The next looks at pages, best first."""
-        if self.outlook is None:
-            return no_plan()
+    def steps(self) -> list[Planned]:
+        """The items that would be fetched next, best first."""
         most = min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED)
-        return self.outlook.plan(most)[:most]
+        found = [step for one in self.panoramas.values() for step in one.plan(most)]
+        return found[:most]
 
     @property
     def priced(self) -> bool:
@@ -130,46 +107,25 @@ class Survey:
     @cached_property
     def appraised(self) -> tuple[Known, ...]:
         """What requests buy at each source, in the order of the settings."""
-        alone = {known.source.name: known for known in self.known}
-        both = {known.source.name: known for known in self._paged()} | alone
+        exact = {known.source.name: known for known in self.known}
+        wide = [one for one in self.panoramas.values() if one.is_vast]
+        rough = {known.source.name: known for one in wide for known in one.worths()}
+        both = rough | exact
         return tuple(both[s.name] for s in self.config.source)
-
-    def _paged(self) -> list[Known]:
-        """Return the same of sources with pages that were not appraised alone."""
-        alone = {known.source.name for known in self.known}
-        sources = [s for s in self.config.source if kind_of(s).is_joint]
-        if self.owned is None or {s.name for s in sources} <= alone:
-            return []
-        weight = np.array([s.weight for s in sources])
-        cost = self.owned.total(self.owned.view.cost)
-        found = many.worths(self.owned, [s.name for s in sources], weight)
-        none = "no page was looked at yet"
-        return [
-            Known(s, max(float(c), 1.0), w, "" if w else none)
-            for s, c, w in zip(sources, cost, found, strict=True)
-        ]
 
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
-    """Return what is known of all sources; ``memo`` keeps what only looks change."""
+    """Return what is known of all sources; ``memo`` keeps what only fetches change."""
     staged, guarded = tuple(store.staged()), tuple(pages_guard.held(store))
     held = {s.source: s.why for s in staged} | {s.source: s.why for s in guarded}
-    pages = [source for source in config.source if kind_of(source).is_joint]
-    outlook = bootstrap.outlook(config, store, pages, now) if pages else None
-    owned = _owned(outlook, store, pages) if outlook is not None else None
     appraiser = Appraiser(config, store, now, memo)
-    alone = (source for source in config.source if not kind_of(source).is_joint)
-    told = [rows.alone(appraiser, source) for source in alone]
-    together = None
-    if owned is not None and outlook is not None:
-        paged, cast = rows.paged(outlook, owned, pages)
-        together = cast if len(owned.view) else None
-        told += paged
+    panoramas = _panoramas(appraiser, config.source)
+    told = [_told(appraiser, source, panoramas) for source in config.source]
     found = {row.name: row for row, _ in told}
     casts = _trusted(appraiser, {row.name: cast for row, cast in told if cast})
-    few = len(pages) <= FEW_SOURCES and (owned is None or len(owned.view) <= FEW_PAGES)
-    wanted = [s for s in config.source if few or not kind_of(s).is_joint]
-    known = [appraiser.known(source) for source in wanted]
+    vast = {kind for kind, one in panoramas.items() if one.is_vast}
+    quick = [source for source in config.source if kind_of(source) not in vast]
+    known = [appraiser.known(source) for source in quick]
     place = {source.name: i for i, source in enumerate(config.source)}
     wallet = Wallet(store, config.budget)
     return Survey(
@@ -184,13 +140,36 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         held=guarded,
         spent=wallet.spent(now),
         days=by_day(store, now),
-        outlook=outlook,
-        owned=owned,
-        pages=together,
+        panoramas=panoramas,
         known=tuple(known),
         wait=wallet.next_income(now),
         _place=place,
     )
+
+
+def _panoramas(
+    appraiser: Appraiser, sources: Sequence[SourceConfig]
+) -> dict[ContainedKind, Panorama]:
+    """Return all sources of a kind at once, where it has such a view."""
+    found = {}
+    for kind in dict.fromkeys(map(kind_of, sources)):
+        mine = [source for source in sources if kind_of(source) is kind]
+        wide = kind.panorama(appraiser.reading, mine, rows.AHEAD)
+        if wide is not None:
+            found[kind] = wide
+    return found
+
+
+def _told(
+    appraiser: Appraiser,
+    source: SourceConfig,
+    panoramas: Mapping[ContainedKind, Panorama],
+) -> tuple[Row, Forecast | None]:
+    """Return a source, and its quality from now on."""
+    wide = panoramas.get(kind_of(source))
+    if wide is None:
+        return rows.alone(appraiser, source)
+    return rows.seen_together(source, wide.standings[source.name])
 
 
 def _trusted(
@@ -202,17 +181,6 @@ def _trusted(
         name: appraiser.trust(sources[name]).forecast(cast)
         for name, cast in casts.items()
     }
-
-
-def _owned(outlook: Outlook, store: Store, pages: Sequence[SourceConfig]) -> Owned:
-    """Return which source each page belongs to; of a stranger the first."""
-    names = [source.name for source in pages]
-    code = np.zeros(len(outlook.evidence), dtype=np.intp)
-    if len(names) > 1:
-        found = rows_of(store, names, outlook.evidence, lambda: bootstrap.items(pages))
-        for i, name in enumerate(names):
-            code[found[name]] = i
-    return Owned(outlook.view, code, len(pages))
 
 
 def by_day(store: Store, now: float, most: int = 14) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from halflife.engine import bootstrap
 from halflife.engine.audit_report import WINDOW, YEAR, Judged, judge
+from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
@@ -22,11 +23,6 @@ from halflife.web.slider import Bought, Slider
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
-HOW = {  # what the quality found rests on, by kind
-    "listing": "whole looks",
-    "form": "records drawn",
-    "search": "looks at it",
-}
 EVEN = 0.0005  # quality by which a source must change to gain or lose
 FARTHEST = 4.0  # times the budget that the slider goes
 POINTS = 49
@@ -208,7 +204,7 @@ def _judged(one: Judged, kind: str, now: float) -> Answer:
         "source": one.source,
         "measure": one.measure,
         "kind": kind,
-        "found_by": HOW.get(kind, "pages drawn"),
+        "found_by": kind_named(kind).checked_by,
         "checked": one.checked if one.how == "checks" else one.looked,
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,

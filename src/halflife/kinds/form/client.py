@@ -13,8 +13,9 @@ from halflife.core.errors import ConfigError
 from halflife.core.forms import Attribute, Found, Interface, Term
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
-from halflife.engine.leased_session import Visitor, in_thread, of_kind
+from halflife.engine.leased_session import Visitor, in_thread
 from halflife.engine.loop import Clock
+from halflife.kinds.chosen import of_kind
 from halflife.kinds.form.addresses import Addresses, Place
 from halflife.kinds.form.answers import FormReader
 from halflife.kinds.form.settings import FormConfig

@@ -1,10 +1,10 @@
 """The kind of source that is a database behind a form."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,9 +53,11 @@ from halflife.readers.containment import contained
 from halflife.stores import Store
 
 if TYPE_CHECKING:
+    from halflife.kinds.page_view import PageRequest, PageView
     from halflife.replay.recorded_source import RecordedSource
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
+SHOWN = 10  # queries that a page lists
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,8 @@ class FormState:
 class FormKind(WholeKind[FormConfig, FormState]):
     """Databases behind forms, asked query by query."""
 
-    is_open_ended = True
+    answer_keys = "records, key, fields and total"
     planned_as = "queries", "query"
-    view = "objects"
     foreseen_by = "The forecast lets records come and change at the rates seen so far."
     checked_by = "records drawn at random"
     unchecked = "no record was drawn to check it in the last 30 days"
@@ -180,11 +181,31 @@ class FormKind(WholeKind[FormConfig, FormState]):
         differs = source.differs_by
         return RecordedForm(source.name, relation, interface, purpose, differs)
 
-    def details(self, store: Store, source: FormConfig) -> dict[str, list[Any]]:
-        """Return what the latest queries brought, and what was found of the form."""
+    def page(self, asked: "PageRequest[FormConfig]") -> "PageView":
+        """Return what came and went, what was asked, and what would be asked next."""
+        from halflife.kinds import object_page  # noqa: PLC0415
+        from halflife.kinds.page_view import PageView, QueryLog  # noqa: PLC0415
+
+        store, source = asked.reading.store, asked.source
         found = client.known(store, source)
         findings = [str(one) for one in found.findings] if found else []
-        return {"tried": runner.tried(store, source), "findings": findings}
+        steps = self.queries(asked.reading, source, SHOWN)
+        log = QueryLog(steps, runner.tried(store, source), findings)
+        if source.name not in store.collections():
+            return PageView(log=log)
+        known, now = store.collection(source.name), asked.reading.now
+        view = object_page.page(known, asked.about, now, "", self.foreseen_by)
+        return replace(view, log=log)
+
+    def sync_cost(self, steps: Sequence[Step]) -> float:
+        """Return ``inf``: a sync goes on as long as a query is worth a request."""
+        del steps
+        return inf
+
+    def queries(self, reading: Reading, source: FormConfig, most: int) -> list[Step]:
+        """Return the queries that would be asked next, best first."""
+        state = self.states(reading, [source])[source.name]
+        return self.steps(state, most)
 
     def describe(self, state: FormState) -> Description:
         """Return how many records are held, and how many come."""

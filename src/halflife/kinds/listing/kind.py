@@ -48,6 +48,7 @@ from halflife.readers.containment import contained
 from halflife.stores import Store
 
 if TYPE_CHECKING:
+    from halflife.kinds.page_view import PageRequest, PageView
     from halflife.replay.recorded_source import RecordedSource
 
 RECENT = 6  # looks that tell how often there is one
@@ -108,10 +109,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     """Lists of objects: an API, a feed of records, a table in a page."""
 
     planned_as = "listings", "what"
-    view = "objects"
     foreseen_by = (
         "The forecast is a weighted mean of several models; each counts by how "
-        "well its forecasts at past looks came true."
+        "well its forecasts of past syncs came true."
     )
     checked_by = "whole looks"
     unchecked = "no two whole looks followed each other in the last 30 days"
@@ -202,9 +202,21 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         relation = relation_of(store.register(source.name), source.name)
         return RecordedListing(source.name, relation)
 
-    def grouped_by(self, source: ListingConfig) -> str:
-        """Return the attribute that the settings name."""
-        return source.group
+    def lifetimes(self, store: Store, source: ListingConfig) -> Collection | None:
+        """Return the lifetimes of its objects: its forecasts follow from these."""
+        known = source.name in store.collections()
+        return store.collection(source.name) if known else None
+
+    def page(self, asked: "PageRequest[ListingConfig]") -> "PageView":
+        """Return what came and went, and what is there."""
+        from halflife.kinds import object_page  # noqa: PLC0415
+        from halflife.kinds.page_view import PageView  # noqa: PLC0415
+
+        known = self.lifetimes(asked.reading.store, asked.source)
+        if known is None:
+            return PageView()
+        now, group = asked.reading.now, asked.source.group
+        return object_page.page(known, asked.about, now, group, self.foreseen_by)
 
     def incomplete(self, store: Store, source: ListingConfig) -> str:
         """Return why the last answer was not all of the list."""

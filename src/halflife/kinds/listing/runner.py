@@ -222,6 +222,13 @@ def _note_failure(
     store.save_register(run, source.name, tracked.news())
 
 
+def put_aside(store: Store, run: Run, source: SourceConfig, listing: Listing) -> None:
+    """Let a run have listed something that is not credible; it waits for a decision."""
+    looked = write(store, run, ListingConfig.of(source), listing, 3, "")
+    if not looked.held:
+        raise ValueError(f"{source.name} would believe it")
+
+
 def write(
     store: Store,
     run: Run,

@@ -15,6 +15,7 @@ from halflife.core.request import Fetch
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE
 from halflife.engine.wallet import Wallet, WindowPurse, spent
+from halflife.kinds.pages import page_sources
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.addresses import canonical, host_of
 from halflife.stores import Run, Store
@@ -157,7 +158,9 @@ async def _look(
     looks: dict[str, list[Observation]] = {}
     key = ""
     async with network.gate(config, store, bootstrap.clock) as gate:
-        pages = network.pages(gate, config, PagesConfig.among(config.source), wish.home)
+        pages = page_sources.pages(
+            gate, config, PagesConfig.among(config.source), wish.home
+        )
         fetches = [Fetch(url) for url in wish.urls]
         async for batch in pages.perform(fetches, bootstrap.clock(), purse):
             for look in batch:

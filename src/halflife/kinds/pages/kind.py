@@ -31,29 +31,35 @@ from halflife.kinds.protocol import (
     Known,
     Prospects,
     Reading,
+    Report,
     Step,
     Worker,
 )
+from halflife.kinds.terms import BY_ITEM
 from halflife.market import price
 from halflife.market.stand import TURN, Memory, Stand
 from halflife.market.target_rule import Goal
 from halflife.models.quality import beta_bounds, freshness_forecast
 from halflife.policies.planner import law, taken
+from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
+    from halflife.kinds.page_view import PageRequest, PageView
+    from halflife.kinds.pages.panorama import PagesPanorama
     from halflife.replay.recorded_source import RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
+FAILING = 1000  # failing pages of a source of which the reasons are read
 SOME = 2000  # pages of a source that stand for all when requests are priced
 
 
 class PagesKind(Kind[PagesConfig, PagesState]):
     """Pages, named one by one or found by following links."""
 
-    is_joint = True
-    view = "pages"
+    terms = BY_ITEM
+    known_as = "pages"
     checked_by = "pages drawn at random"
 
     def states(
@@ -93,7 +99,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         evidence, mine = state.evidence
         whole = float(evidence.cost[mine].sum())
         if not evidence.looks[mine].any():
-            return Known(source, max(whole, 1.0), None, "no page was looked at yet")
+            return Known(source, max(whole, 1.0), None, "no page was fetched yet")
         most = max(whole / state.reading.shortest(source, whole), whole)
         requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
         view, rows = state.sampled
@@ -138,7 +144,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         """Return how many pages there are, and how many change a day."""
         evidence, rows = state.evidence
         if not evidence.looks[rows].any():
-            why = "no page was looked at yet"
+            why = "no page was fetched yet"
             return Description("freshness", int(rows.size), why=why)
         view, mine = state.pages
         gone = (evidence.looks[rows] > 0) & (evidence.seen[rows] == Seen.ABSENT)
@@ -200,6 +206,20 @@ class PagesKind(Kind[PagesConfig, PagesState]):
             memory = replace(memory, past=past)
         return pages.stand(memory)
 
+    def read_with(
+        self, source: PagesConfig, alike: Sequence[PagesConfig]
+    ) -> Sequence[PagesConfig]:
+        """Return all sources of pages: pages tell of one another."""
+        del source
+        return alike
+
+    def settled(
+        self, store: Store, source: PagesConfig, since: float
+    ) -> Sequence[Issued]:
+        """Return no forecast: rounds tell what forecasts would."""
+        del store, source, since
+        return ()
+
     def was_seen(self, reading: Reading, source: PagesConfig) -> bool:
         """Say whether any page was ever fetched well."""
         evidence = reading.store.evidence((source.name,))
@@ -217,9 +237,36 @@ class PagesKind(Kind[PagesConfig, PagesState]):
             )
         )
 
-    def count(self, state: PagesState) -> int:
+    def count(self, store: Store, source: PagesConfig) -> int:
         """Return how many pages it has."""
-        return int(state.evidence[1].size)
+        return len(store.evidence((source.name,)))
+
+    def covers(self, source: PagesConfig, address: str) -> bool | None:
+        """Say whether a page belongs to a site; None if it is no site."""
+        if source.start is None:
+            return None
+        from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
+
+        return spelled(address) in Scope.of(source.start, source.scope)
+
+    def breaker(
+        self, source: PagesConfig, old: Breaker, report: Report, now: float
+    ) -> Breaker:
+        """Return the same as before: a page that fails is left alone by itself."""
+        del source, report, now
+        return old
+
+    def faults(self, store: Store, source: PagesConfig) -> Sequence[str]:
+        """Return why pages were mishandled when they were last fetched."""
+        evidence = store.evidence((source.name,))
+        failing = np.flatnonzero(evidence.failures > 0)[:FAILING].tolist()
+        tried = ((evidence.keys[row], float(evidence.tried_at[row])) for row in failing)
+        return tuple(filter(is_mishandled, store.failure_notes(tried)))
+
+    def keep_faults(
+        self, store: Store, group: Sequence[PagesConfig], faults: Mapping[str, str]
+    ) -> None:
+        """Write nothing: the failed observations of pages say what went wrong."""
 
     def silence(
         self, state: PagesState, breaker: Breaker, now: float
@@ -236,6 +283,27 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         waited = _waited(int(failures.max()))
         silent = now - last if isfinite(last) else waited
         return int(failures[later].sum()), max(silent, 0.0)
+
+    def gone(self, store: Store, source: PagesConfig) -> Mapping[str, float]:
+        """Return the pages that answered last that there is no such page."""
+        evidence = store.evidence((source.name,))
+        gone = (evidence.looks > 0) & (evidence.seen == Seen.ABSENT)
+        rows = np.flatnonzero(gone).tolist()
+        return {evidence.keys[row]: float(evidence.last_at[row]) for row in rows}
+
+    def panorama(
+        self, reading: Reading, sources: Sequence[PagesConfig], ahead: Floats
+    ) -> "PagesPanorama":
+        """Return all pages at once: a pass over all takes less than one for each."""
+        from halflife.kinds.pages.panorama import PagesPanorama  # noqa: PLC0415
+
+        return PagesPanorama(reading, sources, ahead)
+
+    def page(self, asked: "PageRequest[PagesConfig]") -> "PageView":
+        """Return the pages that are likeliest out of date."""
+        from halflife.kinds.pages.page import page  # noqa: PLC0415
+
+        return page(asked)
 
     def open(
         self, desk: Desk, group: Sequence[PagesConfig]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,7 +17,13 @@ from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
 from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet, WindowPurse
-from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery
+from halflife.kinds.pages import (
+    belief_notes,
+    crawl,
+    guard,
+    map_discovery,
+    page_sources,
+)
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
@@ -79,10 +85,11 @@ class Outcome:
         return sum(getattr(tally, column) for tally in self.sources.values())
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return what a turn did, in a line; what went wrong is told by source."""
+        """Return what a turn did, in a line; troubles are reported for each source."""
         del trouble
+        fetched = count(self.total("looks"), "fetch", "fetches")
         return (
-            f"{count(self.requests, 'request')}: {count(self.total('looks'), 'look')}, "
+            f"{count(self.requests, 'request')}: {fetched}, "
             f"{self.total('changed')} found a change, {self.total('failed')} failed, "
             f"{count(self.found, 'new item')}"
         )
@@ -117,7 +124,7 @@ class Keeper:
         self._config = config
         self._kept = [one for one in config.source if one.name in run.sources]
         self._delay = config.fetch.delay
-        self._owner = network.Ownership(store)
+        self._owner = page_sources.Ownership(store)
         self._evidence = store.evidence(run.sources)
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
@@ -261,8 +268,8 @@ async def keeping(
     belief, done = bootstrap.belief(config, store, chosen), True
     try:
         async with network.way_out(config, store, clock, shared) as gate:
-            owner = network.Ownership(store)
-            pages = network.pages(gate, config, chosen, owner, store=store)
+            owner = page_sources.Ownership(store)
+            pages = page_sources.pages(gate, config, chosen, owner, store=store)
             crawled = crawl.crawl(pages, store, chosen, owner)
             source = guard.guarded(crawled, store, run, clock)
             parts_left = map_discovery.Parts(config, store, chosen, clock)
@@ -305,3 +312,10 @@ async def run_until_stopped(
         await asyncio.gather(lease, return_exceptions=True)
     if lease.done() and not lease.cancelled():
         lease.result()  # the lease was lost: say so
+
+
+def keeping_all(
+    config: Config, store: Store, clock: Clock
+) -> AbstractAsyncContextManager[Keeper]:
+    """Hold the lease on all pages that the settings name during the block."""
+    return keeping(config, store, PagesConfig.among(config.source), clock)

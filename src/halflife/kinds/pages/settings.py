@@ -81,6 +81,16 @@ class PagesConfig(SourceConfig):
         return MAP_PAGES
 
     @property
-    def has_pages(self) -> bool:
-        """Whether it has pages of which copies are kept."""
-        return True
+    def item_urls(self) -> tuple[str, ...]:
+        """The addresses that are items by themselves: all that the settings name."""
+        return self.addresses
+
+    @property
+    def root(self) -> str:
+        """The address from which all pages are found; empty if there is none."""
+        return self.start or ""
+
+    @property
+    def answer_format(self) -> str:
+        """The format in which answers are asked for: as a browser does."""
+        return "page"

@@ -63,7 +63,7 @@ class PageWorker:
             if not keeper.wallet.room(keeper.clock()):
                 raise spent(budget)
             wait = span(keeper.wallet.next_income(keeper.clock()))
-            note = f"nothing to spend yet: the next request comes in in {wait}"
+            note = f"nothing to spend yet: next request available in {wait}"
         requests = min(requests, errand.most or requests)
         lost = self._steady.lost
         audits = self._desk.audits and not errand.everything

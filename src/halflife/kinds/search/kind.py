@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from halflife.models.drift import WeibullSurvival
 from halflife.models.rhythm import Learned
 from halflife.stores import summaries
 from halflife.stores.summaries import Kept
+
+if TYPE_CHECKING:
+    from halflife.kinds.page_view import PageRequest, PageView, Table
 
 RARE = 1000.0  # days between two summaries, at most
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
@@ -92,8 +96,9 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     """Databases that only answer queries, known by a summary."""
 
     verb = "summarize"
+    not_synced = "of which no copy is kept"
+    answer_keys = "hits, hit_key, hit_text and total"
     planned_as = "searches", "what"
-    view = "summary"
     checked_by = "looks at the database"
     unchecked = "no look has told whether its summary held in the last year"
 
@@ -107,6 +112,19 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
             )
             for source in sources
         }
+
+    def own_table(self, reading: Reading, sources: Sequence[SearchConfig]) -> "Table":
+        """Return how large databases are, and how old their summaries."""
+        from halflife.kinds.page_view import Table  # noqa: PLC0415
+        from halflife.kinds.search import status  # noqa: PLC0415
+
+        return Table("searches", status.rows(reading.store, sources, reading.now))
+
+    def page(self, asked: "PageRequest[SearchConfig]") -> "PageView":
+        """Return the summary in use, and what it rests on."""
+        from halflife.kinds.search.page import page  # noqa: PLC0415
+
+        return page(asked.reading.store, asked.source.name)
 
     def quality(
         self, state: SearchState, sure: float, ahead: Floats, *, looks: bool

@@ -16,8 +16,9 @@ from halflife.core.errors import ConfigError, SourceError, UsageError
 from halflife.core.search import Answer
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
-from halflife.engine.leased_session import Visitor, in_thread, of_kind
+from halflife.engine.leased_session import Visitor, in_thread
 from halflife.engine.loop import LEASE, Clock
+from halflife.kinds.chosen import of_kind
 from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
 from halflife.kinds.search.answers import AnswerReader

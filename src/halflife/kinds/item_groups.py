@@ -7,15 +7,14 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection
 from halflife.grouping.places import folder
-from halflife.web import words
-from halflife.web.pages import Answer
+from halflife.kinds.page_view import Row
 
 SHOWN = 10  # groups, the largest first
 MOST = 50  # values of an attribute that tell groups apart
 MANY = 20_000  # pages; of more, their folders are not listed
 
 
-def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Answer]:
+def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Row]:
     """Return the folders in which most pages lie; nothing if there is only one."""
     if not 1 < len(keys) <= MANY:
         return []
@@ -26,7 +25,7 @@ def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Answer]:
     changes, gone = np.bincount(code, rate), np.bincount(code, np.nan_to_num(stale))
     return [
         {
-            "group": words.plain(str(names[i])),
+            "group": str(names[i]),
             "items": int(size[i]),
             "rate": float(changes[i] / size[i]),
             "changed": float(gone[i] / size[i]),
@@ -35,7 +34,7 @@ def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Answer]:
     ]
 
 
-def of_objects(known: Collection, attribute: str) -> tuple[str, list[Answer]]:
+def of_objects(known: Collection, attribute: str) -> tuple[str, list[Row]]:
     """Return what tells groups of objects apart, and the largest groups.
 
     The attribute that the settings name, or else the one with the fewest values.
@@ -50,16 +49,16 @@ def of_objects(known: Collection, attribute: str) -> tuple[str, list[Answer]]:
     lived = np.minimum(lives.gone_by, last) - lives.first_seen
     size, went = _sums(code, there), _sums(code, ended)
     days = np.bincount(code, np.maximum(lived, 0.0), minlength=names.size)
-    rows = [
+    rows: list[Row] = [
         {
-            "group": words.plain(str(names[i]))[:80] or "none",
+            "group": str(names[i])[:80] or "none",
             "items": int(size[i]),
             "gone": int(went[i]),
             "rate": float(went[i] / days[i]) if days[i] > 0 else None,
         }
         for i in np.argsort(-size, kind="stable")[:SHOWN].tolist()
     ]
-    return words.plain(name), rows
+    return name, rows
 
 
 def _sums(code: Ints, chosen: Bools) -> Ints:

@@ -1,0 +1,148 @@
+"""What a kind of source may say besides, each with a default.
+
+The defaults are those of a source that is read whole and keeps records. A kind
+overrides what differs; the protocol (``kinds.protocol``) has what every kind must say.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from halflife.config import SourceConfig
+from halflife.kinds.terms import WHOLE, Terms
+from halflife.stores.notes.fault import FAULT
+
+if TYPE_CHECKING:
+    from halflife.core.arrays import Floats
+    from halflife.core.lifetimes import Collection
+    from halflife.engine.breakers import Breaker
+    from halflife.kinds.page_view import PageRequest, PageView, Panorama, Table
+    from halflife.kinds.protocol import Reading, Report, Step
+    from halflife.stores import Store
+    from halflife.stores.forecasts import Issued
+
+Source = TypeVar("Source", bound=SourceConfig)
+
+
+class Hooks(Generic[Source]):
+    """What a kind may say besides what it must.
+
+    Attributes:
+        terms: On what terms requests are granted.
+        not_synced: Why ``sync`` does not fetch it, in words; empty if it does.
+        known_as: What answers of ``audit`` call the kind; empty: as the settings do.
+        answer_keys: The settings that say how its answers are read.
+
+    """
+
+    terms: ClassVar[Terms] = WHOLE
+    not_synced: ClassVar[str] = ""
+    known_as: ClassVar[str] = ""
+    answer_keys: ClassVar[str] = "records, key and fields"
+
+    # Sources that belong together.
+
+    def together(self, source: Source, usual: str) -> str | None:
+        """Return what sources that are worked at together have in common.
+
+        None if it is worked at alone. ``usual`` is the policy that the settings name
+        for all.
+        """
+        del source, usual
+        return None
+
+    def read_with(self, source: Source, alike: Sequence[Source]) -> Sequence[Source]:
+        """Return the sources of this kind whose states are read with that of one."""
+        del alike
+        return (source,)
+
+    # What the store knows of a source besides its state.
+
+    def settled(
+        self, store: "Store", source: Source, since: float
+    ) -> "Sequence[Issued]":
+        """Return the forecasts that its stand to a target learns from."""
+        return store.forecasts.settled(source.name, since)
+
+    def count(self, store: "Store", source: Source) -> int | None:
+        """Return how many items have an address each; None if items have none."""
+        del store, source
+        return None
+
+    def gone(self, store: "Store", source: Source) -> Mapping[str, float]:
+        """Return the addresses of items that are gone, and when that was seen."""
+        del store, source
+        return {}
+
+    def covers(self, source: Source, address: str) -> bool | None:
+        """Say whether an address belongs to a source; None if settings do not say."""
+        del source, address
+        return None
+
+    # Failures.
+
+    def breaker(
+        self, source: Source, old: "Breaker", report: "Report", now: float
+    ) -> "Breaker":
+        """Return for how long a source that failed is left alone from now on."""
+        if report.held:
+            return old.held(now)
+        if report.trouble and not report.partly:
+            return old.failed(source.name, now, report.trouble)
+        return old.fine(now)
+
+    def faults(self, store: "Store", source: Source) -> Sequence[str]:
+        """Return why answers could not be handled when last fetched, one an item."""
+        said = FAULT.load(store, source.name)
+        return (said,) if said else ()
+
+    def keep_faults(
+        self, store: "Store", group: Sequence[Source], faults: Mapping[str, str]
+    ) -> None:
+        """Write down the answers of a group that could not be handled, by source."""
+        for name in (source.name for source in group if source.name in faults):
+            if FAULT.load(store, name) != faults[name]:
+                FAULT.save(store, faults[name], name)
+
+    # What verbs and the page show.
+
+    def sync_cost(self, steps: "Sequence[Step]") -> float:
+        """Return the requests of a sync that begins with these steps.
+
+        ``inf`` if it goes on as far as the budget does, 0 if ``sync`` does not fetch
+        such sources.
+        """
+        return 0.0 if self.not_synced else float(sum(step.requests for step in steps))
+
+    def queries(self, reading: "Reading", source: Source, most: int) -> "list[Step]":
+        """Return the queries that would be asked next; none if it is read whole."""
+        del reading, source, most
+        return []
+
+    def own_table(
+        self, reading: "Reading", sources: Sequence[Source]
+    ) -> "Table | None":
+        """Return the table of its own that ``status`` has; None: one for all kinds."""
+        del reading, sources
+        return None
+
+    def lifetimes(self, store: "Store", source: Source) -> "Collection | None":
+        """Return the lifetimes of its objects if its forecasts follow from these."""
+        del store, source
+        return None
+
+    def panorama(
+        self, reading: "Reading", sources: Sequence[Source], ahead: "Floats"
+    ) -> "Panorama | None":
+        """Return all its sources at once, with the quality so many days ahead.
+
+        For kinds whose sources are quicker to describe together; None: one by one.
+        """
+        del reading, sources, ahead
+        return None
+
+    def page(self, asked: "PageRequest[Source]") -> "PageView":
+        """Return what the page of a source shows besides its quality and its runs."""
+        from halflife.kinds.page_view import PageView  # noqa: PLC0415
+
+        del asked
+        return PageView()

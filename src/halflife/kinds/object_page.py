@@ -1,0 +1,102 @@
+"""What the page of a source of objects shows: of a listing, or of a form."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from halflife.core.lifetimes import Collection
+from halflife.core.wording import count, number, span
+from halflife.kinds import item_groups
+from halflife.kinds.daily_counts import daily, last_days
+from halflife.kinds.page_view import Column, PageView, Parts, Row, Timeline
+from halflife.kinds.protocol import Description
+
+SHOWN = 25  # objects
+COLUMNS = (
+    Column("item", "object", "address"),
+    Column("about", "about"),
+    Column("last_look", "last seen", "moment"),
+)
+GROUP_COLUMNS = (
+    Column("gone", "gone so far", "text"),
+    Column("rate", "gone a day, of each", "number", "gone a day"),
+)
+
+
+def page(
+    known: Collection, about: Description, now: float, group: str, method: str
+) -> PageView:
+    """Return what came and went, and what is there.
+
+    ``group`` is the attribute that tells groups of objects apart, if the settings name
+    one; ``method`` says how forecasts are made, in a sentence.
+    """
+    by, rows = item_groups.of_objects(known, group)
+    view = PageView(columns=COLUMNS, parts=Parts(by, GROUP_COLUMNS, rows))
+    if not known.looks.size:
+        return view
+    lives, looks = known.lives, known.looks
+    came = lives.first_seen[lives.first_seen > looks[0]]
+    gone = lives.gone_by[lives.ended]
+    moments = {"arrived": came, "gone": gone, "updated": known.changed_at}
+    days = last_days(float(looks[0]), now)
+    counts = {name: daily(at, days) for name, at in moments.items()}
+    there = np.flatnonzero(lives.present(float(looks[-1])))
+    return replace(
+        view,
+        card=[*_card(known, about), *([method] if method else ())],
+        items=_some(known, there[:SHOWN].tolist()),
+        timelines=[Timeline("Objects that came and went", counts, days)],
+    )
+
+
+def _some(known: Collection, rows: Sequence[int]) -> list[Row]:
+    names = list(known.lives.attributes)[:4]
+    return [
+        {
+            "item": known.lives.keys[i],
+            "first_seen": float(known.lives.first_seen[i]),
+            "last_look": float(known.lives.last_seen[i]),
+            "about": ", ".join(
+                f"{name}: {str(known.lives.attributes[name][i])[:80]}" for name in names
+            ),
+        }
+        for i in rows
+    ]
+
+
+def _card(known: Collection, about: Description) -> list[str]:
+    """Say what is believed of objects, in plain sentences."""
+    lives, looks = known.lives, known.looks
+    days = float(looks[-1] - looks[0])
+    ended = int(lives.ended.sum())
+    spent = float(np.sum(np.minimum(lives.gone_by, looks[-1]) - lives.first_seen))
+    said = [
+        (
+            f"{count(looks.size, 'full sync')} in {span(days)} found "
+            f"{count(len(lives), 'object lifetime')}; {about.items} objects are there "
+            "now."
+        ),
+    ]
+    if days > 0 and not math.isnan(about.rate):
+        came = about.rate * days
+        spread = 1.96 * math.sqrt(max(came, 1.0)) / days
+        said.append(
+            f"{count(about.rate, 'object')} a day arrive, give or take "
+            f"{number(spread, 2)} (95 %)."
+        )
+    if ended and spent > 0:
+        rate = ended / spent
+        said.append(
+            f"An object goes at a rate of {number(rate, 2)} a day: half are gone after "
+            f"{span(math.log(2.0) / rate)}."
+        )
+    elif days > 0:
+        most = 3.0 / max(spent, 1e-9)
+        said.append(
+            f"No object was seen to go in {span(days)}; the rate is at most "
+            f"{number(most, 2)} a day at 95 % confidence."
+        )
+    return said

@@ -1,0 +1,79 @@
+"""From the settings of sources to their pages on the network."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from halflife.config import Config
+from halflife.engine import network
+from halflife.kinds.pages import crawl, map_discovery
+from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.net.gate import Gate
+from halflife.stores import Store
+
+MOST_KNOWN = 100_000  # items whose sources are remembered
+
+
+def site(source: PagesConfig) -> SiteSettings:
+    """Return what a source of pages is."""
+    return SiteSettings(
+        access=network.access(source),
+        text=source.text,
+        keep=source.keep,
+        weight=source.weight,
+    )
+
+
+class Ownership:
+    """Which source each item belongs to, also those found on the way."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._source: dict[str, str] = {}
+
+    def url_of(self, key: str) -> str:
+        """Return what is sent for an item."""
+        return self._store.url_of(key)
+
+    def __call__(self, key: str) -> str:
+        """Return the name of an item's source."""
+        if key not in self._source:
+            source = self._store.source_of(key)
+            if source is None:
+                raise KeyError(key)
+            if len(self._source) >= MOST_KNOWN:
+                self._source.clear()
+            self._source[key] = source
+        return self._source[key]
+
+
+def pages(
+    gate: Gate,
+    config: Config,
+    chosen: Iterable[PagesConfig],
+    owner: Callable[[str], str],
+    *,
+    store: Store | None = None,
+) -> Pages:
+    """Return the sources that the settings name, as one source of pages.
+
+    With a ``store`` it says where the pages of sites lead, and what maps name is
+    limited by what the store knows.
+    """
+    chosen = list(chosen)
+    sites = {source.name: site(source) for source in chosen}
+    if store is not None:
+        evidence = store.evidence(tuple(sites))
+        for source in chosen:
+            if source.crawls:
+                sites[source.name] = crawl.following(source, sites[source.name])
+            else:
+                bounds = map_discovery.limits(store, source, evidence)
+                sites[source.name] = replace(sites[source.name], limits=bounds)
+    return Pages(
+        gate,
+        sites,
+        source_of=owner,
+        url_of=owner.url_of if isinstance(owner, Ownership) else str,
+        concurrency=config.fetch.concurrency,
+    )

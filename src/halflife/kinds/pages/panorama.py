@@ -1,0 +1,117 @@
+"""All pages at one moment, by the sources that they belong to."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import nan
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+from halflife.core.forecast import Forecast
+from halflife.engine import bootstrap
+from halflife.kinds.page_view import Planned, Standing
+from halflife.kinds.pages import many
+from halflife.kinds.pages.many import Owned
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.source_rows import rows_of
+from halflife.kinds.protocol import Description, Known, Reading
+
+FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
+
+
+class PagesPanorama:
+    """All sources of pages at one moment.
+
+    Args:
+        reading: What is known.
+        sources: The sources.
+        ahead: The days from now for which freshness is forecast.
+
+    """
+
+    def __init__(
+        self, reading: Reading, sources: Sequence[PagesConfig], ahead: Floats
+    ) -> None:
+        self.sources = sources
+        self.outlook = bootstrap.outlook(
+            reading.config, reading.store, sources, reading.now
+        )
+        self.owned = self._owned(reading)
+        self.standings, together = self._described(ahead)
+        self.together = together if len(self.owned.view) else None
+
+    def _owned(self, reading: Reading) -> Owned:
+        """Return which source each page belongs to; of a stranger the first."""
+        names = [source.name for source in self.sources]
+        evidence = self.outlook.evidence
+        code = np.zeros(len(evidence), dtype=np.intp)
+        if len(names) > 1:
+            named = lambda: bootstrap.items(self.sources)  # noqa: E731
+            found = rows_of(reading.store, names, evidence, named)
+            for i, name in enumerate(names):
+                code[found[name]] = i
+        return Owned(self.outlook.view, code, len(names))
+
+    def _described(self, ahead: Floats) -> tuple[dict[str, Standing], Forecast]:
+        """Return each source with its freshness from now on, and that of all."""
+        owned, view, evidence = self.owned, self.owned.view, self.outlook.evidence
+        casts, together = many.forecasts(owned, ahead)
+        items = np.bincount(owned.code, minlength=owned.n)
+        held = owned.total(view.held.astype(np.float64))
+        rate = owned.total(np.where(view.held, view.rate, 0.0))
+        failing = owned.total((evidence.failures > 0).astype(np.float64))
+        last = np.full(owned.n, -np.inf)
+        np.maximum.at(last, owned.code, evidence.last_at)
+        found = {}
+        for i, source in enumerate(self.sources):
+            usual = float(rate[i]) if held[i] else nan
+            about = Description("freshness", int(items[i]), float(last[i]), usual)
+            at = view.now + ahead if held[i] else np.zeros(0)
+            mean, low, high = (bound[i, : at.size] for bound in casts)
+            cast = Forecast("freshness", at, mean, low, high)
+            found[source.name] = Standing(about, cast, int(failing[i]))
+        return found, together
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """The places of sources among each other, by their names."""
+        return {source.name: i for i, source in enumerate(self.sources)}
+
+    @cached_property
+    def _by_source(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.owned.code, kind="stable")
+        sizes = np.bincount(self.owned.code, minlength=self.owned.n)
+        return order, np.concatenate([[0], np.cumsum(sizes)])
+
+    def rows_of(self, name: str) -> Ints:
+        """Return the places of a source's pages in the view."""
+        order, edge = self._by_source
+        at = self.names[name]
+        return order[edge[at] : edge[at + 1]]
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether it takes long to say what requests buy at each source."""
+        return len(self.sources) > FEW_SOURCES or len(self.owned.view) > FEW_PAGES
+
+    def worths(self) -> list[Known]:
+        """Return about what requests buy at each source, without bounds."""
+        sources = self.sources
+        weight = np.array([source.weight for source in sources])
+        cost = self.owned.total(self.owned.view.cost)
+        found = many.worths(self.owned, [s.name for s in sources], weight)
+        none = "no page was fetched yet"
+        return [
+            Known(s, max(float(c), 1.0), w, "" if w else none)
+            for s, c, w in zip(sources, cost, found, strict=True)
+        ]
+
+    def plan(self, most: int) -> list[Planned]:
+        """Return the pages that would be fetched next, best first."""
+        plan = self.outlook.plan(most)[:most]
+        code, names = self.owned.code, list(self.names)
+        rows, gains = plan.rows.tolist(), plan.gain.tolist()
+        return [
+            Planned(names[int(code[row])], key, gain, plan.reason(row))
+            for key, row, gain in zip(plan.keys, rows, gains, strict=True)
+        ]

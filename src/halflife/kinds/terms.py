@@ -1,0 +1,56 @@
+"""On what terms the engine grants requests to a kind of source.
+
+They are plain values, so that a plug-in cannot fail at them. The defaults are those of
+a source that is read whole; items that are fetched one by one have terms of their own.
+"""
+
+from dataclasses import dataclass
+
+LEAST_GAIN = 1e-9  # quality-days: enough to be fetched at all, and less than any gain
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How requests are granted, and what becomes of those that are left over.
+
+    Attributes:
+        is_weighed: Whether the value of a fetch is weighed against keeping requests for
+            later, also while no other source wants any.
+        first_fetch_is_all: Whether a group gets nothing more in the turn in which
+            something of it is fetched for the first time.
+        refunds: Whether requests that were granted and not sent are paid back.
+        holds_lease: Whether the lease is held between two pieces of work; who loses
+            such a lease has to stop.
+        least_gain: Quality-days that a fetch gains at least if a target asks for it.
+
+    """
+
+    is_weighed: bool = True
+    first_fetch_is_all: bool = True
+    refunds: bool = True
+    holds_lease: bool = False
+    least_gain: float = LEAST_GAIN
+
+    def refund(self, paid: float, sent: int, *, offline: bool) -> float:
+        """Return what is paid back of a grant; less than 0 if more was sent.
+
+        Requests that our own network kept from being sent are always paid back.
+
+        >>> Terms().refund(10.0, 4, offline=False)
+        6.0
+        >>> BY_ITEM.refund(10.0, 4, offline=False)
+        0.0
+        """
+        return paid - sent if self.refunds or offline else 0.0
+
+
+WHOLE = Terms()
+# A policy chooses among very many items: whatever comes in is spent on the best ones,
+# new items do not keep known ones from being fetched, and none must be fetched.
+BY_ITEM = Terms(
+    is_weighed=False,
+    first_fetch_is_all=False,
+    refunds=False,
+    holds_lease=True,
+    least_gain=0.0,
+)
