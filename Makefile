@@ -73,8 +73,8 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	$(BIN)/halflife bench fit --json | tee out/fit.json
 	$(BIN)/halflife bench index --json | tee out/index.json
 	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
-	$(BIN)/python benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
-	$(BIN)/python benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
+	$(BIN)/python lab/benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
+	$(BIN)/python lab/benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 
 experiments: $(BENCH)/.ready
 

@@ -207,8 +207,7 @@ def without_studies(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
 def unreached(root: Path, modules: list[Module]) -> dict[str, dict[str, int]]:
     """Return the lines of the modules that only studies, and only tests, reach."""
     project = root.parent
-    rooms = {room: read_package(project, room) for room in ("lab", "benchmarks")}
-    beside = [module for room in rooms.values() for module in room]
+    beside = read_package(project, "lab")
     graph = import_graph([*modules, *beside])
     entries = ["halflife", "halflife.__main__", *entry_modules(project)]
     product = reached(without_studies(graph), entries)
