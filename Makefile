@@ -73,8 +73,8 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	$(BIN)/halflife bench fit --json | tee out/fit.json
 	$(BIN)/halflife bench index --json | tee out/index.json
 	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
-	$(BIN)/python benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
-	$(BIN)/python benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
+	$(BIN)/python lab/benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
+	$(BIN)/python lab/benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 
 experiments: $(BENCH)/.ready
 
@@ -95,13 +95,14 @@ experiments-text: setup  ## how summaries of the text databases in DATA=DIR age,
 	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
 	$(BIN)/python -m halflife.bench.texts "$(DATA)" out
 
-experiments-queries: setup  ## every way to ask query-only sources, on the object histories in DATA=DIR
+SOME = $(if $(ONLY),--only "$(ONLY)")
+experiments-queries: setup  ## every way to ask query-only sources, on the object histories in DATA=DIR [ONLY=A,B]
 	@test -d "$(DATA)" || { echo "give a folder of object histories: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
-	$(BIN)/python -m lab.querygraph "$(DATA)" > out/querygraph.json
-	$(BIN)/python -m lab.formsize "$(DATA)" > out/formsize.json
-	$(BIN)/python -m lab.newrecords "$(DATA)" out > out/newrecords.json
-	$(BIN)/python -m lab.probes "$(DATA)" > out/probes.json
+	$(BIN)/python -m lab.querygraph $(SOME) "$(DATA)" > out/querygraph.json
+	$(BIN)/python -m lab.formsize $(SOME) "$(DATA)" > out/formsize.json
+	$(BIN)/python -m lab.newrecords $(SOME) "$(DATA)" out > out/newrecords.json
+	$(BIN)/python -m lab.probes $(SOME) "$(DATA)" > out/probes.json
 	$(BIN)/python -m lab.citations out > out/citations.json
 	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
 	$(BIN)/python -m lab.probeforms 40 > out/probeforms.json

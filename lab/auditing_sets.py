@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes, Listing
@@ -35,12 +37,12 @@ from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.table_form import Tabled
 from halflife.queries.upkeep import keep
 from halflife.recordings.objects import load_parquet
-from halflife.recordings.relations import Relation, load_relation
+from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
+from lab.tables import tables
 
-LISTINGS = ("crypto_jobs", "ai_jobs", "toyota_inventory", "llm_prices")
 OBJECTS, KEYS = 400, 1000  # of listings, and of forms; not all are there at once
 DAYS, MIDDLE, FASTER = 80.0, 50.0, 3.0
 FIRST = 20.0  # days from which forecasts count: there must be a past to go by
@@ -187,11 +189,11 @@ def _opened() -> Iterator[SqliteStore]:
 
 def listings(folder: Path, seed: int = 22) -> dict[str, Any]:
     """Return how forecasts of recorded listings came true."""
-    there = [name for name in LISTINGS if (folder / name).is_dir()]
-    calm = [listing(folder / name, seed, faster=False) for name in there]
-    busy = [listing(folder / name, seed, faster=True) for name in there]
+    there = [table for table in tables(folder) if table.length >= DAYS]
+    calm = [listing(table.folder, seed, faster=False) for table in there]
+    busy = [listing(table.folder, seed, faster=True) for table in there]
     return {
-        "sources": there,
+        "sources": [table.name for table in there],
         "as_recorded": covered(calm, FIRST, DAYS),
         "before_the_change": covered(busy, FIRST, MIDDLE),
         "after_the_change": covered(busy, MIDDLE, DAYS),
@@ -334,13 +336,34 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
     }
 
 
+def formed(folder: Path) -> tuple[Relation, str]:
+    """Return the largest table looked at daily, and what a form asks for to read it.
+
+    Raises:
+        UsageError: If no table has an attribute that is chosen from a list.
+
+    """
+    found = [
+        (len(table.relation.keys), one.name, table)
+        for table in tables(folder)
+        for one in table.attributes
+        if table.is_daily and table.length >= DAYS and one.kind == "select"
+    ]
+    if not found:
+        raise UsageError(f"no table in {folder} can be asked for daily by a form")
+    size = max(keys for keys, _, _ in found)
+    _, by, table = next(row for row in found if row[0] == size)
+    return table.relation, by
+
+
 def forms(folder: Path, seeds: tuple[int, ...] = (17, 18)) -> dict[str, Any]:
     """Return how audits and forecasts of recorded forms came true."""
-    relation = load_relation(folder / "ai_jobs")
+    relation, by = formed(folder)
     out: dict[str, Any] = {}
     for name, counted in (("looked_up", True), ("drilled", False)):
-        calm = [form(relation, s, counted=counted, faster=False) for s in seeds]
-        busy = [form(relation, s, counted=counted, faster=True) for s in seeds]
+        one = partial(form, relation, counted=counted, by=by)
+        calm = [one(seed, faster=False) for seed in seeds]
+        busy = [one(seed, faster=True) for seed in seeds]
         out[name] = {
             "quality": quality(calm + busy),
             "as_recorded": covered(calm, FIRST, DAYS),

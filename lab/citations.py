@@ -22,7 +22,8 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Ages
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_of
-from halflife.queries.known.rules import RULES, Standing
+from halflife.queries.known.rules import Standing
+from halflife.queries.policies import rule_of
 from halflife.study.axes import Axis, linear
 from halflife.study.marks import Line
 from halflife.study.svg import Chart, chart
@@ -93,7 +94,7 @@ def kept(papers: Library, name: str, weight: Floats, rng: Generator) -> Floats:
     The rule knows the rates. Citations come at random moments; what counts at the end
     of a day is sum(t - t_i) over those since a paper was last asked for.
     """
-    rule, growth = RULES[name](), Ages(papers.rate)
+    rule, growth = rule_of(name), Ages(papers.rate)
     chance = default_rng(0)
     age, missed, summed = np.zeros((3, PAPERS))
     curve = np.zeros(DAYS)

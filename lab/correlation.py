@@ -20,16 +20,16 @@ import numpy as np
 from halflife import plugins
 from halflife.belief.neighbours import Neighbours
 from halflife.bench import league
-from halflife.grouping.topic import Surfer, common
 from halflife.models.bursts import Bursts
 from halflife.policies import Strategy
 from halflife.policies.champion import PATIENCE, Bold
 from halflife.policies.rounds import InRounds
 from halflife.policies.sampling import topic_sampling
 from halflife.recordings import histories
-from halflife.recordings.linkgraph import load_graph
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
+from lab.grouping.topic import Surfer, common
+from lab.linkgraph import load_graph
 
 TOPICS, EACH = 50, 6  # topics there are, and topics a page may be in
 LARGE = 1e9  # a prior that no look can move

@@ -31,18 +31,19 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.drift import Forgetting, Restarting
+from halflife.models.rates.drift import Forgetting
 from halflife.models.rates.gamma import GammaPoisson
-from halflife.models.rates.last_modified import LastModified
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.pool import PooledRates
-from halflife.models.rates.stochastic import StochasticApproximation
 from halflife.models.rates.tree import Tree
 from halflife.policies import Strategy, index_estimators
 from halflife.policies.index import freshness
 from halflife.recordings.histories import load
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
+from lab.rates.last_modified import LastModified
+from lab.rates.restarts import Restarting
+from lab.rates.stochastic import StochasticApproximation
 
 SLOWEST, FASTEST = 1e-3, 20.0
 HOSTS, ITEMS, SEEDS = 20, 400, 20

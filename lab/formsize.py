@@ -1,14 +1,15 @@
 """Samples, sizes, changes and whole crawls of recorded tables behind a form.
 
-``python -m lab.formsize FOLDER`` takes the recorded histories of objects in
-a folder, puts their last look behind a form, and prints how well its size is known,
-how well its change is, how even samples of it are, and what crawling all of it costs.
-What is known beforehand is the table of 30 days before.
+``python -m lab.formsize FOLDER [--only A,B]`` takes the recorded tables in a folder,
+puts their last look behind a form, and prints how well its size is known, how well its
+change is, how even samples of it are, and what crawling all of it costs. What is known
+beforehand is the table of 30 days before.
 """
 
+import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,12 +27,13 @@ from halflife.queries.sampling import Sampling, sample
 from halflife.queries.size import Size, estimate, recapture
 from halflife.queries.split_crawl import crawl
 from halflife.queries.table_form import Tabled
-from halflife.recordings.relations import load_relation
+from lab.tables import Table, listed, tables
 
 RUNS, WALKS = 200, 40
 PANELS, SAMPLES, DRAWN = 40, 10, 100
 KNOWN, WEEK = 30.0, 7.0  # days before the last look
 SHOWN = (20, 100, 1000)
+PAGE, SMALL_PAGE, LARGE = 100, 20, 1000  # a small table would be shown whole
 MOST = 2000  # requests that a crawl may take
 GUIDES: tuple[Guide, ...] = ("known", "even", "counts")
 METHODS: tuple[Sampling, ...] = ("weighted", "counts", "rejection", "naive")
@@ -59,16 +61,27 @@ class Remembered:
 class World:
     """A recorded table, its form, and the looks at it that matter."""
 
-    name: str
-    shown: int
-    kinds: Mapping[str, Kind]
-    folder: Path
+    table: Table
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.table.name
+
+    @property
+    def shown(self) -> int:
+        """Records on the only page that is shown of an answer."""
+        return PAGE if len(self.looks[0]) >= LARGE else SMALL_PAGE
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """What the form asks for, and how."""
+        return {one.name: one.kind for one in self.table.attributes}
 
     @cached_property
     def looks(self) -> tuple[dict[str, Attributes], ...]:
         """The table now, a week before, and when it was last known."""
-        relation = load_relation(self.folder / self.name)
-        end = float(relation.looks[-1])
+        relation, end = self.table.relation, self.table.end
         return tuple(relation.at(end - ago) for ago in (0.0, WEEK, KNOWN))
 
     @property
@@ -100,24 +113,6 @@ class World:
     def local(self, guide: Guide = "known") -> Local:
         """Return what is known beforehand."""
         return Local(self.interface, self.looks[2].values(), guide)
-
-
-_JOBS: Mapping[str, Kind] = {
-    "company": "select", "host": "select", "title": "keyword", "location": "keyword"
-}  # fmt: skip
-_CARS: Mapping[str, Kind] = {
-    "dealer": "select", "trim": "select", "status": "select", "drivetrain": "select",
-    "exterior_color": "select", "msrp": "range", "total_price": "range",
-}  # fmt: skip
-_PRICES: Mapping[str, Kind] = {
-    "provider": "select", "mode": "select", "input_per_mtok": "range",
-    "max_input": "range", "max_output": "range",
-}  # fmt: skip
-TABLES = (
-    ("crypto_jobs", 100, _JOBS),
-    ("toyota_inventory", 20, _CARS),
-    ("llm_prices", 100, _PRICES),
-)
 
 
 def sizes(world: World) -> list[dict[str, Any]]:
@@ -162,12 +157,17 @@ def _scored(
         "method": method,
         "records": true,
         "mean": float(means.mean()),
-        "standard_errors_off": (float(means.mean()) - true) / error,
+        "standard_errors_off": _errors_off(float(means.mean()) - true, error),
         "relative_sd": float(means.std(ddof=1)) / true,
         "coverage": float(np.mean([s.low <= true <= s.high for s in found])),
         "requests": float(np.mean([s.requests for s in found])),
         "unresolved": float(np.mean([s.unresolved for s in found])),
     }
+
+
+def _errors_off(off: float, error: float) -> float | None:
+    """Return how many standard errors a mean is off; None if all runs say the same."""
+    return off / error if error > 0.0 else None
 
 
 def changes(world: World) -> dict[str, Any]:
@@ -193,20 +193,22 @@ def changes(world: World) -> dict[str, Any]:
         "table": world.name,
         "net": true,
         "same_walks": float(net.mean()),
-        "same_walks_off": float((net.mean() - true) / (net.std() / PANELS**0.5)),
+        "same_walks_off": _errors_off(
+            float(net.mean() - true), float(net.std()) / PANELS**0.5
+        ),
         "same_walks_sd": float(net.std()),
         "coverage": float(np.mean(covered)),
         "same_walks_requests": float(np.mean([row[1] for row in same])),
         "new_walks": float(fresh.mean()),
         "new_walks_sd": float(fresh.std()),
         "new_walks_requests": float(np.mean([row[1] for row in other])),
-        "variance_ratio": float(fresh.var() / net.var()),
+        "variance_ratio": float(fresh.var() / net.var()) if net.var() > 0 else None,
     }
 
 
 def evenness(world: World) -> list[dict[str, Any]]:
     """Return the share of the largest group that samples show, by method."""
-    name = next(iter(world.kinds))
+    name = next(name for name, kind in world.kinds.items() if kind == "select")
     column = [row.get(name) for row in world.looks[0].values()]
     largest = max(set(column), key=column.count)
     form = world.form(counts="exact")
@@ -261,16 +263,34 @@ def crawls(world: World) -> list[dict[str, Any]]:
     return rows
 
 
-def run(folder: Path) -> dict[str, list[dict[str, Any]]]:
+def worlds(folder: Path, only: Sequence[str] = ()) -> list[World]:
+    """Return the tables that a form can ask for by choice, known for long enough."""
+    return [
+        World(table)
+        for table in tables(folder, only)
+        if table.length >= KNOWN and any(a.kind == "select" for a in table.attributes)
+    ]
+
+
+def run(folder: Path, only: Sequence[str] = ()) -> dict[str, list[dict[str, Any]]]:
     """Return everything, by experiment."""
-    worlds = [World(*table, folder) for table in TABLES]
+    found = worlds(folder, only)
     return {
-        "sizes": [row for world in worlds for row in sizes(world)],
-        "changes": [changes(world) for world in worlds],
-        "evenness": [row for world in worlds for row in evenness(world)],
-        "crawls": [row for world in worlds for row in crawls(world)],
+        "sizes": [row for world in found for row in sizes(world)],
+        "changes": [changes(world) for world in found],
+        "evenness": [row for world in found for row in evenness(world)],
+        "crawls": [row for world in found for row in crawls(world)],
     }
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(prog="python -m lab.formsize")
+    parser.add_argument("folder", type=Path, help="recorded tables")
+    parser.add_argument("--only", metavar="A,B,...", help="some of the tables")
+    given = parser.parse_args(arguments)
+    sys.stdout.write(json.dumps(run(given.folder, listed(given.only)), indent=1))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(Path(sys.argv[1])), indent=1))
+    main()

@@ -19,15 +19,15 @@ import numpy as np
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
-from halflife.grouping.behaviour import PACES, paced, together, windows
-from halflife.grouping.book import TopicBook
 from halflife.grouping.places import ancestors, by_site, folders
-from halflife.grouping.texts import clusters
-from halflife.grouping.topic import Links, Surfer, common
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.recordings.histories import load
-from halflife.recordings.linkgraph import LinkGraph, load_graph
 from halflife.recordings.pages import Recording
+from lab.grouping.behaviour import PACES, paced, together, windows
+from lab.grouping.texts import clusters
+from lab.grouping.topic import Links, Surfer, common
+from lab.grouping.topic_book import TopicBook
+from lab.linkgraph import LinkGraph, load_graph
 from lab.topics import likeness
 
 EVERY = 14.0  # days from look to look

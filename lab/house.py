@@ -3,14 +3,19 @@
     python lab/house.py [--json] [--root DIR]
 
 Every figure is read from the source text, so it is the same on every machine.
+
+``lab_only_modules`` are in the wheel although no verb of the product, no entry point
+and no public name reaches them: only ``bench``, ``study``, the studies among the
+options of ``replay``, ``lab/`` or the tests do. Only tests reach ``dead_modules``.
 """
 
 import argparse
 import ast
 import json
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from pathlib import Path
 
 KINDS = frozenset({"pages", "site", "listing", "form", "search"})
@@ -47,6 +52,10 @@ SQL = re.compile(
     r"|UPDATE\s+\w+\s+SET|CREATE\s+(?:TABLE|INDEX|VIEW|TRIGGER)|PRAGMA\s)",
     re.DOTALL,
 )
+# What the verbs `bench`, `study` and the studies of `replay` run. The page draws with
+# some of it, so only the way from the command line to it is cut.
+STUDIES = ("halflife.bench", "halflife.study")
+STUDY_VERBS = frozenset({"halflife.cli.bench", "halflife.cli.queries"})
 
 
 class Module:
@@ -58,6 +67,12 @@ class Module:
         self.tree = ast.parse(self.text)
 
     @property
+    def name(self) -> str:
+        """The name that the module is imported by."""
+        parts = self.path.with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
     def lines(self) -> int:
         """The number of lines of the file."""
         return self.text.count("\n")
@@ -67,9 +82,9 @@ class Module:
         return self.path.parts[1] in packages
 
 
-def read_package(root: Path) -> list[Module]:
-    """Return every module below ``root/halflife``."""
-    return [Module(path, root) for path in sorted((root / "halflife").rglob("*.py"))]
+def read_package(root: Path, name: str = "halflife") -> list[Module]:
+    """Return every module below ``root/name``."""
+    return [Module(path, root) for path in sorted((root / name).rglob("*.py"))]
 
 
 def kind_tests(tree: ast.AST) -> Iterator[ast.AST]:
@@ -284,6 +299,90 @@ def _imported(modules: Iterable[Module]) -> dict[str, int]:
     return {path: count for path, count in found.items() if count}
 
 
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the dotted names that a module imports, in functions too.
+
+    A string such as ``"halflife.plugins:load"`` counts: it is imported later.
+
+    >>> list(imported(ast.parse("from a import b")))
+    ['a.b']
+    """
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.Constant(value=str(text)) if id(node) not in prose:
+                if text.startswith("halflife."):
+                    yield text.partition(":")[0]
+
+
+def import_graph(modules: Iterable[Module]) -> dict[str, set[str]]:
+    """Return which of these modules each of them imports, packages included."""
+    trees = {module.name: module.tree for module in modules}
+    return {name: set(_known(imported(tree), trees)) for name, tree in trees.items()}
+
+
+def _known(names: Iterable[str], modules: Mapping[str, object]) -> Iterator[str]:
+    for name in names:
+        parts = name.split(".")
+        wholes = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+        yield from (whole for whole in wholes if whole in modules)
+
+
+def reached(graph: Mapping[str, set[str]], entries: Iterable[str]) -> set[str]:
+    """Return all that the entries import, directly or not, and the entries.
+
+    >>> sorted(reached({"a": {"b"}, "b": {"a"}, "c": {"a"}}, ["a"]))
+    ['a', 'b']
+    """
+    found: set[str] = set()
+    left = [name for name in entries if name in graph]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left.extend(graph[name] - found)
+    return found
+
+
+def entry_modules(project: Path) -> list[str]:
+    """Return the modules that the entry points in pyproject.toml name."""
+    path = project / "pyproject.toml"
+    if not path.exists():
+        return []
+    told = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    groups = [told.get("scripts", {}), *told.get("entry-points", {}).values()]
+    return [where.partition(":")[0] for group in groups for where in group.values()]
+
+
+def without_studies(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the graph without the way from the command line to the studies."""
+    cut = {name for name in graph if name in STUDY_VERBS or name.startswith(STUDIES)}
+    return {
+        name: wanted - cut if name.startswith("halflife.cli") else wanted
+        for name, wanted in graph.items()
+    }
+
+
+def unreached(root: Path, modules: list[Module]) -> dict[str, dict[str, int]]:
+    """Return the lines of the modules that only studies, and only tests, reach."""
+    project = root.parent
+    beside = read_package(project, "lab")
+    graph = import_graph([*modules, *beside])
+    entries = ["halflife", "halflife.__main__", *entry_modules(project)]
+    product = reached(without_studies(graph), entries)
+    verbs = reached(graph, entries)
+    studied = reached(graph, [module.name for module in beside])
+    rest = {m.name: m.lines for m in modules if m.name not in product}
+    return {
+        "lab_only_modules": {n: c for n, c in rest.items() if n in studied | verbs},
+        "dead_modules": {n: c for n, c in rest.items() if n not in studied | verbs},
+    }
+
+
 def measure(root: Path) -> dict[str, object]:
     """Return the measurements of the package below ``root``."""
     modules = read_package(root)
@@ -292,6 +391,7 @@ def measure(root: Path) -> dict[str, object]:
     sql = {str(m.path): sum(1 for _ in sql_strings(m.tree)) for m in inner}
     names = Counter(name for m in modules for name in public_classes(m))
     stems = [m.path.stem for m in modules]
+    apart = unreached(root, modules)
     gerunds = [s for s in stems if GERUND.fullmatch(s) and s not in NOUNS]
     return {
         "kind_tests": sum(asked.values()),
@@ -307,7 +407,11 @@ def measure(root: Path) -> dict[str, object]:
         ),
         "live_modules": sum(1 for m in modules if m.is_inside("live")),
         "public_names": public_names(root),
+        "lab_only_modules": len(apart["lab_only_modules"]),
+        "lab_only_lines": sum(apart["lab_only_modules"].values()),
+        "dead_modules": len(apart["dead_modules"]),
         "where": {
+            **apart,
             "kind_tests": asked,
             "kind_imports": imported,
             "sql_outside_stores": {p: c for p, c in sql.items() if c},

@@ -1,12 +1,14 @@
 """Find the new records of recorded tables through a form, by rival policies.
 
-``python -m lab.newrecords FOLDER [OUT] [--quick]`` plays versions of the
-tables in a folder (``crypto_jobs`` and ``ai_jobs`` month by month, ``cv_arxiv`` year by
-year) behind a form and prints what each policy found for how many requests; with OUT
-it writes the curves there as ``new-records.svg``. ``--quick`` plays the last
-version of each, in the main settings, with fewer requests.
+``python -m lab.newrecords FOLDER [OUT] [--quick] [--only A,B]`` plays versions of the
+tables in a folder that have a text to search, month by month or, where a month brings
+little, year by year (``lab.tables``), behind a form and prints what each policy found
+for how many requests; with OUT it writes the curves of the first table there as
+``new-records.svg``. ``--quick`` plays the last version of each, in the main settings,
+with fewer requests.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,32 +21,15 @@ import numpy as np
 
 from halflife.bench.newrecords_play import Game, Task, infer, play, replay, task
 from halflife.core.forms import Attribute
-from halflife.recordings.relations import load_relation
 from halflife.study.axes import linear, percent
 from halflife.study.marks import Line
 from halflife.study.svg import Chart, chart
+from lab.tables import Table, listed, searched
 
 __all__ = ["Game", "experiments", "infer", "replay", "summary"]
 
 Row: TypeAlias = dict[str, Any]
 
-TABLES: Mapping[str, tuple[tuple[str, ...], float, tuple[float, ...]]] = {
-    "crypto_jobs": (
-        ("company:select", "title:keyword", "location:keyword"),
-        30.0,
-        (0.0, 60.0, 120.0, 180.0),
-    ),
-    "ai_jobs": (
-        ("company:select", "title:keyword", "location:keyword"),
-        30.0,
-        (0.0, 60.0, 120.0, 180.0),
-    ),
-    "cv_arxiv": (
-        ("title:keyword", "first_author:select", "topic:select"),
-        365.0,
-        (0.0, 365.0),
-    ),
-}
 EVERYBODY = (
     "paper",
     "uniform",
@@ -78,31 +63,30 @@ SETTINGS: Mapping[str, tuple[tuple[str, ...], Game]] = {
 }
 
 
-def versions(folder: Path, *, quick: bool) -> Iterator[tuple[str, float, Any]]:
-    """Return each table, the end of a version, and its relation."""
-    for name, (_, _, backs) in TABLES.items():
-        relation = load_relation(folder / name)
-        for back in backs[:1] if quick else backs:
-            yield name, float(relation.looks[-1]) - back, relation
-
-
-def experiments(folder: Path, *, quick: bool = False) -> list[Row]:
+def experiments(
+    folder: Path, *, quick: bool = False, only: Sequence[str] = ()
+) -> list[Row]:
     """Return one row for each table, version, setting, policy and seed."""
-    rows: list[Row] = []
-    for name, end, relation in versions(folder, quick=quick):
-        names, days, backs = TABLES[name]
-        first = end == float(relation.looks[-1]) - backs[0]
-        for setting, (policies, game) in SETTINGS.items():
-            if setting not in ALWAYS and (quick or not first):
-                continue
-            some = replace(game, most=QUICK) if quick else game
-            work = task(relation, end - days, end, insert_only=game.insert_only)
-            labels = {"table": name, "end": end, "setting": setting}
-            attributes = infer(work.now.values(), names)
-            rows += [
-                {**labels, **row} for row in _play(work, attributes, policies, some)
-            ]
-    return rows
+    return [
+        row
+        for table in searched(folder, only)
+        for end in (table.ends[:1] if quick else table.ends)
+        for row in _version(table, end, quick=quick)
+    ]
+
+
+def _version(table: Table, end: float, *, quick: bool) -> Iterator[Row]:
+    for setting, (policies, game) in SETTINGS.items():
+        if setting not in ALWAYS and (quick or end != table.ends[0]):
+            continue
+        some = replace(game, most=QUICK) if quick else game
+        work = task(
+            table.relation, end - table.version, end, insert_only=game.insert_only
+        )
+        labels = {"table": table.name, "end": end, "setting": setting}
+        attributes = infer(work.now.values(), table.names)
+        for row in _play(work, attributes, policies, some):
+            yield {**labels, **row}
 
 
 def _play(
@@ -203,14 +187,19 @@ def picture(rows: Sequence[Row], table: str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Play, print, and draw if asked to."""
-    folders = [Path(a) for a in arguments if not a.startswith("--")]
-    rows = experiments(folders[0], quick="--quick" in arguments)
+    parser = argparse.ArgumentParser(prog="python -m lab.newrecords")
+    parser.add_argument("folder", type=Path, help="recorded tables")
+    parser.add_argument("out", type=Path, nargs="?", help="where the picture goes")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", metavar="A,B,...", help="some of the tables")
+    given = parser.parse_args(arguments)
+    rows = experiments(given.folder, quick=given.quick, only=listed(given.only))
     answer = {"summary": summary(rows), "savings": savings(rows), "results": rows}
     sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
-    if len(folders) > 1:
-        folders[1].mkdir(parents=True, exist_ok=True)
-        drawn = picture(rows, next(iter(TABLES)))
-        (folders[1] / "new-records.svg").write_text(drawn, encoding="utf-8")
+    if given.out and rows:
+        given.out.mkdir(parents=True, exist_ok=True)
+        drawn = picture(rows, rows[0]["table"])
+        (given.out / "new-records.svg").write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":

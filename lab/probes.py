@@ -7,6 +7,7 @@ policy (``quality``), how near estimates of the server coverage come (``accuracy
 and what they cost when the plan is carried out (``carried_out``).
 """
 
+import argparse
 import heapq
 import json
 import sys
@@ -40,6 +41,7 @@ from halflife.queries.known.greedy import (
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from lab.probeworlds import World, known_worlds, made_up
+from lab.tables import listed
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -246,6 +248,8 @@ def accuracy(world: World, share: float = SHARE) -> Iterator[Row]:
         found = coverage.hits(pool)
         for least in (2, 10, 50):
             some = pairs & (truth >= least)
+            if not some.any():  # of a small table
+                continue
             off = np.abs(found.count[some] / truth[some] - 1.0)
             yield {
                 "world": world.name,
@@ -352,13 +356,21 @@ PARTS: dict[str, Callable[[World], Iterator[Row]]] = {
 }
 
 
-def run(folder: Path | None) -> dict[str, list[Row]]:
+def run(folder: Path | None, only: Sequence[str] = ()) -> dict[str, list[Row]]:
     """Return all tables."""
-    worlds = [] if folder is None else known_worlds(folder)
+    worlds = [] if folder is None else known_worlds(folder, only)
     told = {name: [r for w in worlds for r in rows(w)] for name, rows in PARTS.items()}
     return {"speed": speed(), **told}
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(prog="python -m lab.probes")
+    parser.add_argument("folder", type=Path, nargs="?", help="recorded tables")
+    parser.add_argument("--only", metavar="A,B,...", help="some of the tables")
+    given = parser.parse_args(arguments)
+    sys.stdout.write(json.dumps(run(given.folder, listed(given.only)), indent=1))
+
+
 if __name__ == "__main__":
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    sys.stdout.write(json.dumps(run(given), indent=1))
+    main()

@@ -15,16 +15,9 @@ from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.table_form import Tabled
 from halflife.recordings.relations import load_relation
+from lab.tables import tables
 
 WORDY = 3  # words in the median value of an attribute that is searched by words
-TOPICS = {  # what the local relation is about, and what can be asked for
-    "cv_arxiv": ("topic", ("SLAM",), ("title", "first_author")),
-    "github_ranking": (
-        "language",
-        ("Go", "JavaScript", "Python", "Rust", "TypeScript"),
-        ("description",),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -82,13 +75,10 @@ def _attribute(name: str, records: dict[str, Attributes]) -> Attribute:
     return Attribute(name, "keyword" if median(words) > WORDY else "select")
 
 
-def known_worlds(folder: Path) -> list[World]:
-    """Return the recorded relations in a folder whose topics are known."""
-    return [
-        recorded(folder / name, *how)
-        for name, how in TOPICS.items()
-        if (folder / name).exists()
-    ]
+def known_worlds(folder: Path, only: Sequence[str] = ()) -> list[World]:
+    """Return the recorded relations in a folder, a part of each held by its topic."""
+    told = [(table, table.topics()) for table in tables(folder, only)]
+    return [recorded(table.folder, *how) for table, how in told if how is not None]
 
 
 def made_up(

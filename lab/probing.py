@@ -30,13 +30,13 @@ from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import Probes, learn_probes
 from halflife.probing.sample import Sample, frequency
 from halflife.probing.sample_resample import resample, sample_resample
-from halflife.probing.shrinkage import shrink
 from halflife.probing.size import estimate_size
 from halflife.probing.stop_rule import Steadiness
-from halflife.probing.synthetic import Language
 from halflife.recordings import textdb
 from halflife.summary import Summary
 from halflife.summary.metrics import METRICS, compare
+from lab.shrinkage import shrink
+from lab.synthetic_text import Language
 
 TOPICS = {
     "Health": ["Diseases", "Fitness"],

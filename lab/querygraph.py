@@ -1,12 +1,13 @@
 """How fast Eq. 4 is for all records of a table, and whether it says anything.
 
-``python -m lab.querygraph [FOLDER] [--quick]`` prints time and memory for
+``python -m lab.querygraph [FOLDER] [--quick] [--only A,B]`` prints time and memory for
 tables of 10 000 and 100 000 records with five attributes, beside networkx on a graph
 that is written down; and, for the tables of a folder, how much Sel differs between
 records and whether records with a higher one have more new neighbours. ``--quick``
 leaves out the larger table.
 """
 
+import argparse
 import json
 import sys
 import tracemalloc
@@ -21,16 +22,11 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.forms import Interface, Term
 from halflife.queries.graph import selection
 from halflife.queries.incidence import Incidence
-from halflife.recordings.relations import load_relation
+from lab.tables import Table, listed, searched
 
 DOMAINS = (100, 300, 1000, 3000, 5000)  # values of the attributes, for 10 000 records
 SKEW = 0.7
 SOURCES = 12  # of which networkx walks the graph
-TABLES = {
-    "crypto_jobs": (("company:select", "title:keyword", "location:keyword"), 30.0),
-    "ai_jobs": (("company:select", "title:keyword", "location:keyword"), 30.0),
-    "cv_arxiv": (("title:keyword", "first_author:select", "topic:select"), 365.0),
-}
 
 
 def table(n: int, seed: int = 0) -> Incidence:
@@ -91,17 +87,15 @@ def _networkx(incidence: Incidence, took: float) -> dict[str, Any]:
     }
 
 
-def told(folder: Path, name: str) -> dict[str, Any]:
+def told(recorded: Table) -> dict[str, Any]:
     """Return how Sel differs between records of a table, and with what it goes.
 
     The truth is the share of new records among a record's neighbours in the last
     version; a draw in proportion to Sel is compared with an even one.
     """
-    names, days = TABLES[name]
-    relation = load_relation(folder / name)
-    end = float(relation.looks[-1])
-    work = task(relation, end - days, end, insert_only=True)
-    attributes = infer(work.now.values(), names)
+    end = recorded.end
+    work = task(recorded.relation, end - recorded.version, end, insert_only=True)
+    attributes = infer(work.now.values(), recorded.names)
     incidence = Incidence.of(Interface(tuple(attributes)), work.now)
     old = np.array([key in work.before for key in incidence.keys])
     sample = np.random.default_rng(0).random(old.size) < 0.15
@@ -111,7 +105,7 @@ def told(folder: Path, name: str) -> dict[str, Any]:
     share, number = (column[rows] for column in neighbours(incidence, ~old))
     even, drawn = float(share.mean()), float((share * sel).sum() / sel.sum())
     return {
-        "table": name,
+        "table": recorded.name,
         "records": len(rows),
         "sel_mean": float(sel.mean()),
         "sel_sd": float(sel.std()),
@@ -150,13 +144,18 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 def main(arguments: list[str]) -> None:
     """Print all of it."""
-    quick = "--quick" in arguments
-    folders = [Path(a) for a in arguments if not a.startswith("--")]
-    found = {
-        "speed": [timed(n) for n in ((10_000,) if quick else (10_000, 100_000))],
-        "tables": [told(f, name) for f in folders for name in TABLES],
+    parser = argparse.ArgumentParser(prog="python -m lab.querygraph")
+    parser.add_argument("folder", type=Path, nargs="?", help="recorded tables")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", metavar="A,B,...", help="some of the tables")
+    given = parser.parse_args(arguments)
+    found = searched(given.folder, listed(given.only)) if given.folder else []
+    sizes = (10_000,) if given.quick else (10_000, 100_000)
+    answer = {
+        "speed": [timed(n) for n in sizes],
+        "tables": [told(one) for one in found],
     }
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
 """What it is worth to know the hour at which a source changes.
 
-``python -m lab.rhythms DIR`` plays the rule for targets over recorded daily
-changes, once by effective and once by plain days, with a turn each hour. ``nightly``:
-all changes of a day come at one hour, which is drawn for each world. ``anytime``: they
-come together at another moment each day. ``one by one``: each at a moment of its own,
-so that there is nothing to know. The rival looks at one interval, found in hindsight.
+``python -m lab.rhythms DIR [--only A,B]`` plays the rule for targets over recorded
+daily changes, once by effective and once by plain days, with a turn each hour.
+``nightly``: all changes of a day come at one hour, which is drawn for each world.
+``anytime``: they come together at another moment each day. ``one by one``: each at a
+moment of its own, so that there is nothing to know. The rival looks at one interval,
+found in hindsight.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, exp
 from pathlib import Path
@@ -22,14 +23,12 @@ from halflife.core.arrays import Floats
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import FLAT, Learned, Look, Rhythm
-from halflife.recordings.relations import Relation, load_relation
+from halflife.recordings.relations import Relation
 from lab.mixedparts import rounded
+from lab.tables import listed, tables
 
-SOURCES = (
-    ("cars", "toyota_inventory", "", 0.9),
-    ("jobs", "ai_jobs", "", 0.9),
-    ("stars", "github_ranking", "stars", 0.95),
-)
+LEVEL, COUNTER_LEVEL = 0.9, 0.95  # of what is new, and of numbers that keep moving
+COUNTED = 0.25  # of the records have another number after a day: it is a counter
 KINDS = ("nightly", "anytime", "one by one")
 SEEDS = (201, 202, 203, 204, 205, 206)
 RECORDS = 200
@@ -174,11 +173,30 @@ def hindsight(world: World) -> float:
     return 1.0 / TURN
 
 
-def run(folder: Path, seeds: Sequence[int] = SEEDS) -> list[dict[str, object]]:
+def sources(
+    folder: Path, only: Sequence[str] = ()
+) -> Iterator[tuple[str, Floats, float]]:
+    """Return the tables looked at daily: what changes each day, and the level to keep.
+
+    What is new, or the values of the number that moves most if it moves every day.
+    """
+    for table in tables(folder, only):
+        if not table.is_daily or table.relation.looks.size <= TRAIN + DAYS + 1:
+            continue
+        daily, level = shares(table.relation, ""), LEVEL
+        for one in table.attributes:
+            moved = shares(table.relation, one.name) if one.kind == "range" else daily
+            if moved.mean() >= COUNTED and moved.mean() > daily.mean():
+                daily, level = moved, COUNTER_LEVEL
+        yield table.name, daily, level
+
+
+def run(
+    folder: Path, seeds: Sequence[int] = SEEDS, only: Sequence[str] = ()
+) -> list[dict[str, object]]:
     """Return a row for each source and kind of world, in the mean over worlds."""
     rows: list[dict[str, object]] = []
-    for name, where, column, level in SOURCES:
-        daily = shares(load_relation(folder / "objects" / where), column)
+    for name, daily, level in sources(folder / "objects", only):
         for kind in KINDS:
             worlds = [draw(daily, level, kind, np.random.default_rng(s)) for s in seeds]
             rows.append({"source": name, "changes": kind, **_played(worlds)})
@@ -208,8 +226,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.rhythms")
     parser.add_argument("folder", type=Path, help="with objects/")
     parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--only", metavar="A,B,...", help="some of the tables")
     given = parser.parse_args(argv)
-    for row in run(given.folder, tuple(given.seed or SEEDS)):
+    for row in run(given.folder, tuple(given.seed or SEEDS), listed(given.only)):
         sys.stdout.write(json.dumps(row) + "\n")
 
 

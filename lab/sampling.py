@@ -22,7 +22,6 @@ import numpy as np
 from halflife.belief.plain import PlainRates
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links, Surfer, common
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.index import freshness
@@ -42,11 +41,12 @@ from halflife.policies.sampling.shares import Judge
 from halflife.policies.sampling.sizes import Fixed, Optimal, Root
 from halflife.policies.simple import round_robin
 from halflife.recordings.histories import load
-from halflife.recordings.linkgraph import LinkGraph, load_graph
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 from halflife.study import axes, svg
 from halflife.study.marks import Line, Points
+from lab.grouping.topic import Links, Surfer, common
+from lab.linkgraph import LinkGraph, load_graph
 
 WEEK = 7.0  # days; a replay's day stands for a cycle of one week
 SIZES = (1, 2, 3, 5, 8, 12, 18, 25)

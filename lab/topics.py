@@ -18,9 +18,9 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import JUMP, TOPICS, Links, Surfer, common
 from halflife.recordings.histories import load
-from halflife.recordings.linkgraph import LinkGraph, load_graph
+from lab.grouping.topic import JUMP, TOPICS, Links, Surfer, common
+from lab.linkgraph import LinkGraph, load_graph
 
 SMALL = 50  # times fewer pages and links for the plain loop
 HELD = 5  # terms a page

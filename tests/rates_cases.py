@@ -12,12 +12,13 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.drift import Forgetting, Restarting
+from halflife.models.rates.drift import Forgetting
 from halflife.models.rates.gamma import GammaPoisson
-from halflife.models.rates.last_modified import LastModified
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.pool import PooledRates
-from halflife.models.rates.stochastic import StochasticApproximation
+from lab.rates.last_modified import LastModified
+from lab.rates.restarts import Restarting
+from lab.rates.stochastic import StochasticApproximation
 
 ESTIMATORS = {
     "naive": partial(Counted, naive),

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from halflife.core.history import History
 from halflife.core.observation import Observation, Seen
-from halflife.grouping.behaviour import paced, together, windows
+from lab.grouping.behaviour import paced, together, windows
 
 
 def looked(key, days, changes):

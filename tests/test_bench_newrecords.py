@@ -6,7 +6,7 @@ import pytest
 from form_worlds import cars
 from halflife.bench.newrecords_play import Game, infer, play, policy, replay, task
 from halflife.core.errors import UsageError
-from halflife.core.forms import Term
+from halflife.core.forms import Interface, Term
 from halflife.queries.incidence import Incidence
 from halflife.recordings.relations import Relation
 from lab.newrecords import picture, savings, summary
@@ -77,8 +77,8 @@ def test_attributes_that_no_record_has_and_kinds_that_are_none_are_refused() -> 
 
 
 def test_a_policy_that_is_none_is_refused(relation: Relation) -> None:
-    with pytest.raises(KeyError):
-        policy("guess", task(relation, 0.0, 10.0))
+    with pytest.raises(UsageError, match="no policy is named 'guess'"):
+        policy("guess", task(relation, 0.0, 10.0), Interface(()))
 
 
 def game_rows() -> list[dict[str, object]]:

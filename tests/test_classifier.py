@@ -9,7 +9,7 @@ from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Totals
 from halflife.probing.rules import covering, learn_probes
-from halflife.probing.synthetic import Language
+from lab.synthetic_text import Language
 
 TOPICS = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": ["Soccer", "Golf"]})
 

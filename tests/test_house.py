@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.house import (
+    imported,
     kind_imports,
     kind_tests,
     measure,
@@ -146,6 +147,55 @@ def test_a_small_package_is_measured_exactly(tmp_path):
     assert found["gerund_modules"] == 1
     assert found["sql_outside_stores"] == 0
     assert found["public_names"] == 2
+
+
+def test_an_import_in_a_function_and_a_name_in_a_string_count():
+    text = """
+def verb():
+    \"\"\"halflife.prose is no import.\"\"\"
+    from halflife.engine import once, turn
+    import halflife.web
+    load("halflife.kinds.form:KIND")
+"""
+    assert set(imported(ast.parse(text))) == {
+        "halflife.engine.once",
+        "halflife.engine.turn",
+        "halflife.web",
+        "halflife.kinds.form",
+    }
+
+
+def test_what_only_studies_and_only_tests_reach_is_told_apart(tmp_path):
+    written = {
+        "pyproject.toml": '[project.scripts]\nhalflife = "halflife.cli:main"\n',
+        "src/halflife/__init__.py": "",
+        "src/halflife/cli/__init__.py": (
+            "from halflife.cli import verbs\n"
+            "def bench():\n    from halflife.bench import fit\n"
+        ),
+        "src/halflife/cli/verbs.py": "from halflife.core import item\n",
+        "src/halflife/core/__init__.py": "",
+        "src/halflife/core/item.py": "",
+        "src/halflife/bench/__init__.py": "",
+        "src/halflife/bench/fit.py": "from halflife.core import item, oracle\n",
+        "src/halflife/core/oracle.py": "ONE = 1\nTWO = 2\n",
+        "src/halflife/core/trial.py": "ONE = 1\n",
+        "src/halflife/core/ruin.py": "from halflife.core import item\n",
+        "lab/trial.py": "from halflife.core.trial import ONE\n",
+    }
+    for name, text in written.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = measure(tmp_path / "src")
+    assert found["where"]["lab_only_modules"] == {
+        "halflife.bench": 0,
+        "halflife.bench.fit": 1,
+        "halflife.core.oracle": 2,
+        "halflife.core.trial": 1,
+    }
+    assert (found["lab_only_modules"], found["lab_only_lines"]) == (4, 4)
+    assert found["where"]["dead_modules"] == {"halflife.core.ruin": 1}
+    assert found["dead_modules"] == 1
 
 
 def test_the_package_itself_can_be_measured():

@@ -5,8 +5,8 @@ import pytest
 
 from halflife.core.errors import UsageError
 from halflife.recordings.histories import load
-from halflife.recordings.linkgraph import load_graph
 from halflife.recordings.pages import Recording
+from lab.linkgraph import load_graph
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -11,13 +11,18 @@ from hypothesis import given, settings, strategies as st
 from halflife.alerts.schemas import Usual
 from halflife.belief.neighbours import Memory
 from halflife.belief.poisson import Prior
+from halflife.core.forms import Query, Term
 from halflife.core.store import Note
 from halflife.market import stand
 from halflife.market.target_rule import Past
 from halflife.models.bursts import Kept
 from halflife.models.rhythm import BINS, Learned
 from halflife.queries.form_facts import Finding, Measured
+from halflife.queries.fresh.progress import NewRound
+from halflife.queries.known.progress import Due, Frequent, KnownRound
+from halflife.queries.local import Reading
 from halflife.queries.reported_total import Reported
+from halflife.queries.sampling import DrawnSoFar
 from halflife.stores import notes, summaries, summary_lifetimes
 from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
@@ -34,6 +39,7 @@ from halflife.stores.notes.followed_maps import FOLLOWED_MAPS
 from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
 from halflife.stores.notes.form_facts import FORM_FACTS
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
+from halflife.stores.notes.form_round import FORM_ROUND, FormRound
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.notes.rate_prior import RATE_PRIOR
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
@@ -53,6 +59,18 @@ CRAWL = {
 BUSY = Kept(
     5.0, np.eye(2), np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2))
 )  # rows of numbers that 32 bits hold exactly
+QUERY = Query.of(Term("city", "Oslo"), Term("title", "red"))
+NEW_ROUND = NewRound(
+    3.5,
+    DrawnSoFar(("a", "b"), (0.25, 0.5), 12.5, 3, 1, complete=True),
+    {QUERY: Reading(2, {"a"}, 1, None, done=False, barren=1)},
+    {"settled": (QUERY,), "rivals": ()},
+)
+KNOWN_ROUND = KnownRound(
+    (Due(QUERY, "", 2, 0.5, "why", firm=True, most=1), Due(None, "k", 1, 0.0, "it")),
+    (Frequent(QUERY, "", 0.5, 3.0), Frequent(None, "k", 2.0, 1.5)),
+    3.0, 0.25, 2, 4, 3.5,
+)  # fmt: skip
 FINDING = Finding("paging", "works", "page 2 differs")
 VALUES = [
     (ACCEPTED_TEXTS, ("a", "b")),
@@ -73,6 +91,7 @@ VALUES = [
     (MISSING_SEARCH, CrawlNote("claims", CRAWL)),
     (FORM_FACTS, Measured(3, "exact", ignored=("a",), findings=(FINDING,))),
     (FORM_QUERIES, [TriedQuery(1.0, "a=b", 2, 3, 1), TriedQuery(0.5, "c", 1, 0, 0, 7)]),
+    (FORM_ROUND, FormRound("of", NEW_ROUND, KNOWN_ROUND)),
     (SPENT_UNTIL, 1.5),
     (RATE_PRIOR, Prior((0.25, 0.75), 4)),
     (REDIRECTS, {"http://a": Redirect("http://b", 2)}),

@@ -9,8 +9,8 @@ from scipy import stats
 from halflife.core.filters import parse
 from halflife.grouping.cuts import Blocks, best_cut, gain_of
 from halflife.grouping.partition import Terms, partition
-from halflife.grouping.pearson import k_means, life_bins, pearson_groups
 from halflife.grouping.risk import Risk, at_risk, cells, dispersion, rate_interval
+from lab.grouping.pearson import k_means, life_bins, pearson_groups
 from set_lives import grown
 
 SLOW, FAST = 0.02, 0.08

@@ -13,7 +13,7 @@ from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import Probes
 from halflife.probing.sample import Ending, frequency
 from halflife.probing.stop_rule import Steadiness, predictive_likelihood
-from halflife.probing.synthetic import Language
+from lab.synthetic_text import Language
 
 WORDS = tuple("abcdefgh")
 TOPICS = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": {}})

@@ -10,7 +10,6 @@ from halflife.probing.memory import InMemory
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import learn_probes
 from halflife.probing.size import estimate_size
-from halflife.probing.synthetic import Language
 from halflife.recordings import textdb
 from lab.probing import (
     World,
@@ -20,6 +19,7 @@ from lab.probing import (
     recorded,
     sizes,
 )
+from lab.synthetic_text import Language
 from objects_folder import REAL
 
 pa = pytest.importorskip("pyarrow")

@@ -17,10 +17,11 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.drift import Forgetting, Restarting
-from halflife.models.rates.last_modified import LastModified
+from halflife.models.rates.drift import Forgetting
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
-from halflife.models.rates.stochastic import StochasticApproximation
+from lab.rates.last_modified import LastModified
+from lab.rates.restarts import Restarting
+from lab.rates.stochastic import StochasticApproximation
 from rates_cases import ESTIMATORS, MONOTONE, fed, gaps
 
 FEW = settings(max_examples=8)  # for each of many estimators

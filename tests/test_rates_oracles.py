@@ -13,11 +13,12 @@ from halflife.models.rates.counts import (
     naive,
     smoothed,
 )
-from halflife.models.rates.drift import Forgetting, Restarting, chance, joined_runs
+from halflife.models.rates.drift import Forgetting, chance
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma, marginal, moments
-from halflife.models.rates.last_modified import LastModified, unbiased_changes
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
-from halflife.models.rates.stochastic import StochasticApproximation
+from lab.rates.last_modified import LastModified, unbiased_changes
+from lab.rates.restarts import Restarting, joined_runs
+from lab.rates.stochastic import StochasticApproximation
 from rates_cases import fed, gaps
 
 ONE = np.zeros(10, int)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.views import view_of, views
+from contracts.views import after, view_of, views
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
 from halflife.models.fractions import Sample
@@ -69,16 +69,6 @@ def seen_view(n, groups=3, seed=0):
         ready=np.ones(n, bool),
         age=age,
         exposure=age,
-    )
-
-
-def after(view, rows, changed):
-    """The view once these items were looked at."""
-    looked, age, found = view.looked.copy(), view.age.copy(), view.changed.copy()
-    looked[rows], age[rows], found[rows] = True, 0.0, changed[rows]
-    looks = view.looks + np.isin(np.arange(len(view)), rows)
-    return dataclasses.replace(
-        view, looked=looked, age=age, exposure=age, changed=found, looks=looks
     )
 
 

@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 from halflife.core.errors import UsageError
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.sample import frequency
-from halflife.probing.shrinkage import OWN, UNIFORM, mixture_weights, shrink
-from halflife.probing.synthetic import Language
 from halflife.summary import Summary
+from lab.shrinkage import OWN, UNIFORM, mixture_weights, shrink
+from lab.synthetic_text import Language
 
 TOPICS = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": ["Soccer"]})
 

@@ -16,8 +16,8 @@ from halflife.probing.sample_resample import (
     uncapped,
 )
 from halflife.probing.size import Method, estimate_size
-from halflife.probing.synthetic import Language
 from halflife.probing.totals import Told, judge
+from lab.synthetic_text import Language
 
 DICTIONARY = [str(i) for i in range(100)]
 

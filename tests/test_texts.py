@@ -4,7 +4,7 @@ from hypothesis import given
 from scipy import sparse
 
 from halflife.core.categories import Categories
-from halflife.grouping.texts import clusters, k_means, usual_number
+from lab.grouping.texts import clusters, k_means, usual_number
 from topic_webs import webs
 
 

@@ -44,7 +44,7 @@ with atheris.instrument_imports(
     from halflife.net import dates, decoding, robots
     from halflife.net.addresses import parse_url
     from halflife.net.pacing import LONGEST_CRAWL_DELAY
-    from halflife.readers import maps, records, text, titles
+    from halflife.readers import maps, records, text
 
 SLOWEST = 2.0  # seconds of CPU for one call
 GROWTH = 100.0  # megabytes
@@ -83,11 +83,10 @@ class Input:
 
 
 def read_text(given: Input) -> None:
-    """Decode, fingerprint, take the visible text and the title."""
+    """Decode, fingerprint, take the visible text."""
     page = text.to_text(given.type, given.body)
     text.digest("visible", given.type or "text/html", given.body, "")
     text.visible(page)
-    titles.terms(page)
 
 
 def read_links(given: Input) -> None:

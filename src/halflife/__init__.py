@@ -1,19 +1,101 @@
 """Keep local copies of remote web data fresh on a budget of requests."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from halflife.allocation import allocate as allocate
+    from halflife.config import SourceConfig as SourceConfig
+    from halflife.core.errors import HalflifeError as HalflifeError
+    from halflife.core.forecast import Forecast as Forecast
+    from halflife.engine.what_if import WhatIf as WhatIf
+    from halflife.kinds.listing.function import (
+        Response as Response,
+        Session as Session,
+        listing as listing,
+    )
+    from halflife.kinds.protocol import (
+        Description as Description,
+        Kind as Kind,
+        Report as Report,
+        Step as Step,
+        Worker as Worker,
+    )
+    from halflife.policies import Policy as Policy, Strategy as Strategy
+    from halflife.project import (
+        Project as Project,
+        SourceStatus as SourceStatus,
+        forecast as forecast,
+        open_project as open_project,
+        plan as plan,
+        replay_store as replay_store,
+        status as status,
+        sync as sync,
+        what_if as what_if,
+    )
+    from halflife.replay.recorded_source import RecordedSource as RecordedSource
+    from halflife.stores import Store as Store
 
 __version__ = "0.1.0"
-__all__ = ["HalflifeError", "Response", "Session", "allocate", "listing"]
-_WHERE = {
-    "HalflifeError": "halflife.core.errors",
-    "Response": "halflife.kinds.listing.function",
-    "Session": "halflife.kinds.listing.function",
-    "allocate": "halflife.allocation",
-    "listing": "halflife.kinds.listing.function",
+__all__ = [
+    "Description",
+    "Forecast",
+    "HalflifeError",
+    "Kind",
+    "Policy",
+    "Project",
+    "RecordedSource",
+    "Report",
+    "Response",
+    "Session",
+    "SourceConfig",
+    "SourceStatus",
+    "Step",
+    "Store",
+    "Strategy",
+    "WhatIf",
+    "Worker",
+    "allocate",
+    "forecast",
+    "listing",
+    "open_project",
+    "plan",
+    "replay_store",
+    "status",
+    "sync",
+    "what_if",
+]
+_HOMES = {
+    "halflife.allocation": ("allocate",),
+    "halflife.config": ("SourceConfig",),
+    "halflife.core.errors": ("HalflifeError",),
+    "halflife.core.forecast": ("Forecast",),
+    "halflife.engine.what_if": ("WhatIf",),
+    "halflife.kinds.listing.function": ("Response", "Session", "listing"),
+    "halflife.kinds.protocol": ("Description", "Kind", "Report", "Step", "Worker"),
+    "halflife.policies": ("Policy", "Strategy"),
+    "halflife.project": (
+        "Project",
+        "SourceStatus",
+        "forecast",
+        "open_project",
+        "plan",
+        "replay_store",
+        "status",
+        "sync",
+        "what_if",
+    ),
+    "halflife.replay.recorded_source": ("RecordedSource",),
+    "halflife.stores": ("Store",),
 }  # imported when it is first asked for, so that a start is quick
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
+    if name not in _HOME:
         raise AttributeError(f"module 'halflife' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

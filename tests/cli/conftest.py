@@ -7,11 +7,18 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.cli import main
+from halflife.config import Config
 from halflife.demo.forms import Office, serving
 from halflife.demo.process import running
 from halflife.demo.world import build
+from halflife.engine import bootstrap
+from halflife.engine.service import Rhythm
+from halflife.replay.play import Play, play_recorded
+from replay.worlds import BEGAN as STARTED, KINDS, settings as world_settings
 
 BEGAN = 20_000.0
+HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+DAYS = 2.0
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -133,3 +140,32 @@ def _fenced(book, kind):
     _, begin, rest = book.partition(f"```{kind}\n")
     assert begin
     return rest.partition("```")[0]
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory):
+    """A store that was kept for two days, with a source of every kind."""
+    folder = tmp_path_factory.mktemp("mixed")
+    parts = [make() for make in KINDS["mixed"]]
+    urls = [f"http://source-{i}.invalid" for i in range(len(parts))]
+    path = folder / "halflife.toml"
+    path.write_text(world_settings(parts, urls, 240, 0.0))
+    config = Config.load(path)
+    world = {url: part.source for url, part in zip(urls, parts, strict=True)}
+    with bootstrap.writing(config) as store:
+        store.skip_disk_syncs()
+        play_recorded(config, store, world, Play(STARTED, DAYS, rhythm=HOURLY))
+    return config
+
+
+@pytest.fixture
+def ask(mixed, asked, monkeypatch):
+    """Run a verb just after the two days; return its answer."""
+    monkeypatch.setattr(bootstrap, "clock", lambda: STARTED + DAYS)
+
+    def run(*words):
+        code, answer = asked(*words, "--config", mixed.path)
+        assert code == 0
+        return answer
+
+    return run

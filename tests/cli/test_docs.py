@@ -93,9 +93,9 @@ def named(page):
 @pytest.mark.parametrize("page", BOOK, ids=named)
 def test_every_command_that_prints_a_figure_is_there(page):
     text = page.read_text()
-    for module in re.findall(r"python -m (halflife[.\w]*)", text):
+    for module in re.findall(r"python -m ((?:halflife|lab)[.\w]*)", text):
         assert find_spec(module), module
-    for script in re.findall(r"(?:benchmarks|tests|tools)/[\w/]+\.py", text):
+    for script in re.findall(r"(?:lab|tests|tools)/[\w/]+\.py", text):
         assert (ROOT / script).exists(), script
     for goal in re.findall(r"`make ([a-z-]+)(?:`| DATA)", text):
         assert f"\n{goal}:" in (ROOT / "Makefile").read_text(), goal

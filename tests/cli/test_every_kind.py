@@ -2,44 +2,6 @@
 
 import pytest
 
-from halflife.config import Config
-from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
-from halflife.replay.play import Play, play_recorded
-from replay.worlds import BEGAN, KINDS, settings
-
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
-DAYS = 2.0
-
-
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory):
-    """A store that was kept for two days, with a source of every kind."""
-    folder = tmp_path_factory.mktemp("mixed")
-    parts = [make() for make in KINDS["mixed"]]
-    urls = [f"http://source-{i}.invalid" for i in range(len(parts))]
-    path = folder / "halflife.toml"
-    path.write_text(settings(parts, urls, 240, 0.0))
-    config = Config.load(path)
-    world = {url: part.source for url, part in zip(urls, parts, strict=True)}
-    with bootstrap.writing(config) as store:
-        store.skip_disk_syncs()
-        play_recorded(config, store, world, Play(BEGAN, DAYS, rhythm=HOURLY))
-    return config
-
-
-@pytest.fixture
-def ask(mixed, asked, monkeypatch):
-    """Run a verb just after the two days; return its answer."""
-    monkeypatch.setattr(bootstrap, "clock", lambda: BEGAN + DAYS)
-
-    def run(*words):
-        code, answer = asked(*words, "--config", mixed.path)
-        assert code == 0
-        return answer
-
-    return run
-
 
 def test_every_source_is_in_the_plan(mixed, ask):
     found = ask("plan")

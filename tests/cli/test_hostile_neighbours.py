@@ -1,4 +1,4 @@
-"""Ten hostile sources beside ten healthy ones, for some seconds; see benchmarks."""
+"""Ten hostile sources beside ten healthy ones, for some seconds; see lab."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from processes import load_of
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
+BENCHMARK = Path(__file__).parents[2] / "lab" / "benchmarks" / "hostile.py"
 
 
 def test_healthy_sources_are_kept_beside_ten_hostile_ones():

@@ -1,5 +1,7 @@
 """Views for tests of whatever works on a view."""
 
+import dataclasses
+
 import hypothesis.strategies as st
 import numpy as np
 
@@ -36,4 +38,14 @@ def view_of(n, rng):
         doubt=rng.exponential(1.0, n),
         room=np.full(n, np.inf),
         due=np.where(looks > 0, 100.0 + rng.normal(0, 3, n), -np.inf),
+    )
+
+
+def after(view, rows, changed):
+    """Return the view once the items at these rows were observed."""
+    looked, age, found = view.looked.copy(), view.age.copy(), view.changed.copy()
+    looked[rows], age[rows], found[rows] = True, 0.0, changed[rows]
+    looks = view.looks + np.isin(np.arange(len(view)), rows)
+    return dataclasses.replace(
+        view, looked=looked, age=age, exposure=age, changed=found, looks=looks
     )

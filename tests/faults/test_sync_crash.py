@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fault_points import count
 
-KILL9 = Path(__file__).parents[2] / "benchmarks" / "kill9.py"
+KILL9 = Path(__file__).parents[2] / "lab" / "benchmarks" / "kill9.py"
 KILLS = count(12, 3)
 
 

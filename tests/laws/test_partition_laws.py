@@ -7,7 +7,6 @@ import pytest
 
 from halflife.core.lifetimes import Lives
 from halflife.grouping.partition import Terms, partition
-from halflife.grouping.pearson import life_bins, pearson_groups
 from halflife.grouping.risk import (
     Risk,
     at_risk,
@@ -16,6 +15,7 @@ from halflife.grouping.risk import (
     rate_interval,
     totals,
 )
+from lab.grouping.pearson import life_bins, pearson_groups
 
 
 def lives_of(spans, **attributes):

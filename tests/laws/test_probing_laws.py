@@ -22,9 +22,9 @@ from halflife.probing.recheck import LIMIT, UNSURE, _Hats, _judged
 from halflife.probing.rules import Probes, _children, _frequent, covering, learn_probes
 from halflife.probing.sample import Asked, Ending, Gathering, Sample
 from halflife.probing.stop_rule import Steadiness, predictive_likelihood
-from halflife.probing.synthetic import draw, zipf
 from halflife.probing.totals import Told, at_limit, judge
 from halflife.summary.split_test import Excess
+from lab.synthetic_text import draw, zipf
 
 NAN = float("nan")
 

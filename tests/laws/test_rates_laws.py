@@ -10,12 +10,13 @@ from halflife.core.gap_bins import class_length, classes
 from halflife.models.gaps import Status, check_gaps, quiet_days, statuses, tallied
 from halflife.models.rates.columns import in_turn, longer, ratio
 from halflife.models.rates.counts import Counts, law_of_large_numbers, smoothed
-from halflife.models.rates.drift import Forgetting, Restarting, chance, joined_runs
+from halflife.models.rates.drift import Forgetting, chance
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma, marginal, moments
-from halflife.models.rates.last_modified import LastModified, unbiased_changes
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment, moment_rates
-from halflife.models.rates.stochastic import StochasticApproximation
 from halflife.models.rates.tally import GapTally
+from lab.rates.last_modified import LastModified, unbiased_changes
+from lab.rates.restarts import Restarting, joined_runs
+from lab.rates.stochastic import StochasticApproximation
 
 
 def some_gaps(seed=0, n=24, items=4):

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.random import default_rng
 from scipy import stats
 
-from contracts.views import view_of
+from contracts.views import after, view_of
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
 from halflife.models.fractions import Sample, prior_strength, weighted
@@ -606,16 +606,6 @@ def turn_view(n=40, groups=4, seed=0):
     )
 
 
-def tried(view, rows, changed):
-    """Return the view after good looks at some rows."""
-    looked, age, found = view.looked.copy(), view.age.copy(), view.changed.copy()
-    looked[rows], age[rows], found[rows] = True, 0.0, changed[rows]
-    looks = view.looks + np.isin(np.arange(len(view)), rows)
-    return replace(
-        view, looked=looked, age=age, exposure=age, changed=found, looks=looks
-    )
-
-
 def test_the_sample_is_wanted_by_the_budget_of_the_whole_turn():
     view, policy = turn_view(), Sampling(size=Root("even"))
     sites = by_site(view)
@@ -623,11 +613,11 @@ def test_the_sample_is_wanted_by_the_budget_of_the_whole_turn():
     root = math.sqrt(10 * 12 / 40)  # average size times budget over items
     assert first.wanted == pytest.approx([min(root, 0.5 * 12 / 4)] * 4)
     rows = np.arange(5)
-    again = policy.draw(tried(view, rows, view.changed), sites, Budget(7))
+    again = policy.draw(after(view, rows, view.changed), sites, Budget(7))
     assert again.wanted == pytest.approx(first.wanted)
     assert first.size.tolist() == [1.0] * 40
     new = replace(
-        tried(view, rows, view.changed), looks=np.where(np.arange(40) < 5, 1, 3)
+        after(view, rows, view.changed), looks=np.where(np.arange(40) < 5, 1, 3)
     )  # what was seen for the first time was no sample, and is not counted
     less = policy.draw(new, sites, Budget(7))
     assert less.wanted == pytest.approx([min(math.sqrt(10 * 7 / 40), 0.5 * 7 / 4)] * 4)
@@ -643,7 +633,7 @@ def test_no_more_than_its_share_of_a_turn_goes_into_the_sample(share):
 def test_what_is_sampled_is_weighed_by_the_chance_to_be_drawn():
     view = turn_view()
     changed = np.arange(40) % 3 == 0
-    seen = tried(view, np.arange(0, 40, 2), changed)
+    seen = after(view, np.arange(0, 40, 2), changed)
     sites = by_site(view)
     for heavy in (False, True):
         policy = Sampling(weighted=heavy, size=Fixed(3))
@@ -691,7 +681,7 @@ def test_a_sample_plans_what_was_picked_at_what_it_may_gain():
 def test_greedy_takes_the_most_changed_category_and_inside_the_stalest():
     view = turn_view()
     changed = np.arange(40) % 4 == 2  # all of group 2
-    seen = tried(view, np.arange(12), changed)
+    seen = after(view, np.arange(12), changed)
     stale = staleness(seen)
     policy = Sampling(size=Fixed(3), inside="staleness")
     plan = policy(seen, Budget(9), default_rng(0))
@@ -714,7 +704,7 @@ def test_greedy_takes_the_most_changed_category_and_inside_the_stalest():
 
 
 def test_odds_plan_what_is_heavy_and_likely_stale():
-    seen = tried(turn_view(), np.arange(12), np.arange(40) % 4 == 2)
+    seen = after(turn_view(), np.arange(12), np.arange(40) % 4 == 2)
     sites = by_site(seen)
     for heavy in (False, True):
         policy = Sampling(size=Fixed(3), inside="odds", weighted=heavy)
@@ -732,7 +722,7 @@ def test_in_proportion_each_category_gets_its_part_of_the_requests():
     view = replace(view, cost=np.full(80, 2.0))
     changed = np.isin(np.arange(80) % 4, (1, 3)) & (np.arange(80) < 8)
     changed |= np.arange(80) % 4 == 2
-    seen = tried(view, np.arange(16), changed)  # four of each: 0, 1/2, 1 and 1/2
+    seen = after(view, np.arange(16), changed)  # four of each: 0, 1/2, 1 and 1/2
     policy = Sampling(spend="proportional", size=Fixed(4))
     plan = policy(seen, Budget(32), default_rng(0))
     each = np.bincount(plan.rows % 4, minlength=4)

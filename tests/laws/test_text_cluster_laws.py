@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from halflife.core.categories import Categories
-from halflife.grouping import texts as module
-from halflife.grouping.texts import (
+from lab.grouping import texts as module
+from lab.grouping.texts import (
     _means,
     _names,
     _nearest,

@@ -5,9 +5,8 @@ import pytest
 from scipy import sparse
 
 from halflife.core.categories import Categories
-from halflife.grouping import topic as module
-from halflife.grouping.book import TopicBook
-from halflife.grouping.topic import (
+from lab.grouping import topic as module
+from lab.grouping.topic import (
     Links,
     Surfer,
     _Best,
@@ -17,6 +16,7 @@ from halflife.grouping.topic import (
     _walk,
     common,
 )
+from lab.grouping.topic_book import TopicBook
 
 WEB = {
     "a": ("b", "c"),

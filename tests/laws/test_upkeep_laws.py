@@ -16,6 +16,7 @@ from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin
+from halflife.queries.policies import LOOKUP_INDEX, NAIVE_1
 from halflife.queries.reported_total import Reported
 from halflife.queries.table_form import Tabled
 from halflife.queries.turn_result import Kept
@@ -357,10 +358,10 @@ def test_a_rule_that_goes_round_is_followed_in_its_order():
     records = {"still": {"city": "Oslo", "n": 1}, "moves": {"city": "Rome", "n": 1}}
     gaps = [("still", 1.0, {"n": 1}, {"n": 1})] * 30
     gaps += [("moves", 1.0, {"n": 1}, {"n": 2})] * 30
-    seen = {"still": 10.0, "moves": 20.0}
+    seen = {"still": 19.0, "moves": 20.0}
     held = Held(records, seen, seen, gaps, 28.0, 10.0)
     shape = Interface((CITY,), page_size=4, lookup=True)
-    work = Upkeep(held, shape, Wish("known", rule="naive1"), NOW)
+    work = Upkeep(held, shape, Wish("known", known=NAIVE_1), NOW)
     one, two = work.known.next(work.copy, NOW, 20.0, np.random.default_rng(0))
     assert [one.key, two.key] == ["still", "moves"]
     assert work.worth(two) > work.worth(one)
@@ -439,7 +440,7 @@ def test_a_look_up_is_told_no_number_of_hits():
     ledger = Ledger(form, 6)
     ledger.first(Query())
     done = keep(
-        ledger, held, Wish("known", rule="lookup-index"), NOW, np.random.default_rng(0)
+        ledger, held, Wish("known", known=LOOKUP_INDEX), NOW, np.random.default_rng(0)
     )
     looked_up = [one for one in done.tried if one.what in records]
     assert looked_up

@@ -7,7 +7,7 @@ import pytest
 
 from halflife.net import wire
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "lab" / "benchmarks"
 
 
 @pytest.fixture

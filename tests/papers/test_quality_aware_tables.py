@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.grouping.pearson import THRESHOLD, k_means
+from lab.grouping.pearson import THRESHOLD, k_means
 
 MAKES = {"BMW": 0.058, "Ford": 0.058, "Honda": 0.065, "Dodge": 0.069, "Toyota": 0.075}
 YEARS = {

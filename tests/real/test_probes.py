@@ -10,7 +10,7 @@ from halflife.queries.known.form_coverage import Told, refresh, send
 from halflife.queries.known.greedy import choose, greedy_probes, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
-from lab.probeworlds import TOPICS, World, recorded
+from lab.probeworlds import World, known_worlds
 from objects_folder import REAL
 
 pytestmark = [
@@ -21,7 +21,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=["cv_arxiv", "github_ranking"])
 def world(request: pytest.FixtureRequest) -> World:
-    return recorded(REAL / request.param, *TOPICS[request.param])
+    (found,) = known_worlds(REAL, [request.param])
+    return found
 
 
 def test_a_plan_per_request_takes_half_of_what_equation_2_takes(world: World) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from halflife import plugins
 from halflife.bench.knownworld import Differences, Served, topical
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
@@ -25,13 +26,18 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import Pool, pool_for
+from halflife.queries.known.paced import ALPHA
 from halflife.queries.known.refresh import Refresher, turn
-from halflife.queries.known.rules import RULES
+from halflife.queries.known.rules import Oracle, Rule
 from halflife.queries.ledger import Ledger
+from halflife.queries.policies import ALIASES, GROUP, KNOWN, KnownPolicy
 from halflife.recordings.relations import KEY, Relation, column, load_relation
 
 Row: TypeAlias = dict[str, Any]
-POLICIES = tuple(name for name in RULES if name != "method-1")  # that is ``greedy``
+POLICIES = (
+    "naive1", "naive2", "greedy", "method-2", "page-greedy", "cube-root", "index",
+    "lookup-index", "oracle",
+)  # fmt: skip
 PAPER = "greedy"  # what the other rules are held against
 PRICE = "relative:input_per_mtok"
 BLOCKS = 5  # stretches of time whose means are taken as independent
@@ -155,7 +161,7 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
         world.local, measure=world.measure, weight=world.weigh, now=float(world.days[0])
     )
     weight = copy.weight.copy()  # the same for all rules
-    refresher = Refresher(world.pool, world.served.interface, RULES[policy]())
+    refresher = Refresher(world.pool, world.served.interface, _rule(policy))
     rng = default_rng([seed, 1])
     held = world.versions(float(world.days[0])).copy()
     met = np.zeros(held.size, dtype=bool)
@@ -224,9 +230,18 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
 
 def _check(policies: Sequence[str]) -> None:
     for name in policies:
-        if name not in RULES:
-            there = ", ".join(RULES)
-            raise UsageError(f"there is no rule {name!r}; there is {there}")
+        _rule(name)
+
+
+def _rule(name: str) -> Rule:
+    """Return a registered rule, or the oracle, which has to be told the truth."""
+    if name == "oracle":
+        return Oracle()
+    try:
+        return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy).make(ALPHA)
+    except UsageError:
+        there = ", ".join([*POLICIES, *KNOWN])
+        raise UsageError(f"there is no rule {name!r}; there is {there}") from None
 
 
 def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) -> Row:

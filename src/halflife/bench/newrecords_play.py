@@ -1,6 +1,6 @@
 """Play one task of finding new records: a table behind a form, an old copy of it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
@@ -8,23 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from halflife import plugins
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Counts, Interface, words_in
 from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Policy
-from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Drilled, Given, Harvest, Sampler, harvest
 from halflife.queries.fresh.metrics import requests_to, scores
-from halflife.queries.fresh.records import ByRecord
-from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
+from halflife.queries.fresh.rotation import Rotation
+from halflife.queries.fresh.simple import Oracle
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local
+from halflife.queries.policies import ALIASES, GROUP, NEW, SHARE, NewPolicy, Outset
 from halflife.queries.sampling import Sampling
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import Relation
 
-SHARP = 100.0  # the power of Eq. 4 by which ``sharpened`` draws
-SHARE = 0.15  # of the records are in the sample
 POINTS = 40  # of a curve that are told
 OFTEN = 20.0  # records that share a value make it one to select
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -40,6 +39,8 @@ class Task:
         came: When the records of the copy were first seen, in days.
         dates: When the records that are there now were first seen.
         since: What came after this day came lately.
+        begin: The day of the copy.
+        end: The day of the form.
 
     """
 
@@ -48,6 +49,8 @@ class Task:
     came: Mapping[str, float]
     dates: Mapping[str, float]
     since: float
+    begin: float = 0.0
+    end: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +101,50 @@ def task(
     if insert_only:
         before = {key: now[key] for key in before if key in now}
     came, since = relation.came(begin), 2.0 * begin - end
-    return Task(before, now, came, relation.came(end), since)
+    return Task(before, now, came, relation.came(end), since, begin, end)
 
 
-POLICIES: Mapping[str, Callable[[Task], Policy]] = {
-    "default": lambda work: Expected(since=work.since),
-    "undated": lambda _: Expected(),
-    "paper": lambda _: ByRecord(),
-    "uniform": lambda _: ByRecord(sharp=0.0),
-    "sharpened": lambda _: ByRecord(sharp=SHARP),
-    "exhaustive": lambda _: Exhaustive(),
-    "gamma-poisson": lambda _: GammaPoisson(),
-    "newest": lambda _: Newest(),
-    "oracle": lambda work: Oracle(work.now),
-}
+POLICIES = (
+    "default", "undated", "paper", "uniform", "sharpened", "exhaustive",
+    "gamma-poisson", "newest", "oracle",
+)  # fmt: skip
 
 
-def policy(name: str, work: Task) -> Policy:
-    """Return a policy for new records by its name; raise ``KeyError`` if none is."""
-    return POLICIES[name](work)
+def policy(name: str, work: Task, interface: Interface) -> Policy:
+    """Return a rule for new records by its name; raise ``UsageError`` if none is.
+
+    All are registered but the oracle, which has to be told the truth. A rule plays by
+    itself here: a live form joins ``expected`` with others where it can.
+    """
+    if name == "oracle":
+        return Oracle(work.now)
+    registered = _registered(name)
+    gap = work.end - work.begin
+
+    def values() -> Rotation:
+        came = {key for key, moment in work.came.items() if moment > work.since}
+        seen = dict.fromkeys(work.before, work.begin)
+        return Rotation(interface, work.before, seen, came, max(gap, 1.0))
+
+    outset = Outset(since=work.since, now=work.end, gap=gap, values=values)
+    return registered.make(outset)
+
+
+def check(names: Sequence[str]) -> None:
+    """Raise ``UsageError`` unless all of these are rules for new records."""
+    for name in names:
+        if name != "oracle":
+            _registered(name)
+
+
+def _registered(name: str) -> NewPolicy:
+    try:
+        return plugins.load(GROUP, ALIASES.get(name, name), NewPolicy)
+    except UsageError:
+        there = ", ".join(dict.fromkeys([*POLICIES, *NEW]))
+        raise UsageError(
+            f"--policies: no policy is named {name!r}; {there} are"
+        ) from None
 
 
 def replay(
@@ -177,7 +205,9 @@ def _one(
         sampler = Drilled(work.before, game.share, game.drilled)
     local = Local(interface, work.before, work.came)
     ledger = Ledger(form, game.most)
-    return _told(harvest(policy(name, work), local, ledger, rng, sampler), work)
+    return _told(
+        harvest(policy(name, work, interface), local, ledger, rng, sampler), work
+    )
 
 
 def sample_of(form: Tabled, game: Game, rng: Generator) -> Sampler:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from halflife.config import Config, SourceConfig
-    from halflife.core.value_curve import Worth
     from halflife.engine.appraisal import Appraiser
+    from halflife.engine.what_if import SourceChange, WhatIf
     from halflife.kinds.protocol import Known
-    from halflife.market import Bill, Need, Relaxed, Shares
+    from halflife.market import Bill, Need, Relaxed
 
 Requests = Annotated[
     int, typer.Option("--budget", min=1, metavar="N", help="Requests to imagine.")
@@ -29,7 +29,6 @@ Per = Annotated[
         help="In which time [default: that of the settings].",
     ),
 ]
-EVEN = 0.0005  # quality by which a source must change to gain or lose
 
 
 @app.command()
@@ -44,32 +43,35 @@ def whatif(
     """Say what another budget would buy, by source and in all; sends nothing."""
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.engine import appraisal, bootstrap
-    from halflife.market import share
+    from halflife.engine import bootstrap
+    from halflife.engine.what_if import compare_budgets
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
     pace = budget / _days(settings, per)
     with bootstrap.reading(settings) as store:
-        appraiser = appraisal.Appraiser(settings, store, bootstrap.clock())
-        known = [appraiser.known(source) for source in chosen]
-    curves = [one.worth for one in known if one.worth is not None]
-    limits = appraisal.limits(settings, known)
-    now = share(curves, settings.budget.pace, limits)
-    then = share(curves, pace, limits)
-    answer = _compared(curves, now, then)
-    lacking = [{"source": k.source.name, "why": k.why} for k in known if not k.worth]
-    head: dict[str, object] = {
-        "budget": {"now": settings.budget.pace, "then": pace, "unit": "requests a day"},
-        "quality": {"now": now.total, "then": then.total},
-        "price": {"now": now.price, "then": then.price},
-        "spent": {"now": now.spent, "then": then.spent},
-        "without_worth": lacking,
-    }
-    if json:
-        show.emit({**head, **_sides(answer), "results": answer})
+        found = compare_budgets(settings, store, chosen, pace, bootstrap.clock())
+    rows = [_row(one) for one in found.sources]
+    now, then = found.now, found.then
+    if not json:
+        _tell(rows, found)
         return
-    _tell(answer, now, then, lacking)
+    show.emit(
+        {
+            "budget": {**_pair(*found.pace), "unit": "requests a day"},
+            "quality": _pair(now.total, then.total),
+            "price": _pair(now.price, then.price),
+            "spent": _pair(now.spent, then.spent),
+            "without_worth": [{"source": n, "why": why} for n, why in found.unknown],
+            "winners": found.winners,
+            "losers": found.losers,
+            "results": rows,
+        }
+    )
+
+
+def _pair(now: float, then: float) -> dict[str, object]:
+    return {"now": now, "then": then}
 
 
 def _days(config: "Config", per: str | None) -> float:
@@ -84,66 +86,37 @@ def _days(config: "Config", per: str | None) -> float:
     return WINDOW_DAYS[per]
 
 
-def _compared(
-    curves: "Sequence[Worth]", now: "Shares", then: "Shares"
-) -> list[dict[str, object]]:
-    """Return a row a source: what it gets and how good it is, now and then."""
-    import numpy as np
-
+def _row(one: "SourceChange") -> dict[str, object]:
+    """Return what a source gets and how good it is, now and then."""
     from halflife.cli import show
 
-    rows: list[dict[str, object]] = []
-    for i, curve in enumerate(curves):
-        x = then.requests[i]
-        low, high = (
-            float(np.interp(x, curve.requests, side))
-            for side in (curve.low, curve.high)
-        )
-        better = float(then.quality[i] - now.quality[i])
-        rows.append(
-            {
-                "source": curve.source,
-                "measure": curve.measure,
-                "weight": curve.weight,
-                "requests_now": float(now.requests[i]),
-                "requests_then": float(x),
-                "quality_now": float(now.quality[i]),
-                "quality_then": show.figure(float(then.quality[i]), low, high),
-                "change": better,
-            }
-        )
-    return rows
-
-
-def _sides(rows: "Sequence[Mapping[str, object]]") -> dict[str, list[str]]:
-    """Return who gains and who loses, most first."""
-    change = {str(row["source"]): float(str(row["change"])) for row in rows}
-    order = sorted(change, key=lambda name: (-abs(change[name]), name))
     return {
-        "winners": [name for name in order if change[name] > EVEN],
-        "losers": [name for name in order if change[name] < -EVEN],
+        "source": one.source,
+        "measure": one.measure,
+        "weight": one.weight,
+        "requests_now": one.requests[0],
+        "requests_then": one.requests[1],
+        "quality_now": one.quality[0],
+        "quality_then": show.figure(one.quality[1], one.low, one.high),
+        "change": one.change,
     }
 
 
-def _tell(
-    rows: "Sequence[Mapping[str, object]]",
-    now: "Shares",
-    then: "Shares",
-    lacking: "Sequence[Mapping[str, str]]",
-) -> None:
+def _tell(rows: "Sequence[Mapping[str, object]]", found: "WhatIf") -> None:
     from halflife.cli import show
 
     show.table([show.flat(row) for row in rows])
     if rows:
+        now, then = found.now, found.then
         show.say(
             f"quality in all: {now.total:.3f} now, {then.total:.3f} then; "
             f"{number(now.spent, 4)} and {count(then.spent, 'request')} a day"
         )
-        for name, said in _sides(rows).items():
-            if said:
-                show.say(f"{name}: {', '.join(said)}")
-    for one in lacking:
-        show.note(f"{one['source']}: {one['why']}")
+        for name, changed in (("winners", found.winners), ("losers", found.losers)):
+            if changed:
+                show.say(f"{name}: {', '.join(changed)}")
+    for name, why in found.unknown:
+        show.note(f"{name}: {why}")
 
 
 @app.command()

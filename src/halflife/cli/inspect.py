@@ -224,12 +224,15 @@ def explain(
 
 def _explain(settings: "Config", item: str, *, json: bool) -> None:
     """Say why an item is, or is not, looked at now, and how far that is trusted."""
+    import math
+
     from halflife.cli import audit, plans, show
     from halflife.cli.answers import find_row
-    from halflife.cli.terms import rule_of, terms
+    from halflife.cli.terms import choice_of, rule_of, terms
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import judge
     from halflife.engine.groups import by_item
+    from halflife.policies.valuation import weighing
 
     with bootstrap.reading(settings) as store:
         if item in {source.name for source in settings.source}:
@@ -237,12 +240,17 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
             return
         paged = by_item(settings.source)
         seen = bootstrap.outlook(settings, store, paged or settings.source)
-        row = find_row(seen.evidence, item)
-        key = seen.evidence.keys[row]
+        key = seen.evidence.keys[find_row(seen.evidence, item)]
+        seen = seen.part_of(key)
         source = store.source_of(key) or ""
         judged = judge(store, source, seen.now) if source else None
-    rule = rule_of(seen.policy, settings.policy.objective)
-    said = terms(seen.view, row, rule, settings.budget.pace)
+        rule, choice = rule_of(seen.policy, settings.policy.objective), None
+        if weighing(seen.policy) is not rule:
+            day = max(math.ceil(settings.budget.pace), 1)
+            choice = choice_of(seen.name, seen.plan(day), key, day)
+        row = seen.evidence.row(key)
+        assert row is not None  # it is one of that part's
+        said = terms(seen.view, row, rule, settings.budget.pace, choice)
     trust = judged.trust if judged is not None else None
     if json:
         known = {"factor": trust.factor, "why": trust.why} if trust else None

@@ -74,10 +74,7 @@ def replay_new(asked: Asked, *, json: bool) -> None:
     begin, end = asked.window(relation, MONTH)
     attributes = _attributes(relation, asked.columns, begin)
     policies = asked.policies or NEW
-    unknown = [name for name in policies if name not in play.POLICIES]
-    if unknown:
-        there = ", ".join(play.POLICIES)
-        raise UsageError(f"--policies: no policy is named {unknown[0]!r}; {there} are")
+    play.check(policies)
     # A form hands out no random records: the sample is drawn through it, and paid for.
     game = play.Game(
         page_size=asked.page_size, drilled="weighted", seeds=range(asked.seeds)

@@ -24,8 +24,7 @@ def sync(  # noqa: PLR0913  (each is an option)
         int | None, typer.Option(min=1, help="Spend at most so many requests.")
     ] = None,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Fetch every page once, as far as the budget goes."),
+        bool, typer.Option("--all", help="Fetch every page once, budget permitting.")
     ] = False,
     accept: Annotated[
         str | None,

@@ -1,7 +1,7 @@
 """Why an item is, or is not, looked at now: the terms of the gain, in words."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -9,18 +9,55 @@ from halflife.allocation import Objective, allocate, index
 from halflife.cli.show import date, figure, span
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
+from halflife.core.plan import Plan
 from halflife.core.view import Survival, View
 from halflife.core.wording import count, number
 from halflife.kinds.pages.state import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import parts
 from halflife.policies.champion import Bold
-from halflife.policies.discovery import Discovering
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
+from halflife.policies.valuation import weighing
 
 LATEST = 3650.0  # days; what would be due later than this is never due
 CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a policy that does not go by gains makes of an item.
+
+    Attributes:
+        policy: Its name.
+        requests: The requests that it was asked to plan.
+        place: The item's place in that plan, from 1 on; None if it is not in it.
+        why: Why it is in it; empty if it is not.
+
+    """
+
+    policy: str
+    requests: int
+    place: int | None
+    why: str = ""
+
+    def line(self) -> str:
+        """Return it as a sentence."""
+        asked = count(self.requests, "request")
+        if self.place is None:
+            return f"so {self.policy} does not fetch it with its next {asked}"
+        return (
+            f"so {self.policy} fetches it as number {self.place} with its next "
+            f"{asked}: {self.why}"
+        )
+
+
+def choice_of(policy: str, plan: Plan, key: str, requests: int) -> Choice:
+    """Return what a plan for so many requests makes of an item."""
+    if key not in plan.keys:
+        return Choice(policy, requests, None)
+    place = plan.keys.index(key)
+    return Choice(policy, requests, place + 1, plan[place].why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +83,7 @@ class Terms:
         of: How many items there are.
         price: What the last request of the budget buys in the long run.
         due: Days until the gain reaches the price; ``inf`` if it never does.
+        choice: What its policy makes of it, if that does not go by these gains.
 
     """
 
@@ -65,6 +103,7 @@ class Terms:
     of: int
     price: float
     due: float
+    choice: Choice | None = None
 
     def row(self, now: float) -> dict[str, object]:
         """Return the terms as plain values."""
@@ -89,6 +128,7 @@ class Terms:
             "due": date(now + self.due),
             "due_days": self.due,
             "rate_from": self.rate_from,
+            "choice": None if self.choice is None else asdict(self.choice),
         }
 
     @property
@@ -106,7 +146,7 @@ class Terms:
         """Return the terms as sentences."""
         mean, low, high = self.rate
         seen = f"last seen {span(self.age)} ago" if self.looks else "never seen"
-        return [
+        lines = [
             (
                 f"{seen}; {count(self.looks, 'fetch', 'fetches')} so far, "
                 f"{self.changes} found a change"
@@ -120,6 +160,11 @@ class Terms:
             *self._busy(),
             f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a fetch",
             f"a fetch now would buy {number(self.gain, 3)}{self._made_of()}",
+        ]
+        if self.choice is not None:
+            return [*lines, self.choice.line()]
+        return [
+            *lines,
             f"the price of a request is {number(self.price, 3)}",
             f"{self.rank} of {count(self.of, 'item')} would buy more",
             *(f"  beside it: {key}, {number(gain, 3)}" for key, gain in self.beside),
@@ -149,11 +194,14 @@ class Terms:
         return f"so it will be due in {span(self.due)}"
 
 
-def terms(view: View, row: int, rule: Index, pace: float) -> Terms:
+def terms(
+    view: View, row: int, rule: Index, pace: float, choice: Choice | None = None
+) -> Terms:
     """Return what decides about the item in this row of the view.
 
     ``pace`` is the budget in requests a day; the price of a request is that of the
-    best fixed schedule under the rates believed now.
+    best fixed schedule under the rates believed now. ``choice`` is that of a policy
+    that does not go by the rule.
     """
     weight, cost = float(view.weight[row]), float(view.cost[row])
     survival, lived = _one(view, row), float(view.exposure[row])
@@ -185,14 +233,14 @@ def terms(view: View, row: int, rule: Index, pace: float) -> Terms:
         of=len(view),
         price=price,
         due=_wait(gain, lived, price) if np.isfinite(lived) else 0.0,
+        choice=choice,
     )
 
 
 def rule_of(policy: object, objective: Objective) -> Index:
     """Return the index that a policy goes by; the plain one if it goes by none."""
-    if isinstance(policy, Discovering):
-        policy = policy.policy
-    return policy if isinstance(policy, Index) else Index(objective)
+    found = weighing(policy)
+    return found if isinstance(found, Index) else Index(objective)
 
 
 def _gains(rule: Index, view: View) -> Floats:

@@ -58,6 +58,7 @@ class View:
         room: Requests that the item's host will take in this turn; ``inf`` if any.
         unrest: Tells how unevenly groups change, in days, and the days by which that
             and rates are told (see ``models.unrest``); worked out when it is asked for.
+            Each is a number, or a column where items are believed in different ways.
 
     """
 
@@ -78,7 +79,7 @@ class View:
     exposure: Floats
     doubt: Floats
     room: Floats
-    unrest: Callable[[], tuple[float, float]] = evenly
+    unrest: Callable[[], tuple[float | Floats, float | Floats]] = evenly
 
     def __len__(self) -> int:
         return len(self.keys)

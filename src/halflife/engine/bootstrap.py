@@ -18,7 +18,7 @@ from halflife.belief.hints import Hinted
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config, SourceConfig
-from halflife.core.arrays import Ints
+from halflife.core.arrays import Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.errors import ConfigError
 from halflife.core.evidence import Evidence
@@ -31,10 +31,19 @@ from halflife.kinds.pages import (
     belief_notes as pages_belief_notes,
     crawl as pages_crawl,
 )
-from halflife.policies import Policy
+from halflife.kinds.pages.joint_view import (
+    Offered,
+    by_value,
+    joined_view,
+    market_value,
+    shares,
+)
+from halflife.kinds.pages.source_rows import rows_of
+from halflife.policies import Policy, Strategy
 from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
+from halflife.policies.valuation import turn_plan, valued, weighing
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -147,6 +156,7 @@ class Outlook:
         belief: What follows from it; it has learned nothing yet.
         now: The time of the view.
         policy: The rule that spends the budget.
+        name: What settings call that rule.
 
     """
 
@@ -154,6 +164,12 @@ class Outlook:
     belief: Belief
     now: float
     policy: Policy
+    name: str
+
+    def part_of(self, key: str) -> "Outlook":
+        """Return what the policy that keeps this item believes of its items."""
+        del key
+        return self
 
     @cached_property
     def view(self) -> View:
@@ -168,23 +184,90 @@ class Outlook:
         return taken(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
-        """Return what so many requests would be spent on, best first.
+        """Return what so many requests would be spent on, in the policy's order.
 
-        Of very many items it is decided among few, as when they are kept.
+        Of very many items it is decided among few, as when they are kept. What a step
+        gains is what the policy says, or else what it buys in days of freshness.
         """
         rng, budget = np.random.default_rng(0), Budget(requests)
         if len(self.evidence) < MANY:
-            return self.policy(self.view, budget, rng)
+            plan = turn_plan(self.policy, self.view, budget, rng)
+            return plan if weighing(self.policy) else valued(plan, self.view)
         few = Shortlist(deepcopy(self.belief), self.policy)
         return few.plan(self.evidence, self.now, self.now, budget, rng)
 
 
-def belief(config: Config, store: Store) -> Belief:
+@dataclass(frozen=True)
+class JointOutlook(Outlook):
+    """What is believed of pages that are kept by several policies.
+
+    Each policy has its own pages, and its own belief in them.
+
+    Attributes:
+        parts: What is believed by each policy, of its own pages.
+        share: How much each page counts: its share of its source, times the weight of
+            that.
+
+    """
+
+    parts: tuple[Outlook, ...]
+    share: Floats
+
+    def part_of(self, key: str) -> Outlook:
+        """Return what the policy that keeps this item believes of its items."""
+        return next(part for part in self.parts if part.evidence.row(key) is not None)
+
+    @cached_property
+    def rows(self) -> tuple[Ints, ...]:
+        """The rows of each part's pages."""
+        found = [map(self.evidence.row, part.evidence.keys) for part in self.parts]
+        return tuple(np.array([*each], dtype=np.intp) for each in found)
+
+    @cached_property
+    def view(self) -> View:
+        """What is believed of all items, each by the belief of its policy."""
+        views = [part.view for part in self.parts]
+        return joined_view(self.evidence, views, self.rows)
+
+    def some(self, rows: Ints) -> View:
+        """Return what is believed of the items at these rows."""
+        return taken(self.view, rows)
+
+    def plan(self, requests: int) -> Plan:
+        """Return what so many requests would be spent on, best first.
+
+        They are shared out by what the next requests of each policy are worth, as the
+        service does it.
+        """
+        plans = []
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            value = market_value(part.view, self.share[rows])
+            plans.append(Offered(part.plan(requests), rows, value, part.view.cost))
+        return by_value(plans, requests)
+
+
+def policy_of(config: Config, source: SourceConfig) -> str:
+    """Return the name of the policy that keeps the pages of a source."""
+    return next(iter(source.policies), config.policy.name)
+
+
+def strategy(config: Config, sources: Iterable[SourceConfig] = ()) -> Strategy:
+    """Return the strategy by which pages of these sources are kept.
+
+    All of them name the same policy, or none.
+    """
+    named = next((name for source in sources for name in source.policies), "")
+    return plugins.strategy(named or config.policy.name, config.policy.objective)
+
+
+def belief(
+    config: Config, store: Store, sources: Iterable[SourceConfig] = ()
+) -> Belief:
     """Return the belief that the policy goes by, with what earlier runs learned.
 
     A belief in random changes heeds hints too, as far as they prove true.
     """
-    made = plugins.strategy(config.policy.name, config.policy.objective).belief()
+    made = strategy(config, sources).belief()
     inner = made.inner if isinstance(made, Hinted) else made
     if isinstance(inner, PoissonBelief):
         inner.prior = pages_belief_notes.recall(store)
@@ -204,16 +287,46 @@ def outlook(
     """Return what is believed of the sources now; nothing is written."""
     now = clock() if now is None else now
     mine = names(sources)
-    evidence = store.evidence(mine)
-    # What was written into the settings since the last sync is not in the store yet.
-    evidence.add(items(sources, known=Known(store, frozenset(mine))))
+    by_policy: dict[str, list[SourceConfig]] = {}
+    for source in sources:
+        by_policy.setdefault(policy_of(config, source), []).append(source)
+    if len(by_policy) < 2:
+        return _outlook(config, store, sources, now)
+    parts = tuple(_outlook(config, store, some, now) for some in by_policy.values())
+    evidence = _evidence(store, sources, mine)
+    rows = rows_of(store, mine, evidence, lambda: items(sources))
+    share = np.zeros(len(evidence))
+    for source in sources:
+        share[rows[source.name]] = shares(evidence.weight[rows[source.name]], source)
+    first = parts[0]
+    return JointOutlook(
+        evidence, first.belief, now, first.policy, first.name, parts, share
+    )
+
+
+def _outlook(
+    config: Config, store: Store, sources: Sequence[SourceConfig], now: float
+) -> Outlook:
+    """Return what is believed of sources that are kept by one policy."""
+    evidence = _evidence(store, sources, names(sources))
     owners = pages_crawl.owners(store, sources, evidence)
-    policy = plugins.strategy(config.policy.name, config.policy.objective).policy
+    policy = strategy(config, sources).policy
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
         policy = policy.policy
     return Outlook(
         evidence,
-        pages_crawl.belief(belief(config, store), sources),
+        pages_crawl.belief(belief(config, store, sources), sources),
         now,
         pages_crawl.policy(policy, sources, lambda key: owners.get(key, "")),
+        policy_of(config, sources[0]),
     )
+
+
+def _evidence(
+    store: Store, sources: Sequence[SourceConfig], mine: Sequence[str]
+) -> Evidence:
+    """Return what all looks at sources add up to, with what settings name since."""
+    evidence = store.evidence(mine)
+    # What was written into the settings since the last sync is not in the store yet.
+    evidence.add(items(sources, known=Known(store, frozenset(mine))))
+    return evidence

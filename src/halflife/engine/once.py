@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
 from halflife.engine import bootstrap, groups, network
+from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
+from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Desk, Errand, Report
 from halflife.kinds.registry import kind_of
+from halflife.market import take
 from halflife.stores import Store
 
 
@@ -32,6 +37,34 @@ def synced(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
     return [source for source in sources if not kind_of(source).not_synced]
 
 
+def shared_income(
+    config: Config,
+    store: Store,
+    together: Sequence[tuple[SourceConfig, ...]],
+    now: float,
+) -> dict[tuple[str, ...], int]:
+    """Return what each group of joint sources gets of what has come in.
+
+    Nothing is said of a single group: it gets all. Of several, each gets what its best
+    offers cost among those of all; the first fetch of new items comes on top of that.
+    """
+    joint = [group for group in together if groups.by_item(group)]
+    if len(joint) < 2:
+        return {}
+    sources = [source for group in joint for source in group]
+    appraiser = Appraiser(config, store, now, groups=joint)
+    offers = appraiser.offers(sources)
+    taken = take(offers, float(Wallet(store, config.budget).income(now)))
+    cost = np.bincount(
+        offers.source[taken.rows], offers.cost[taken.rows], len(offers.sources)
+    )
+    each = dict(zip(offers.sources, cost.tolist(), strict=True))
+    return {
+        tuple(s.name for s in group): int(sum(each[s.name] for s in group))
+        for group in joint
+    }
+
+
 async def sync(
     config: Config,
     store: Store,
@@ -49,8 +82,11 @@ async def sync(
     done: list[Report] = []
     async with network.way_out(config, store, clock, None) as gate:
         desk = Desk(config, store, gate, clock, audits=True)
-        for group in groups.grouped(chosen, config.policy.name):
-            left = _left(errand, done)
+        together = groups.grouped(chosen, config.policy.name)
+        income = shared_income(config, store, together, clock())
+        for group in together:
+            own = income.get(tuple(source.name for source in group))
+            left = replace(_left(errand, done), income=own)
             if stop.asked.is_set() or left.most == 0:
                 break
             try:

@@ -100,6 +100,7 @@ class Decision:
         memories: What to remember until the next decision.
         idle: Whether nothing had come in, so that nobody asked what there is to do.
         again: Days after which a target may ask for something.
+        due_in: Days until the next longest interval is over.
 
     """
 
@@ -112,6 +113,7 @@ class Decision:
     memories: Mapping[str, Memory] = field(default_factory=dict)
     idle: bool = False
     again: float = inf
+    due_in: float = inf
 
     def beyond(self, config: Config) -> bool:
         """Say whether targets need more in the long run than the budget has."""
@@ -225,6 +227,7 @@ def _shared(
         _reasons(groups, aim, paid),
         aim.memories,
         again=_again(sources, aim),
+        due_in=_due_in(appraiser, sources),
     )
 
 
@@ -291,6 +294,7 @@ def _aimed(
         _reasons(groups, aim, paid),
         aim.memories,
         again=_again(sources, aim),
+        due_in=_due_in(appraiser, sources),
     )
 
 
@@ -299,6 +303,17 @@ def _again(sources: Sequence[SourceConfig], aim: targets.Aim) -> float:
     stands = [stand.again for stand in aim.stands.values()]
     ages = [targets.latest(source) / 2.0 for source in sources]
     return min([*stands, *ages], default=inf)
+
+
+def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
+    """Return the days until the next longest interval is over; what is over is done."""
+    soonest = inf
+    for source in sources:
+        latest = targets.latest(source)
+        if latest < inf:
+            left = latest - appraiser.age(source)
+            soonest = min(soonest, float(left[left > 0].min(initial=inf)))
+    return soonest
 
 
 class Asked(NamedTuple):

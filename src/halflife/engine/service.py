@@ -50,6 +50,8 @@ SLICE = 5.0  # seconds after which settings are looked at again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
 THRIFT = 10.0  # a turn is slept off for so many times what deciding took
 _LAST_TRY = 0.2  # seconds at the end for messages; the rest waits in the outbox
+PUNCTUAL = 0.2  # of the shortest pause, if a longest interval is over by then
+_JUST_OVER = 0.01  # seconds after which that is sure, whatever the clock rounds
 _LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
 CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
 JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
@@ -77,6 +79,7 @@ class Timing:
     nap: float = 0.0  # seconds
     decided: float = 0.0  # seconds that the last decision took
     again: float = float("inf")  # seconds after which there may be something to do
+    due: float = float("inf")  # when the next longest interval is over, in days
     judging: float = 0.0  # seconds that the last judgement took
 
 
@@ -210,7 +213,8 @@ class Service:
             await self._settle(WAIT)
             self._collect(crew)
             waited = WAIT if self._under else 0.0  # that was time to sleep, too
-            self._time.nap = max(self._until_next() - waited, _LEAST_NAP)
+            wait = min(self._until_next() - waited, self._until_due())
+            self._time.nap = max(wait, _LEAST_NAP)
         self._judge(crew)
         self._tidier.tidy(self.settings.config, self.clock())
         self._note(crew, loop.time() - began)
@@ -232,6 +236,7 @@ class Service:
         decision = scheduler.decide(at)
         self._blame(crew, now)
         self._time.again = decision.again * DAY
+        self._time.due = now + decision.due_in
         at.wallet.use(sum(decision.paid.values()), now)
         for group in crew.groups:
             names = scheduler.names(group)
@@ -385,6 +390,15 @@ class Service:
         least = rhythm.shortest
         wait = least if self._hurry else max(wait, THRIFT * self._time.decided)
         return min(max(wait, least), rhythm.catch_up if plenty else rhythm.longest)
+
+    def _until_due(self) -> float:
+        """Return the seconds until a longest interval is over, but not too few.
+
+        So what must not wait is fetched on time, not up to a turn late.
+        """
+        seconds = (self._time.due - self.clock()) * DAY + _JUST_OVER
+        least = PUNCTUAL * self._outside.rhythm.shortest
+        return max(seconds, least, THRIFT * self._time.decided)
 
     async def _nap(self) -> bool:
         """Sleep until the next turn; say whether there are new settings."""

@@ -49,7 +49,9 @@ class Judge:
         memo: Memo,
     ) -> None:
         self._config, self._now = config, now
-        groups = scheduler.grouped(config.source, apart=targets.is_on(config))
+        groups = scheduler.grouped(
+            config.source, apart=targets.is_on(config), usual=config.policy.name
+        )
         self._appraiser = Appraiser(config, store, now, memo, groups)
         self._held = {one.source: one.why for one in store.staged()}
         self._held |= {one.source: one.why for one in pages_guard.held(store)}

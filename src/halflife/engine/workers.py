@@ -75,13 +75,20 @@ async def gathered(
         desk = Desk(config, store, gate, clock, audits)
         workers: list[tuple[tuple[SourceConfig, ...], Worker]] = []
         leases: list[asyncio.Task[None]] = []
-        for group in scheduler.grouped(chosen, apart=targets.is_on(config)):
+        for group in _groups(config, chosen):
             opened = kind_of(group[0]).open(desk, group)
             worker = await stack.enter_async_context(opened)
             workers.append((group, worker))
             leases.append(asyncio.create_task(worker.keep()))
             stack.push_async_callback(_ended, leases[-1])
         yield Crew(desk, workers), leases
+
+
+def _groups(
+    config: Config, chosen: Sequence[SourceConfig]
+) -> list[tuple[SourceConfig, ...]]:
+    apart, usual = targets.is_on(config), config.policy.name
+    return scheduler.grouped(chosen, apart=apart, usual=usual)
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

@@ -231,12 +231,14 @@ class Errand:
         most: Requests that may be spent, at most; None: what the budget has left.
         everything: Whether all items are looked at, not those that are worth most.
         told: Hears how many items were fetched, each time some were.
+        income: What the sources get of the requests that have come in; None: all.
 
     """
 
     most: int | None = None
     everything: bool = False
     told: Callable[[int], None] = lambda _: None
+    income: int | None = None
 
 
 class Worker(Protocol):

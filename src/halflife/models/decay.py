@@ -114,15 +114,16 @@ def roll(
     goes on.
     """
     whole = int(np.ceil(min(steps.max(initial=0.0), FAR)))
-    window, ahead = recent.copy(), np.zeros(steps.size)
+    first, *others = coefficients.T.copy()
+    past, ahead = list(recent.T.copy()), np.zeros(steps.size)
     total = np.zeros(steps.size)
     for done in range(whole):
-        ahead = coefficients[:, 0].copy()
-        for j, lag in enumerate(lags, start=1):
-            ahead += coefficients[:, j] * window[:, -lag]
+        ahead = first
+        for one, lag in zip(others, lags, strict=True):
+            ahead = ahead + one * past[-lag]
         ahead = np.minimum(ahead, 0.0)
-        total += ahead * np.clip(steps - done, 0.0, 1.0)
-        window = np.concatenate([window[:, 1:], ahead[:, None]], axis=1)
+        total += ahead * np.minimum(np.maximum(steps - done, 0.0), 1.0)
+        past.append(ahead)
     return total + ahead * np.maximum(steps - whole, 0.0)
 
 

@@ -108,12 +108,17 @@ class Experts:
         return np.stack([_between(x, 0 * here, here) / time * ahead for x in loss])
 
     def _rolled(self, kind: str, ahead: Floats) -> Floats:
-        return -np.stack([self.paths(m, kind)[0](ahead) for m in METRICS])
+        return -np.stack([self._path(m, kind)(ahead) for m in METRICS])
 
     def paths(
         self, metric: str, kind: str
     ) -> tuple[Callable[[Floats], Floats], Floats]:
         """Return what rolls an autoregression forward, and its error variance."""
+        series, lags, _ = self._series[metric]
+        noise = decay.error_variance(series, lags, self._coefficients(metric, kind))
+        return self._path(metric, kind), noise
+
+    def _path(self, metric: str, kind: str) -> Callable[[Floats], Floats]:
         series, lags, _ = self._series[metric]
         coefficients = self._coefficients(metric, kind)
         recent = decay.recent_values(series, max([*lags, 1]))
@@ -121,7 +126,7 @@ class Experts:
         def rolled(ahead: Floats) -> Floats:
             return decay.roll(coefficients, lags, recent, ahead / series.step)
 
-        return rolled, decay.error_variance(series, lags, coefficients)
+        return rolled
 
     def coefficients(self, metric: str, kind: str) -> tuple[tuple[int, ...], Floats]:
         """Return the lags of an autoregression and its coefficients at each look."""

@@ -85,6 +85,23 @@ class Horizon:
         raw = np.stack([self.experts.expected(n, self.days, ahead) for n in POOL])
         return np.stack([self._mixed(m, raw[:, m]) for m in range(len(METRICS))])
 
+    def expected(self, days: float) -> Floats:
+        """Return what the models expect ``days`` after the last look, in the mean.
+
+        The losses of precision and recall, and newcomers for each object held.
+        """
+        last = self.study.census.looks.size - 1
+        ahead = np.full(last + 1, days)
+        some = [self.experts.expected(n, self.days, ahead)[:, last] for n in POOL]
+        lost, missed = np.mean(some, axis=0)
+        new = np.exp(min(missed - lost, GROWTH)) - np.exp(-lost)
+        return np.array([lost, missed, max(new, 1e-9)])
+
+    @cached_property
+    def own(self) -> Floats:
+        """The same at this horizon."""
+        return self.expected(self.days)
+
     def _mixed(self, metric: int, raw: Floats) -> Floats:
         ready = self.scored(metric, raw[0])
         guesses = np.concatenate([raw, corrected(raw, ready)])

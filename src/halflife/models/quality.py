@@ -76,14 +76,17 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     days watched (``models.unrest``). Where it is in doubt what the group did, even
     without unrest, they swing by S(e - doubt) - S(e + doubt) over 2 at least.
     """
-    held, doubt, (u, watched) = view.looks[at] > 0, view.doubt[at], view.unrest()
+    held, doubt = view.looks[at] > 0, view.doubt[at]
+    u, watched = (
+        each[at] if isinstance(each, np.ndarray) else each for each in view.unrest()
+    )
     lived = np.where(held, view.exposure[at] + later, 0.0)
     alive = np.where(held, survival.alive(lived), 0.0)
     swing = np.zeros(alive.size)
     if doubt.any():
         early = survival.alive(np.maximum(lived - doubt, 0.0))
         swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
-    if u <= 0:
+    if not np.any(u > 0):
         return Fates(alive, alive * (1.0 - alive), swing)
     variance = u * (np.where(held, view.age[at], 0.0) + later)
     alive, alone, more = shared(alive, lived, variance + u * lived**2 / watched)

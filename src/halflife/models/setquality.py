@@ -18,8 +18,8 @@ from halflife.models.conformal import (
     DISPERSION,
     Calibrated,
 )
-from halflife.models.experts import POOL, Experts
-from halflife.models.pool import GROWTH, Study
+from halflife.models.experts import Experts
+from halflife.models.pool import Horizon, Study
 
 LOOKS = 1500  # how far back a forecast looks
 YEAR = 365.0
@@ -112,7 +112,7 @@ def _loss(study: Study, days: float, confidence: float) -> Floats:
     ready.append(horizon.newcomers(confidence))
     guess = np.array([r.scored.guess[last] for r in ready])
     if told != days:
-        guess *= _further(study.experts, told, days)
+        guess *= _further(horizon, days)
     bounds = [r.bounds(last, float(g), size) for r, g in zip(ready, guess, strict=True)]
     return np.array(bounds)
 
@@ -131,18 +131,9 @@ def _with_past(study: Study, days: float) -> float:
     return told if 2 * past >= other else float(below)
 
 
-def _further(experts: Experts, told: float, days: float) -> Floats:
+def _further(horizon: Horizon, days: float) -> Floats:
     """Return by how much the models think losses and newcomers differ elsewhere."""
-    last = experts.census.looks.size - 1
-
-    def mean(at: float) -> Floats:
-        ahead = np.full(last + 1, at)
-        some = [experts.expected(n, told, ahead)[:, last] for n in POOL]
-        lost, missed = np.mean(some, axis=0)
-        new = np.exp(min(missed - lost, GROWTH)) - np.exp(-lost)
-        return np.array([lost, missed, max(new, 1e-9)])
-
-    ratio: Floats = mean(days) / mean(told)
+    ratio: Floats = horizon.expected(days) / horizon.own
     return ratio
 
 

@@ -28,9 +28,11 @@ nutch = Strategy(
     due_first,
     partial(DueDates, NUTCH),
     "Apache Nutch's AdaptiveFetchSchedule with the constants it ships.",
+    "Apache Nutch 1.x, nutch-default.xml",
 )
 stormcrawler = Strategy(
     due_first,
     partial(DueDates, STORMCRAWLER),
     "Apache StormCrawler's AdaptiveScheduler with the constants it ships.",
+    "Apache StormCrawler, crawler-default.yaml",
 )

@@ -24,9 +24,11 @@ azar = Strategy(
     due_by_chance,
     partial(Scheduled, rates),
     "Azar's rates for freshness, looks at random moments as published.",
+    "Azar et al. 2018, PNAS",
 )
 azar_even = Strategy(
     due_first,
     partial(Scheduled, rates),
     "Azar's rates for freshness, looks evenly spaced.",
+    "Azar et al. 2018, PNAS, evenly spaced",
 )

@@ -34,9 +34,11 @@ freshness = Strategy(
     due_first,
     partial(scheduled, "freshness"),
     "Cho and Garcia-Molina's intervals that keep most copies current.",
+    "Cho and Garcia-Molina 2003, TODS and TOIT",
 )
 age = Strategy(
     due_first,
     partial(scheduled, "age"),
     "Cho and Garcia-Molina's intervals that keep copies least out of date.",
+    "Cho and Garcia-Molina 2003, TODS and TOIT",
 )

@@ -8,6 +8,7 @@ never be looked at again; so the most likely rate with one pretended look of eac
 is taken here.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -40,9 +41,10 @@ explore_commit = Strategy(
     due_first,
     exploring,
     "Look at all equally often for 13.5 days, then keep to the best intervals.",
+    "Upadhyay et al. 2020, AAAI",
 )
 
 
 def explore_commit_over(horizon: float, share: float = SHARE) -> Strategy:
     """Return the strategy for another horizon, in days."""
-    return Strategy(due_first, partial(exploring, horizon, share), explore_commit.about)
+    return replace(explore_commit, belief=partial(exploring, horizon, share))

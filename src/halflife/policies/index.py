@@ -110,12 +110,15 @@ def days(length: float) -> str:
 harmonic = Strategy(
     Index("harmonic"),
     about="Refresh where it buys most; a change missed counts, a second one half.",
+    paper="Kolobov et al. 2019, NeurIPS, solved for even spacing",
 )
 freshness = Strategy(
     Index("freshness"),
     about="Refresh where it buys most current copies; gives up on hopeless pages.",
+    paper="Cho and Garcia-Molina 2003, TODS",
 )
 age = Strategy(
     Index("age"),
     about="Refresh where it saves most time that copies are out of date.",
+    paper="Cho and Garcia-Molina 2003, TODS, s. 4",
 )

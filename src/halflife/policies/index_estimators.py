@@ -37,26 +37,31 @@ index_cgm = Strategy(
     _INDEX,
     partial(EstimatedRates, partial(Counted, bias_reduced)),
     "Index on Cho and Garcia-Molina's bias-reduced rates.",
+    "Cho and Garcia-Molina 2003, TOIT",
 )
 index_mle = Strategy(
     _INDEX,
     partial(EstimatedRates, MaximumLikelihood),
     "Index on the most likely rates, each page by itself.",
+    "Cho and Garcia-Molina 2003, TOIT",
 )
 index_pseudo_mle = Strategy(
     _INDEX,
     partial(EstimatedRates, partial(MaximumLikelihood, pretend=0.5)),
     "Index on the most likely rates with one pretended look of each kind.",
+    "Kolobov et al. 2019, NeurIPS, s. 5",
 )
 index_moment = Strategy(
     _INDEX,
     partial(EstimatedRates, Moment),
     "Index on rates at which as many looks would have found a change.",
+    "Upadhyay et al. 2020, AAAI",
 )
 index_lln = Strategy(
     _INDEX,
     partial(EstimatedRates, partial(Counted, law_of_large_numbers)),
     "Index on the share of looks that found a change, as if made at random.",
+    "Avrachenkov, Patil and Thoppe 2020",
 )
 index_gamma = Strategy(
     _INDEX,

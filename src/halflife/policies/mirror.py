@@ -12,4 +12,5 @@ mirror_sync = Strategy(
     due_first,
     MirrorSync,
     "MirrorSync: a few probes show which pages deserve more looks.",
+    "Kolobov, Bubeck and Zimmert 2020, ICML",
 )

@@ -96,6 +96,7 @@ ncis = Strategy(
     greedy_ncis,
     _plugged_in,
     "Refresh where it buys most current copies, by hints as far as they prove true.",
+    "Busa-Fekete et al. 2025, WWW",
 )
 index_hinted = Strategy(
     HintedIndex(),

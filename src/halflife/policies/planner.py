@@ -6,7 +6,7 @@ those that could be, and those of which something new is known, are weighed anew
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from halflife.core.budget import Budget
 from halflife.core.keys import Chosen
 from halflife.core.plan import Plan
 from halflife.core.view import View
+from halflife.models.parted import law_of
 from halflife.models.quality import columns
 from halflife.policies.index import Index
 
@@ -146,6 +147,5 @@ def taken(view: View, rows: Ints) -> View:
         value = getattr(view, field.name)
         if isinstance(value, np.ndarray) and value.shape[:1] == (len(view),):
             columns[field.name] = value[rows]
-    some = {name: column[rows] for name, column in (law(view) or {}).items()}
-    survival = replace(cast("Any", view.survival), **some)
+    survival = law_of(view.survival, rows, len(view))
     return replace(view, keys=Chosen(view.keys, rows), survival=survival, **columns)

@@ -66,14 +66,25 @@ def _unseen(view: View, row: int) -> str:
 
 
 round_robin = Strategy(
-    oldest_first, PlainRates, "Look at every page in turn, whatever it does."
+    oldest_first,
+    PlainRates,
+    "Look at every page in turn, whatever it does.",
+    "sampling with correlation, s. 2.1",
 )
 uniform = Strategy(
-    oldest_first_by_chance, PlainRates, "Look at every page equally often."
+    oldest_first_by_chance,
+    PlainRates,
+    "Look at every page equally often.",
+    "Coffman, Liu and Weber 1998",
 )
 proportional = Strategy(
-    most_missed, about="Look at pages as often as they change; intuitive, and bad."
+    most_missed,
+    about="Look at pages as often as they change; intuitive, and bad.",
+    paper="Cho and Garcia-Molina 2003, TODS, s. 5",
 )
 weight_proportional = Strategy(
-    heaviest_unseen, PlainRates, "Look at pages as often as they matter."
+    heaviest_unseen,
+    PlainRates,
+    "Look at pages as often as they matter.",
+    "Kolobov et al. 2019, SIGIR",
 )

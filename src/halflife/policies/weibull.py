@@ -5,6 +5,7 @@ databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian opt
 looks every T with weight times (integral of S - T S(T)) the same for all.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from halflife.allocation import allocate
@@ -36,9 +37,10 @@ weibull = Strategy(
     due_first,
     scheduled,
     "The best intervals if copies survive after Weibull, its shape learned.",
+    "Ipeirotis et al. 2007, TODS, Eq. 4",
 )
 
 
 def weibull_of(shape: float) -> Strategy:
     """Return the strategy for a known shape."""
-    return Strategy(due_first, partial(scheduled, shape), weibull.about)
+    return replace(weibull, belief=partial(scheduled, shape))

@@ -8,11 +8,14 @@ import numpy as np
 
 from halflife.core.forms import Interface
 from halflife.core.object_store import NEVER, Attributes, Register
+from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import Crawl
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.refresh import DEFAULT
+from halflife.queries.known.paced import ALPHA
+from halflife.queries.known.progress import KnownRound
 from halflife.queries.local import Local
+from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import Reported
 
@@ -29,16 +32,20 @@ class Wish:
             as they are now; ``both``.
         measure: How versions of a record differ.
         weight: How much a record matters.
-        rule: By what known records are refreshed; see ``queries.known.rules``.
         date: The attribute that the newest-first order goes by; empty if unknown.
+        new: By what records that come are found.
+        known: By what known records are refreshed.
+        max_staleness: The relative staleness that ``order-interval`` allows.
 
     """
 
     purpose: Purpose = "both"
     measure: Measure = field(default_factory=lambda: measure("changed"))
     weight: Weigh = field(default_factory=lambda: weigher(None))
-    rule: str = DEFAULT
     date: str = ""
+    new: NewPolicy = EXPECTED
+    known: KnownPolicy = INDEX
+    max_staleness: float = ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class Held:
         reported: How many records the form reports, if it does.
         search: A search for records that are reported and missing, if one was cut
             short.
+        new_round: A round of looking for new records that was cut short.
+        known_round: A round of refreshing known records that was cut short.
 
     """
 
@@ -70,6 +79,8 @@ class Held:
     gone: Sequence[tuple[float, float, float]] = ()
     reported: Reported | None = None
     search: Crawl | None = None
+    new_round: NewRound | None = None
+    known_round: KnownRound | None = None
 
     @classmethod
     def of(cls, register: Register) -> "Held":

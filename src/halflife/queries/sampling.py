@@ -19,6 +19,7 @@ from halflife.queries.levels import Guide
 Sampling: TypeAlias = Literal["weighted", "counts", "rejection", "naive"]
 FRUITLESS = 200  # walks in a row without a new record: there are hardly more
 PILOT = 30  # walks after which it is known how unequal chances are
+SKEW = 0.1  # the quantile of the first chances that rejection goes by
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,28 @@ class Sample:
     walks: int
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnSoFar:
+    """A sample that was cut short, as it is written down.
+
+    Attributes:
+        keys: The records drawn.
+        chances: The chances of the first records found, which scale rejection.
+        sum: The sizes that the walks have estimated, added up.
+        walks: Drill-downs so far.
+        idle: Those of them at the end that brought no new record.
+        complete: Whether it is as large as was wanted.
+
+    """
+
+    keys: tuple[str, ...] = ()
+    chances: tuple[float, ...] = ()
+    sum: float = 0.0
+    walks: int = 0
+    idle: int = 0
+    complete: bool = False
+
+
 class _Drawn:
     """Records as they are drawn."""
 
@@ -51,6 +74,13 @@ class _Drawn:
         self.walks = 0
         self.idle = 0
         self.chances: list[float] = []
+
+    def go_on(self, before: DrawnSoFar, records: Mapping[str, Attributes]) -> None:
+        """Begin where a sample was cut short; records that went are not in it."""
+        self.records = {key: records[key] for key in before.keys if key in records}
+        self.weight = dict.fromkeys(self.records, 0.0)
+        self.sum, self.walks, self.idle = before.sum, before.walks, before.idle
+        self.chances = list(before.chances)
 
     @property
     def size(self) -> float:
@@ -108,6 +138,62 @@ _METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
 }
 
 
+class Drawing:
+    """A sample that is drawn walk by walk, so that it may be gone on with later.
+
+    Args:
+        ledger: Where the requests are counted.
+        n: Records wanted; below 1, as a share of the database.
+        known: Records seen before; their values are asked for, too.
+        method: See ``sample``.
+        skew: See ``sample``.
+        before: What was drawn before, of the records ``known``.
+
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        n: float,
+        *,
+        known: Mapping[str, Attributes],
+        method: Sampling = "rejection",
+        skew: float = SKEW,
+        before: DrawnSoFar | None = None,
+    ) -> None:
+        guide, backtrack, self._keep = _METHODS[method]
+        self._drill = Drill(ledger, known.values(), guide=guide, backtrack=backtrack)
+        self._n, self._skew, self._drawn = n, skew, _Drawn()
+        if before is not None:
+            self._drawn.go_on(before, known)
+
+    @property
+    def records(self) -> Mapping[str, Attributes]:
+        """The records drawn."""
+        return self._drawn.records
+
+    @property
+    def over(self) -> bool:
+        """Whether it is as large as was wanted, or as it gets."""
+        return _ends(self._n, self._drawn)
+
+    def walk(self, rng: Generator) -> None:
+        """Draw once; ``BudgetSpent`` passes through."""
+        walk = self._drill.walk(rng)
+        self._drawn.note(walk, self._keep(self._drawn, walk, rng, self._skew))
+
+    def so_far(self) -> DrawnSoFar:
+        """Return what was drawn, to be written down."""
+        drawn = self._drawn
+        pilot = tuple(drawn.chances[: PILOT + 1])
+        told = drawn.sum, drawn.walks, drawn.idle, self.over
+        return DrawnSoFar(tuple(drawn.records), pilot, *told)
+
+
+def _ends(n: float, drawn: _Drawn) -> bool:
+    return len(drawn.records) >= _wanted(n, drawn) or drawn.idle >= FRUITLESS
+
+
 def sample(
     ledger: Ledger,
     n: float,
@@ -115,7 +201,7 @@ def sample(
     *,
     known: Iterable[Attributes] = (),
     method: Sampling = "weighted",
-    skew: float = 0.1,
+    skew: float = SKEW,
 ) -> Sample:
     """Return a random sample of the database behind a form.
 
@@ -141,7 +227,7 @@ def sample(
     drill = Drill(ledger, known, guide=guide, backtrack=backtrack)
     before, drawn = ledger.requests, _Drawn()
     with suppress(BudgetSpent):
-        while len(drawn.records) < _wanted(n, drawn) and drawn.idle < FRUITLESS:
+        while not _ends(n, drawn):
             walk = drill.walk(rng)
             drawn.note(walk, keep(drawn, walk, rng, skew))
     weight = np.array([drawn.weight[key] for key in drawn.records], dtype=np.float64)

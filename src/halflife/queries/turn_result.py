@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from halflife.core.object_store import Attributes
+from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import Crawl
+from halflife.queries.known.progress import KnownRound
 from halflife.queries.reported_total import Reported
 
 
@@ -62,6 +64,8 @@ class Kept:
         reported: How many records the form reports, if it does.
         search: The search for records that are reported and missing, if it is to go
             on from here.
+        new_round: The round of looking for new records, if it is to go on from here.
+        known_round: The round of refreshing known records, if it is to go on.
 
     """
 
@@ -76,3 +80,5 @@ class Kept:
     left: Crawl | None = None
     reported: Reported | None = None
     search: Crawl | None = None
+    new_round: NewRound | None = None
+    known_round: KnownRound | None = None

@@ -8,6 +8,7 @@ records it has, or whichever of the two is worth more at the moment.
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from math import ceil, isfinite
 from statistics import fmean
 from typing import TypeAlias
@@ -21,23 +22,27 @@ from halflife.core.object_store import Attributes
 from halflife.queries.doubt import Check, Doubts
 from halflife.queries.first_crawl import crawl_ahead, crawling, first_crawl
 from halflife.queries.form_copy import Held, Wish
-from halflife.queries.fresh import Choice
-from halflife.queries.fresh.expected_gain import Expected
+from halflife.queries.fresh import Choice, Ranks
 from halflife.queries.fresh.harvest import Round
 from halflife.queries.fresh.prior import GROWTH
-from halflife.queries.fresh.rotation import Rotation
+from halflife.queries.fresh.rotation import InTurn, Rotation
 from halflife.queries.fresh.simple import Newest
+from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.refresh import Probe, Refresher, refresher
+from halflife.queries.known.refresh import Probe, Refresher, working
+from halflife.queries.known.rules import Remembers
+from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
+from halflife.queries.new_rounds import Rounds
+from halflife.queries.policies import EXPECTED, INDEX, SURE, Outset
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
 from halflife.queries.split_crawl import Crawling
 from halflife.queries.turn_result import Asked, Kept, Tried
 
 BRIEF = 1e-6  # days
+SAMPLED = 0.5  # of a turn's requests may go into a sample if others wait
 LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone
-SURE = 2  # pages without new records that end a look at the newest
 TRIES = 3  # pages that try whether the newest first are all that is new
 _AHEAD = 20.0  # requests that are planned for at a time
 
@@ -59,7 +64,8 @@ class Upkeep:
     seen, and those seen later than halfway since the longest ago count as shown in
     this round. How many new records there are by now goes by how many came so far,
     until the round shows more. Whoever may ask for less than all there is asks for one
-    value after another (``Rotation``), where there are values to choose.
+    value after another (``Rotation``), where there are values to choose. That is so by
+    default; what is asked goes by the policies of the wish.
 
     Args:
         held: The copy.
@@ -75,18 +81,29 @@ class Upkeep:
         self.now = now
         self._held, self._interface, self._wish = held, interface, wish
         self._taken: set[str] = set()
-        dated = interface.newest and interface.everything
+        policy = wish.new
+        shows = interface.newest and interface.everything
+        self.dated = dated = shows and policy.newest != "no"
         self.gap = _gap(held, now, whole=dated)
-        self.fresh = Expected(since=held.last - self.gap)
+        self.fresh = policy.make(self._outset())
+        self._round = None
+        if policy.rounds:
+            self._round = Rounds(policy, self.fresh, held, now)
         self.coming = held.arrival[0] * max(self.gap, 0.0)
         newest = Newest(margin=SURE, date=wish.date, unfound=held.unfound)
         self._dated = newest if dated else None
         self._tries: int | None = None  # pages that dates are tried with, still
         self._known = 0
-        self._in_turn = False  # whether values are asked for one after the other
-        self.wants_new = wish.purpose != "known"
+        # Whether values are asked for one after the other.
+        self._in_turn = isinstance(self.fresh, InTurn)
+        self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
         self._free: set[Step] = set()  # steps that took no request
         self._silent: set[type] = set()  # kinds of steps that lead nowhere
+
+    def _outset(self) -> Outset:
+        held, since = self._held, self._held.last - self.gap
+        where = self.now, self.gap, self._wish.date, held.unfound
+        return Outset(since, *where, lambda: self.values)
 
     @property
     def records(self) -> Collection[str]:
@@ -101,6 +118,8 @@ class Upkeep:
     @cached_property
     def local(self) -> Local:
         """The copy as those who look for new records see it."""
+        if self._round is not None:
+            return self._round.local(self._interface)
         local, held = self._held.local(self._interface), self._held
         ages = [self.now - seen for seen in held.seen.values()]
         lately = float(np.quantile(ages, LONG_AGO)) / 2.0 if ages else 0.0
@@ -123,11 +142,20 @@ class Upkeep:
         return self._held.copy(self._wish, self.now)
 
     @cached_property
+    def _plan(self) -> KnownPlan:
+        return KnownPlan(self._wish.known, self.copy, self.now)
+
+    @cached_property
     def known(self) -> Refresher | None:
         """What refreshes known records, if that is wanted."""
         if self._wish.purpose == "new" or not len(self.copy):
             return None
-        return refresher(self.copy, self._interface, self._wish.rule)
+        wish, before = self._wish, self._held.known_round
+        rule = wish.known.make(wish.max_staleness)
+        worker = working(self.copy, self._interface, rule)
+        if before is not None:
+            progress.go_on(worker, before)
+        return worker
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
         """Return what to ask next; None if nothing is worth a request."""
@@ -137,8 +165,7 @@ class Upkeep:
         if self.wants_new:
             steps.append(self._next_new(ledger, rng))
         if self.known is not None:
-            plan = self.known.next(self.copy, self.now, min(left, _AHEAD), rng)
-            steps += plan[:1]
+            steps += self._plan.next(self.known, min(left, _AHEAD), rng)
         for step in steps:
             if step in self._free:  # it would be taken again and again
                 self._silent.add(type(step))
@@ -156,12 +183,16 @@ class Upkeep:
         that. Whether dates can be trusted is then tried with a few other pages: if
         these bring nothing that was missing, nothing more is looked for.
         """
+        if self._round is not None:
+            return self._round.next(self.local, ledger, rng)
         if self._dated is not None:
             choice = self._dated.next(self.local, ledger, rng)
             if choice is not None:
                 page, known = float(ledger.interface.page_size), choice.expected
                 likely = max(self.coming, known if isfinite(known) else 1.0)
                 return replace(choice, expected=min(page, likely))
+            if self._wish.new.newest == "only":
+                return None
             self._dated, self._tries = None, TRIES
             self._known = len(self.local)
         if self._tries is not None:
@@ -173,14 +204,34 @@ class Upkeep:
 
     def looked_for(self, most: int) -> list[Choice]:
         """Return where new records would be looked for, a little at a time."""
-        self._in_turn = bool(self.values)
-        if self._in_turn:
-            return self.values.ranked(self.now, self.gap)[:most]
-        return self.fresh.ranked(self.local, most)
+        if self._wish.new.in_turn:
+            self._in_turn = bool(self.values)
+            if self._in_turn:
+                return self.values.ranked(self.now, self.gap)[:most]
+        return self.fresh.ranked(self.local, most) if self.foresees else []
+
+    @property
+    def foresees(self) -> bool:
+        """Whether the rule for new records says what it would ask."""
+        return self._round is None and isinstance(self.fresh, Ranks)
+
+    def round_ahead(self, most: int) -> Asked:
+        """Return a round of which only the end is foreseen: what has come is found."""
+        whole = max(self._interface.pages(len(self._held.records)), 1)
+        name = self._wish.new.name
+        why = f"{name}: about {self.coming:.1f} new records by now"
+        return Asked("new records", min(whole, most), self._usual(), why)
+
+    def _usual(self) -> float:
+        """Return what a request buys in a round that finds all that has come."""
+        whole = max(self._interface.pages(len(self._held.records)), 1)
+        return self.coming * max(self.gap, 0.0) / 2.0 / whole
 
     def _next_value(self, ledger: Ledger) -> Choice | None:
         """Return the value to read whole, for those who cannot read all of them."""
         if self._dated is not None or self._tries is not None or ledger.left is None:
+            return None
+        if not self._wish.new.in_turn:
             return None
         if not self._in_turn:
             self._in_turn = ledger.left < self.values.pages()
@@ -198,11 +249,12 @@ class Upkeep:
 
     def _gain(self, step: Step) -> float:
         if isinstance(step, Probe):
-            return step.gain
+            return self._plan.gain(self.known, step) if self.known else step.gain
         if isinstance(step, Check):
             return step.settles * self.gap / 2.0
-        if not isfinite(step.expected):
-            return 0.0
+        if self._round is not None or not isfinite(step.expected):
+            # A round says how many there are at times, and never since when.
+            return self._usual() * _requests(step) if self._round else 0.0
         if step.newest:
             return step.expected * self.gap / 2.0
         if self._in_turn and step.query in self.values:
@@ -231,12 +283,15 @@ class Upkeep:
         lookup = isinstance(step, Probe) and step.query is None
         what = step.key if isinstance(step, Probe) and lookup else str(step.query)
         why = f"are {step.settles} gone?" if isinstance(step, Check) else step.why
+        policy = self._wish.known if isinstance(step, Probe) else self._wish.new
+        if not isinstance(step, Check) and policy not in (EXPECTED, INDEX):
+            why = f"{policy.name}: {why}"
         return Asked(what, _requests(step), self.worth(step), why)
 
     def carry_out(self, step: Step, turn: Round, ledger: Ledger) -> int:
         """Ask; return how many known records were shown."""
         if isinstance(step, Probe) and self.known is not None:
-            refreshed = self.known.carry_out(step, self.copy, ledger, self.now)
+            refreshed = self._plan.carry_out(self.known, step, ledger)
             turn.overhear(self._latest(ledger))
             return refreshed
         asked = Choice(step.query, pages=None) if isinstance(step, Check) else step
@@ -247,7 +302,45 @@ class Upkeep:
             turn.carry_out(asked)
         finally:
             refreshed = self.copy.take(self._latest(ledger), self.now)
+        if self._round is not None:
+            self._round.done(asked)
         return refreshed
+
+    @property
+    def lacks_sample(self) -> bool:
+        """Whether a sample is to be drawn before new records are looked for."""
+        if self._round is None or not self.wants_new:
+            return False
+        return self._round.lacks_sample
+
+    def draw(self, turn: Round, ledger: Ledger, rng: Generator) -> int:
+        """Draw the sample; return how many known records it has shown.
+
+        Known records have to be refreshed meanwhile, if that is wanted too.
+        """
+        assert self._round is not None
+        share = 1.0 if self._wish.purpose == "new" else SAMPLED
+        try:
+            self._round.draw(turn, ledger, rng, share)
+        finally:
+            refreshed = self.copy.take(self._latest(ledger), self.now)
+        return refreshed
+
+    def sample_ahead(self, left: int | None) -> Asked:
+        """Return the drawing of a sample as people are told of it."""
+        policy = self._wish.new
+        whole = self._interface.pages(len(self._held.records))
+        most = whole if left is None else left
+        why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
+        what = f"a random sample of {policy.share:.0%}"
+        return Asked(what, max(most, 1), self._usual(), why)
+
+    def leave_off(self, done: Kept) -> None:
+        """Write down where rounds have come to that are to go on."""
+        if self._round is not None and self.wants_new:
+            done.new_round = self._round.so_far(self.local)
+        if self.known is not None:
+            done.known_round = self._plan.so_far(self.known)
 
     def _latest(self, ledger: Ledger) -> dict[str, Attributes]:
         """Return the records that were shown and not yet taken in."""
@@ -299,6 +392,7 @@ def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
         done.stop = SPENT
     except SourceError as error:  # what was shown until then is true all the same
         done.stop = done.trouble = str(error)
+    work.leave_off(done)
     work.doubts.hear(ledger)
     done.absent = work.doubts.absent()
     recovery.finish(done)
@@ -316,6 +410,8 @@ def _ask_all(
 ) -> None:
     """Take step after step; each takes a request, or is never taken again."""
     turn, known = Round(work.fresh, work.local, ledger), work.records
+    if work.lacks_sample:
+        _draw(work, done, turn, ledger, rng, told)
     while (chosen := work.next(ledger, rng)) is not None:
         ledger.heed()
         done.asked.append(work.told(chosen))
@@ -327,6 +423,27 @@ def _ask_all(
             done.tried.append(_outcome(ledger, chosen, done.asked[-1], known, before))
         if ledger.requests == before[0]:
             work.took_nothing(chosen)
+
+
+def _draw(
+    work: Upkeep,
+    done: Kept,
+    turn: Round,
+    ledger: Ledger,
+    rng: Generator,
+    told: Callable[[Asked], None],
+) -> None:
+    """Draw a sample as a step of its own."""
+    asked = work.sample_ahead(ledger.left)
+    done.asked.append(asked)
+    told(asked)
+    before = ledger.requests, ledger.returned, len(ledger.seen.keys() - work.records)
+    try:
+        done.refreshed += work.draw(turn, ledger, rng)
+    finally:
+        new = len(ledger.seen.keys() - work.records) - before[2]
+        sums = ledger.requests - before[0], ledger.returned - before[1], new
+        done.tried.append(Tried(asked.what, *sums))
 
 
 def _outcome(
@@ -358,15 +475,24 @@ def ahead(
         return crawl_ahead(held, interface)[:most]
     work = Upkeep(held, interface, wish, now)
     found: list[Step] = []
-    if work.wants_new and interface.newest and interface.everything:
+    if work.wants_new and work.dated:
         pages = ceil(work.coming / interface.page_size) + SURE + TRIES
         why = f"newest first, until nothing is new: about {work.coming:.1f} are"
         found.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
     elif work.wants_new:
         found += work.looked_for(most)
-    if work.known is not None:
-        found += work.known.next(work.copy, now, float(most), rng)
     steps = [work.told(chosen) for chosen in found]
+    ranks = [step.gain for step in steps]
+    if work.known is not None:
+        plan = work.known.next(work.copy, now, float(most), rng)
+        steps += (probes := [work.told(probe) for probe in plan])
+        gains = [step.gain for step in probes]
+        keeps = isinstance(work.known.rule, Remembers)  # then its order is the plan
+        ranks += accumulate(gains, min) if keeps else gains
     if work.wants_new:
-        steps += search_ahead(held, interface)
-    return sorted(steps, key=lambda step: -step.gain)[:most]
+        rest = search_ahead(held, interface)
+        if most > 0 and not (work.dated or work.foresees):
+            rest.append(work.round_ahead(most))
+        steps, ranks = steps + rest, ranks + [step.gain for step in rest]
+    order = sorted(range(len(steps)), key=lambda place: -ranks[place])
+    return [steps[place] for place in order[:most]]

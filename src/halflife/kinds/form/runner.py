@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from halflife import plugins
 from halflife.alerts.schemas import Column
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.forms import Found, Interface
@@ -31,6 +32,13 @@ from halflife.queries.form_copy import Held, Wish
 from halflife.queries.frontier import Crawl, restored, written
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
+from halflife.queries.policies import (
+    EXPECTED,
+    INDEX,
+    FormPolicy,
+    KnownPolicy,
+    NewPolicy,
+)
 from halflife.queries.reported_total import Reported
 from halflife.queries.turn_result import Asked, Kept
 from halflife.queries.upkeep import ahead, keep
@@ -39,6 +47,7 @@ from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes import NoteKind
 from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
+from halflife.stores.notes.form_round import FORM_ROUND, FormRound
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 if TYPE_CHECKING:
@@ -125,7 +134,33 @@ def wish(source: FormConfig) -> Wish:
         weight = weigher(source.weight_by or None)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"source {source.name}: {error}") from None
-    return Wish(source.purpose, differs, weight, date=source.date)
+    new, known = policies_of(source)
+    return Wish(
+        source.purpose,
+        differs,
+        weight,
+        date=source.date,
+        new=new,
+        known=known,
+        max_staleness=source.max_staleness,
+    )
+
+
+def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
+    """Return by what new records are found, and by what known ones are refreshed."""
+    new, known = EXPECTED, INDEX
+    for name in source.policies:
+        policy = plugins.load(source.policy_group, name, FormPolicy)
+        if isinstance(policy, NewPolicy):
+            new = policy
+        elif isinstance(policy, KnownPolicy):
+            known = policy
+        else:
+            raise ConfigError(
+                f"source {source.name}: the policy {name!r} is neither a NewPolicy "
+                "nor a KnownPolicy"
+            )
+    return new, known
 
 
 def held(store: Store, source: FormConfig) -> Held:
@@ -133,6 +168,9 @@ def held(store: Store, source: FormConfig) -> Held:
     known = source.name in store.collections()
     copy = Held.of(store.register(source.name) if known else Register())
     copy = replace(copy, reported=_reported(store, source))
+    rounds = FORM_ROUND.load(store, source.name)
+    if rounds is not None and rounds.of == _rounds_of(store, source):
+        copy = replace(copy, new_round=rounds.new, known_round=rounds.known)
     if not CRAWL.exists(store, source.name):
         return replace(copy, search=_restored(store, source, SEARCH, copy))
     # From where it goes on may not be known: then it begins anew.
@@ -156,6 +194,11 @@ def _reported(store: Store, source: FormConfig) -> Reported | None:
     if reported and client.corrected(store, source).interface.counts == "none":
         return None
     return reported
+
+
+def _rounds_of(store: Store, source: FormConfig) -> str:
+    """Return what rounds go by that take several turns, in words."""
+    return f"{' '.join(source.policies)}: {_claims(store, source)}"
 
 
 def _claims(store: Store, source: FormConfig) -> str:
@@ -293,6 +336,7 @@ class _Notes:
         if self.crawl is not None and not looked.held:
             self._save(CRAWL, kept.left)
         if not looked.held:
+            self._save_rounds(kept)
             self._save(SEARCH, kept.search)
             if kept.reported:
                 REPORTED_TOTAL.save(store, kept.reported, source.name)
@@ -311,6 +355,16 @@ class _Notes:
             link = self.desk.engine.address_of(begun.query, begun.pages)
         kept = CrawlNote(_claims(store, source), written(crawl), link)
         what.save(store, kept, source.name)
+
+    def _save_rounds(self, kept: Kept) -> None:
+        """Write down from where rounds go on, or that none does."""
+        store, source = self._former.store, self._source
+        if kept.new_round is None and kept.known_round is None:
+            FORM_ROUND.remove(store, source.name)
+            return
+        of = _rounds_of(store, source)
+        rounds = FormRound(of, kept.new_round, kept.known_round)
+        FORM_ROUND.save(store, rounds, source.name)
 
     def _ends(self, kept: Kept) -> bool:
         """Say whether a crawl of several turns has come to its end."""

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from halflife.config.answers import NO_HITS, RecordsConfig, ResultsConfig
 from halflife.config.values import Line, Table, Url, filled, places
+from halflife.kinds.form.policy_jobs import check_jobs
 
 _PLACES = frozenset({"page", "offset", "count"})
 _PAIR = re.compile(r"[^=&#\s]+=[^=&#\s]*(?:&[^=&#\s]+=[^=&#\s]*)*")
@@ -47,6 +48,7 @@ class FormConfig(RecordsConfig, ResultsConfig):
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall", "content"})
     policy_group: ClassVar[str] = "halflife.policies.form"
+    usual_policies: ClassVar[tuple[str, ...]] = ("expected", "index")
     most_policies: ClassVar[int] = 2  # for new records, and for known ones
 
     kind: Literal["form"] = "form"
@@ -64,6 +66,7 @@ class FormConfig(RecordsConfig, ResultsConfig):
     purpose: Purpose = "new"
     weight_by: Line = ""
     differs_by: Line = ""
+    max_staleness: float = Field(default=0.1, gt=0, le=1e6, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _places_are_known(self) -> Self:
@@ -80,6 +83,17 @@ class FormConfig(RecordsConfig, ResultsConfig):
             raise ValueError("lookup_url must hold {key}, and nothing else in braces")
         if self.newest and not _PAIR.fullmatch(self.newest):
             raise ValueError('newest must be a parameter and its value: "sort=date"')
+        return self
+
+    @model_validator(mode="after")
+    def _policies_do_their_jobs(self) -> Self:
+        if self.policies:
+            can = {
+                "newest": bool(self.newest and self.everything),
+                "choices": any(a.kind != "keyword" for a in self.attributes.values()),
+                "lookup": self.lookup_url is not None,
+            }
+            check_jobs(self.policy_group, self.policies, self.purpose, can)
         return self
 
     @property

@@ -1,6 +1,6 @@
 """The kind of source that has pages of which copies are kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.allocation import allocate
+from halflife.allocation.budget_series import frequencies
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
@@ -24,7 +24,6 @@ from halflife.kinds.pages.state import Neighbourhood, PagesState, sampled
 from halflife.kinds.pages.target import Pages
 from halflife.kinds.pages.worker import opened
 from halflife.kinds.protocol import (
-    NEVER_SEEN,
     OVERDUE,
     Description,
     Desk,
@@ -105,7 +104,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
         view, rows = state.sampled
         part = float(view.cost[rows].sum()) / whole
-        mean, variance = np.array([fresh(view, rows, part * r) for r in requests]).T
+        mean, variance = fresh(view, rows, part * requests)
         mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
         variance = np.minimum(variance, mean * (1.0 - mean))
         low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
@@ -116,15 +115,11 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return Known(source, whole, worth)
 
     def offers(self, state: PagesState) -> Offers:
-        """Return what a look at each page buys now."""
-        source = state.source
+        """Return what the next requests buy at each page, as its policy spends them."""
         view, rows = state.pages
-        gain = state.near.gain[rows]
-        share = view.weight[rows] / max(float(view.weight[rows].sum()), 1e-12)
-        buys = source.weight * share * np.minimum(gain, NEVER_SEEN)
-        buys = np.where(view.ready[rows], buys, 0.0)
         none = np.zeros(rows.size, dtype=np.intp)
-        return Offers((source.name,), none, view.cost[rows], buys)
+        buys = state.near.buys[rows]
+        return Offers((state.source.name,), none, view.cost[rows], buys)
 
     def together(self, source: PagesConfig, usual: str) -> str:
         """Return the policy that keeps a source: those of one are kept together."""
@@ -317,32 +312,38 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return opened(desk, group)
 
 
-def fresh(view: View, rows: Ints, requests: float) -> tuple[float, float]:
-    """Return mean and variance of the share of fresh pages with so many requests.
+def fresh(view: View, rows: Ints, requests: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of the share of fresh pages, for each many requests.
 
     Looks are spread over the pages as they are worth most (``allocation``); a page
     looked at every T days is fresh with the chance F = (integral of S over 0..T) / T
     at a random moment, uncertainty about its rate included. The variance is
     sum(share^2 F (1 - F)): pages change independently.
     """
-    weight = view.weight[rows]
+    weight, rate = view.weight[rows], view.rate[rows]
     share = weight / max(float(weight.sum()), 1e-12)
-    found = allocate(view.rate[rows], requests, weight=weight, cost=view.cost[rows])
-    looked = found.frequency > 0
-    every = np.ones(rows.size)
-    every[looked] = 1.0 / found.frequency[looked]
-    each = _lasting(view, rows, every) / every
-    each = np.where(looked, each, (view.rate[rows] == 0).astype(np.float64))
-    return float(share @ each), float(share**2 @ (each * (1.0 - each)))
+    found = frequencies(rate, requests, weight=weight, cost=view.cost[rows])
+    lasting, still = _lasting(view, rows), (rate == 0).astype(np.float64)
+    each = np.empty(found.shape)
+    for i, frequency in enumerate(found):
+        looked = frequency > 0
+        every = np.ones(rows.size)
+        every[looked] = 1.0 / frequency[looked]
+        each[i] = np.where(looked, lasting(every) / every, still)
+    return each @ share, (each * (1.0 - each)) @ share**2
 
 
-def _lasting(view: View, rows: Ints, every: Floats) -> Floats:
-    """Return the days out of ``every`` for which copies of these pages stay true."""
+def _lasting(view: View, rows: Ints) -> Callable[[Floats], Floats]:
+    """Return the days out of so many for which copies of these pages stay true."""
     if law(view) is not None:
-        return taken(view, rows).survival.lasting(every)
-    whole = np.ones(len(view))
-    whole[rows] = every
-    return view.survival.lasting(whole)[rows]
+        return taken(view, rows).survival.lasting
+
+    def lasting(every: Floats) -> Floats:
+        whole = np.ones(len(view))
+        whole[rows] = every
+        return view.survival.lasting(whole)[rows]
+
+    return lasting
 
 
 def _later(view: View, gap: Floats, later: float) -> View:

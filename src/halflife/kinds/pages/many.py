@@ -67,7 +67,7 @@ def forecasts(
     """
     whole = owned.total(owned.view.weight)
     view = owned.view
-    pairs = _pairs(owned) if view.unrest()[0] > 0 or view.doubt.any() else None
+    pairs = _pairs(owned) if np.any(view.unrest()[0] > 0) or view.doubt.any() else None
     mean, variance = (np.zeros((owned.n + 1, ahead.size)) for _ in range(2))
     for i, later in enumerate(ahead.tolist()):
         moments = _moments(owned, pairs, later)

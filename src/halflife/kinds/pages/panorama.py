@@ -7,7 +7,6 @@ from math import nan
 import numpy as np
 
 from halflife.core.arrays import Floats, Ints
-from halflife.core.budget import Budget
 from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap
 from halflife.kinds.page_view import Planned, Standing
@@ -109,8 +108,7 @@ class PagesPanorama:
 
     def plan(self, most: int) -> list[Planned]:
         """Return the pages that would be fetched next, best first."""
-        view, rng = self.outlook.view, np.random.default_rng(0)
-        plan = self.outlook.policy(view, Budget(most), rng)[:most]
+        plan = self.outlook.plan(most)[:most]
         code, names = self.owned.code, list(self.names)
         rows, gains = plan.rows.tolist(), plan.gain.tolist()
         return [

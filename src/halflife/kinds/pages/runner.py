@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from halflife import plugins
 from halflife.belief import paused
 from halflife.belief.room import Roomy
 from halflife.config import Config
@@ -130,6 +129,7 @@ class Keeper:
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
+        self._part = False  # whether others get some of the income
         self.eased = False
         finders = {source.name for source in crawl.find_pages(config.source)}
         self.crawls = not finders.isdisjoint(run.sources)
@@ -147,8 +147,13 @@ class Keeper:
         shortlist = None if self.loop.shortlist is None else Shortlist(belief, policy)
         self.loop = replace(self.loop, belief=belief, shortlist=shortlist)
 
-    def allowance(self, *, everything: bool = False) -> int:
-        """Return the requests that a turn may spend now; the income is then used."""
+    def allowance(self, *, everything: bool = False, income: int | None = None) -> int:
+        """Return the requests that a turn may spend now; the income is then used.
+
+        ``income`` is its part of that; None: all. Who has a part gets no other.
+        """
+        income = 0 if self._part else income
+        self._part = income is not None
         now, known = self.clock(), self._evidence
         if everything:
             first = len(known) + np.unique(known.group).size
@@ -157,10 +162,15 @@ class Keeper:
                 self._config, self.wallet.store, self._kept, known, now
             )
         requests = self.wallet.offer(now, first)
+        if income is not None:
+            requests = min(max(income, first), self.wallet.room(now))
         if self.unread:  # one request more is for the robots.txt of each
             wanted = min(2 * len(self.unread), self.wallet.room(now))
             requests = max(requests, wanted)
-        self.wallet.take_income(now)
+        if income is None:
+            self.wallet.take_income(now)
+        else:
+            self.wallet.use(income, now)
         return requests
 
     async def turn(
@@ -253,9 +263,9 @@ async def keeping(
     shared: Gate | None = None,
 ) -> AsyncIterator[Keeper]:
     """Hold the lease on sources, and all it takes to keep them, during the block."""
-    strategy = plugins.strategy(config.policy.name, config.policy.objective)
+    strategy = bootstrap.strategy(config, chosen)
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
-    belief, done = bootstrap.belief(config, store), True
+    belief, done = bootstrap.belief(config, store, chosen), True
     try:
         async with network.way_out(config, store, clock, shared) as gate:
             owner = page_sources.Ownership(store)

@@ -4,26 +4,29 @@ Pages tell of one another, so all of them are believed together; but of very man
 those that are kept together are, one group at a time.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
-from halflife.allocation import index
 from halflife.config import Config
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.view import View
 from halflife.engine import bootstrap
+from halflife.engine.bootstrap import policy_of
+from halflife.kinds.pages.joint_view import market_value, shares
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Reading
-from halflife.models.quality import parts
-from halflife.policies.champion import PATIENCE
 from halflife.policies.shortlist import MANY
+from halflife.policies.valuation import offered
 from halflife.stores import Store
 
+HOURS = 24.0
 SAMPLE = 65_536  # pages that stand for all, where there are many more
 
 
@@ -34,15 +37,22 @@ class Believed:
         config: The settings.
         store: What is known.
         now: The time, in days.
-        sources: The sources.
+        sources: The sources; all are kept by one policy.
+        groups: Their names, by those that get their requests together; all do if there
+            are none.
 
     """
 
     def __init__(
-        self, config: Config, store: Store, now: float, sources: Sequence[PagesConfig]
+        self,
+        config: Config,
+        store: Store,
+        now: float,
+        sources: Sequence[PagesConfig],
+        groups: Sequence[Sequence[str]] = (),
     ) -> None:
         self._config, self._store, self._now = config, store, now
-        self.sources = tuple(sources)
+        self.sources, self._groups = tuple(sources), groups
 
     @cached_property
     def seen(self) -> tuple[bootstrap.Outlook, dict[str, Ints]]:
@@ -72,17 +82,38 @@ class Believed:
         return seen.some(rows), {n: np.searchsorted(rows, s) for n, s in some.items()}
 
     @cached_property
-    def gain(self) -> Floats:
-        """What a look at each page buys now, in days of freshness.
+    def buys(self) -> Floats:
+        """What the next requests at each page buy, in weighted quality-days.
 
-        With a little patience, as the champion has it: no page is left for ever.
+        That is what the policy of these pages would fetch next, group by group; what it
+        would not fetch now offers nothing.
         """
-        view, _ = self.pages
-        gain = np.empty(len(view))
-        for at, some in parts(view):
-            late = index(some, view.exposure[at], "harmonic")
-            gain[at] = index(some, view.exposure[at], "freshness") + PATIENCE * late
-        return gain
+        seen, of = self.seen
+        view, share = seen.view, np.zeros(len(seen.evidence))
+        for source in self.sources:
+            rows = of[source.name]
+            share[rows] = shares(view.weight[rows], source)
+        value = market_value(view, share)
+        if len(self._groups) < 2:
+            return offered(seen.policy, view, value, self._block)
+        buys = np.zeros(len(view))
+        for group in self._groups:
+            mine = np.zeros(len(view), dtype=np.bool_)
+            mine[np.concatenate([of[name] for name in group])] = True
+            some = replace(view, looked=view.looked | ~mine)
+            buys += np.where(mine, offered(seen.policy, some, value, self._block), 0.0)
+        return buys
+
+    @property
+    def _block(self) -> int:
+        """The requests that a turn grants at most: what comes in within an hour.
+
+        What targets and intervals ask for may be more.
+        """
+        budget = self._config.budget
+        if any(source.targets or source.latest < inf for source in self.sources):
+            return budget.requests
+        return max(math.ceil(budget.pace / HOURS), 1)
 
 
 class Neighbourhood:
@@ -93,27 +124,40 @@ class Neighbourhood:
     """
 
     def __init__(self, reading: Reading, sources: Sequence[PagesConfig]) -> None:
-        self._reading = reading
-        self.everything = self._believed(sources)
+        self._reading, self._sources = reading, tuple(sources)
         self._nearest: Believed | None = None
 
     def near(self, source: PagesConfig) -> Believed:
         """Return what is believed of the pages that are believed with a source's."""
         group = self._kept_with.get(source.name)
         if group is None:
-            return self.everything
+            return self._by_policy[policy_of(self._reading.config, source)]
         if self._nearest is None or self._nearest.sources != group:
             self._nearest = self._believed(group)
         return self._nearest
 
+    @cached_property
+    def _by_policy(self) -> dict[str, Believed]:
+        """All pages, by the policies that keep them."""
+        found: dict[str, list[PagesConfig]] = {}
+        for source in self._sources:
+            name = policy_of(self._reading.config, source)
+            found.setdefault(name, []).append(source)
+        return {name: self._believed(mine) for name, mine in found.items()}
+
     def _believed(self, sources: Sequence[PagesConfig]) -> Believed:
-        reading = self._reading
-        return Believed(reading.config, reading.store, reading.now, sources)
+        reading, mine = self._reading, {source.name for source in sources}
+        groups = [
+            [source.name for source in group if source.name in mine]
+            for group in reading.groups
+        ]
+        kept = [group for group in groups if group]
+        return Believed(reading.config, reading.store, reading.now, sources, kept)
 
     @cached_property
     def _kept_with(self) -> dict[str, tuple[PagesConfig, ...]]:
         """The groups of sources with pages, where these are very many."""
-        mine = {source.name for source in self.everything.sources}
+        mine = {source.name for source in self._sources}
         groups = (PagesConfig.among(group) for group in self._reading.groups)
         paged = [tuple(s for s in group if s.name in mine) for group in groups]
         paged = [group for group in paged if group]

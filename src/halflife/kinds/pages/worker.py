@@ -57,7 +57,7 @@ class PageWorker:
     async def sync(self, errand: Errand) -> Report:
         """Check some pages drawn at random, then look where it buys most."""
         keeper, budget = self.keeper, self._desk.config.budget
-        requests = keeper.allowance(everything=errand.everything)
+        requests = keeper.allowance(everything=errand.everything, income=errand.income)
         note = ""
         if not requests:
             if not keeper.wallet.room(keeper.clock()):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import nan
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from numpy.random import Generator
 
@@ -47,4 +47,13 @@ class Policy(Protocol):
 
     def next(self, local: Local, ledger: Ledger, rng: Generator) -> Choice | None:
         """Return what to ask; None if nothing is worth a request."""
+        ...
+
+
+@runtime_checkable
+class Ranks(Protocol):
+    """A policy that says beforehand what it would ask."""
+
+    def ranked(self, local: Local, most: int) -> list[Choice]:
+        """Return what promises most now, best first."""
         ...

@@ -1,5 +1,7 @@
 """Choose a record, then the best of its values: Liu, Xiao and Yang, section IV."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.random import Generator
 
@@ -42,8 +44,25 @@ class ByRecord:
         self._chance = np.zeros(0)
         self._probes: list[Query] = []
         self._rivals: list[Query] = []
+        self._resumed = False  # then the rivals that were not probed are not known
         self._issued: list[Query] = []
         self._settled: set[Query] = set()
+
+    def so_far(self) -> dict[str, list[Query]]:
+        """Return what was settled, what was issued lately, and the present rivals."""
+        lately = self._issued[-self.patience :]
+        return {
+            "settled": sorted(self._settled, key=str),
+            "issued": lately,
+            "rivals": self._rivals,
+        }
+
+    def go_on(self, queries: Mapping[str, Sequence[Query]]) -> None:
+        """Begin with what was written down."""
+        self._settled = set(queries.get("settled", ()))
+        self._issued = list(queries.get("issued", ()))
+        self._rivals = list(queries.get("rivals", ()))
+        self._resumed = True
 
     def next(self, local: Local, _ledger: Ledger, rng: Generator) -> Choice | None:
         """Return the next probe, or the best of those that were probed."""
@@ -52,6 +71,9 @@ class ByRecord:
                 self._draw(local, rng)
             if not self._rivals:
                 return None
+            if self._resumed:
+                self._resumed = False
+                self._probes = [q for q in self._rivals if q not in local.reads]
             if self._probes:
                 query = self._probes.pop()
                 return Choice(query, why=f"how many match {query}?")
@@ -62,7 +84,7 @@ class ByRecord:
 
     def _exhausted(self, local: Local) -> bool:
         last = self._issued[-self.patience :]
-        barren = [not local.reads[query].gained for query in last]
+        barren = [q in local.reads and not local.reads[q].gained for q in last]
         return len(barren) == self.patience and all(barren)
 
     def _draw(self, local: Local, rng: Generator) -> None:

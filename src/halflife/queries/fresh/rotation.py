@@ -6,13 +6,17 @@ known how long each value has waited, and how many new records came by it so far
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
+from numpy.random import Generator
 
 from halflife.core.forms import Interface, Query, Term, terms_of
 from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Choice
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local
 
 SURE = 1.0  # records that came after which a value's own pace weighs as the usual one
 EARLY = 0.25  # the quantile of ages that tells when a value was last read
@@ -101,3 +105,41 @@ class Rotation:
         held = max(float(len(self._seen[term])), NOBODY)
         came = self._came.get(term, 0)
         return (came + SURE) / (self._watched + SURE / (self._usual * held))
+
+
+class InTurn:
+    """Read one value after the other, each whole, and nothing else.
+
+    Args:
+        values: What each value is likely to bring.
+        now: The time, in days.
+        usual: The days since records were seen, in the mean.
+
+    """
+
+    samples = False
+
+    def __init__(self, values: Rotation, now: float, usual: float) -> None:
+        self.values = values
+        self._now, self._usual = now, usual
+
+    def next(self, _local: Local, ledger: Ledger, _rng: Generator) -> Choice | None:
+        """Return the value that promises most of those that the budget can read.
+
+        If none can be read whole, the best one is read as far as the budget goes.
+        """
+        asked = set(ledger.asked)
+        some = [c for c in self._ranked() if c.query not in asked]
+        if ledger.left is None:
+            return some[0] if some else None
+        for choice in some:
+            if (choice.pages or 1) <= ledger.left:
+                return choice
+        return replace(some[0], pages=max(ledger.left, 1)) if some else None
+
+    def ranked(self, _local: Local, most: int) -> list[Choice]:
+        """Return the values that promise most now, best first."""
+        return self._ranked()[:most]
+
+    def _ranked(self) -> list[Choice]:
+        return self.values.ranked(self._now, self._usual)

@@ -75,8 +75,8 @@ class GammaPoisson:
         left = np.maximum(new - local.fresh.values, 0.0)
         value = left / _pages(local, local.held.values + new)
         value[_asked(local)] = 0.0
-        best = int(np.argmax(value))
-        if value[best] < self.least:
+        best = int(np.argmax(value)) if value.size else 0
+        if not value.size or value[best] < self.least:
             return None
         why = f"{left[best]:.1f} new records expected, {value[best]:.2f} for a request"
         query = Query.of(local.terms[best])

@@ -17,10 +17,12 @@ from halflife.queries.known.copies import Copy
 from halflife.queries.known.coverage import Reported
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_for
-from halflife.queries.known.rules import RULES, Choice, Rule, Standing
+from halflife.queries.known.rules import Choice, Rule, Standing
 from halflife.queries.ledger import Ledger
+from halflife.queries.policies import INDEX, rule_of
 
-DEFAULT = "index"
+DEFAULT = INDEX.name
+DOUBTED = "was missing from an answer"  # why a tuple is looked up first
 _DEARER = 2.0  # a query that takes so many times the pages expected is thought over
 _DOUBT = 0.1  # of a turn's requests may go to tuples that were not where expected
 
@@ -99,8 +101,9 @@ class Refresher:
         if not rows or not first.size:
             return ()
         self._doubts = now, done + len(rows)
-        why = "was missing from an answer"
-        return tuple(self._probe(Choice(int(first[row]), 1, 0.0, why)) for row in rows)
+        return tuple(
+            self._probe(Choice(int(first[row]), 1, 0.0, DOUBTED)) for row in rows
+        )
 
     def standing(
         self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
@@ -178,11 +181,14 @@ class Turn(NamedTuple):
 
 
 def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refresher:
-    """Return a refresher for a copy by the name of its rule."""
-    if name not in RULES:
-        raise ValueError(f"there is no rule {name!r}; there is {', '.join(RULES)}")
+    """Return a refresher for a copy by the name of its rule; see ``policies``."""
+    return working(copy, interface, rule_of(name))
+
+
+def working(copy: Copy, interface: Interface, rule: Rule) -> Refresher:
+    """Return a refresher for a copy, with a rule."""
     pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
-    return Refresher(pool, interface, RULES[name]())
+    return Refresher(pool, interface, rule)
 
 
 def turn(

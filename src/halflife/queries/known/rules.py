@@ -2,22 +2,13 @@
 
 A rule gets what is believed (``Standing``) and returns candidates with what each is
 expected to buy, best first or in the order to be sent. Rules that go round keep their
-place; nothing else is remembered.
-
-naive1         every tuple by look-up, round and round (section 5.2)
-naive2         the same, only tuples with fewer than one update a day
-greedy         GreedyProbes by Eq. 2, all pages (Method 1), ascending a_i, again
-method-2       the same, first page only (Method 2)
-page-greedy    the same, by requests in place of |R_S(q)|, look-ups allowed
-cube-root      fixed frequencies that minimise the mean staleness
-index          at each turn what buys most for a request: searches and look-ups
-lookup-index   the same, look-ups only
-oracle         what reduces staleness most now, true differences known
+place (``Remembers``); nothing else is remembered. ``halflife.queries.policies`` has the
+names under which they are chosen.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -25,7 +16,14 @@ from numpy.random import Generator
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.queries.known.frequency import frequencies
 from halflife.queries.known.gains import Gains
-from halflife.queries.known.greedy import Reading, choose, offers
+from halflife.queries.known.greedy import (
+    Offers,
+    Reading,
+    choose,
+    greedy_probes,
+    offers,
+)
+from halflife.queries.known.keywords import Pool
 
 _LEAST = 1e-12  # what covering a tuple is worth that is not stale at all
 _ROUNDS = 300  # of the solver; by then the value is right to four digits
@@ -113,6 +111,62 @@ class Rule(Protocol):
         ...
 
 
+class Timed(NamedTuple):
+    """How often a candidate is sent.
+
+    Attributes:
+        number: Its place in the pool.
+        frequency: Times a day.
+        sent: When it was last sent, or should have been.
+
+    """
+
+    number: int
+    frequency: float
+    sent: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a rule that goes round keeps between turns.
+
+    Attributes:
+        choices: What is still to be sent of the round, in order.
+        paces: How often each candidate is sent.
+        began: When the round began, in days.
+        interval: Days between two queries of it.
+        sent: Queries of it that were sent.
+        turns: Turns so far.
+        last: When the last one was.
+
+    """
+
+    choices: tuple[Choice, ...] = ()
+    paces: tuple[Timed, ...] = ()
+    began: float = 0.0
+    interval: float = 0.0
+    sent: int = 0
+    turns: int = 0
+    last: float = 0.0
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A rule that goes round, and keeps its place between turns."""
+
+    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+        """Return candidates in the order to be asked."""
+        ...
+
+    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+        """Return what is to be kept; ``unsent`` was returned and not asked."""
+        ...
+
+    def go_on(self, memory: Memory) -> None:
+        """Begin with what was kept."""
+        ...
+
+
 @dataclass
 class Naive:
     """Look tuples up round and round, unless they are known to move too fast."""
@@ -146,25 +200,36 @@ class Rounds:
     """Cover all tuples greedily, send that in ascending a_i, and begin again.
 
     Algorithms 1 and 2 with the order of section 4.3; what does not fit in a turn
-    waits for the next.
+    waits for the next. With ``keywords``, queries are made of so many of the most
+    frequent keywords of each attribute among the tuples not covered (5.3).
     """
 
     reading: Reading = "all"
     by_hits: bool = True
+    keywords: int | None = None
     _queue: list[Choice] = field(default_factory=list)
 
     def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
         """Return the rest of the round, or a new one."""
         del rng
         if not self._queue:
-            self._queue = self._round(standing)
+            self._queue, _ = self.plan(standing)
         spent, some = 0.0, []
         while self._queue and spent < standing.budget:
             some.append(self._queue.pop(0))
             spent += some[-1].pages
         return some
 
-    def _round(self, standing: Standing) -> list[Choice]:
+    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+        """Return the rest of the round."""
+        return Memory(choices=(*unsent, *self._queue))
+
+    def go_on(self, memory: Memory) -> None:
+        """Begin with the rest of a round."""
+        self._queue = list(memory.choices)
+
+    def plan(self, standing: Standing) -> tuple[list[Choice], Floats]:
+        """Return a round in the order to be sent, and the a_i of its queries."""
         pool = standing.gains.pool
         # Eq. 2 is never above what a look-up reaches, so look-ups are kept from it.
         keep = standing.open & (~pool.lookup | (not self.by_hits))
@@ -178,18 +243,27 @@ class Rounds:
         )
         value = standing.weight * standing.stale
         if not value.any() or not keep.any():
-            return []
+            return [], np.zeros(0)
         # A round covers all tuples, also those that were seen a moment ago.
         value = np.where(standing.weight > 0, np.maximum(value, _LEAST), 0.0)
-        sent = choose(pool.only(keep), value, offered)
-        gain, a = _own(standing, numbers[sent.queries])
-        order = np.argsort(a, kind="stable").tolist()
-        queries, pages = numbers[sent.queries].tolist(), sent.pages.tolist()
+        sent, pages = self._chosen(pool.only(keep), value, offered)
+        gain, a = _own(standing, numbers[sent])
+        order = np.argsort(a, kind="stable")
+        queries, each = numbers[sent].tolist(), pages.tolist()
         why, most = "its turn in the round", 1 if self.reading == "first" else None
-        return [
-            Choice(queries[i], pages[i], float(gain[i]), why, firm=True, most=most)
-            for i in order
+        choices = [
+            Choice(queries[i], each[i], float(gain[i]), why, firm=True, most=most)
+            for i in order.tolist()
         ]
+        return choices, a[order]
+
+    def _chosen(self, pool: Pool, value: Floats, offered: Offers) -> tuple[Ints, Ints]:
+        """Return the queries of a round and the pages of each."""
+        if self.keywords is None:
+            sent = choose(pool, value, offered)
+            return sent.queries, sent.pages
+        found = greedy_probes(pool, value, offered.cost, k=self.keywords)
+        return found, offered.pages[found]
 
 
 @dataclass
@@ -204,9 +278,31 @@ class Timetable:
     _frequency: Floats = field(default_factory=lambda: np.zeros(0))
     _sent: Floats = field(default_factory=lambda: np.zeros(0))
     _last: float = -np.inf
+    _unsent: list[Choice] = field(default_factory=list)
+    _kept: tuple[Timed, ...] = ()
+
+    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+        """Return the timetable, and what was due and not asked."""
+        rows = np.flatnonzero(self._frequency > 0).tolist()
+        paces = tuple(
+            Timed(row, float(self._frequency[row]), float(self._sent[row]))
+            for row in rows
+        )
+        choices = (*unsent, *self._unsent)
+        return Memory(choices, paces, turns=self._turns, last=max(self._last, 0.0))
+
+    def go_on(self, memory: Memory) -> None:
+        """Begin with a timetable that was kept."""
+        self._turns, self._last = memory.turns, memory.last
+        self._unsent, self._kept = list(memory.choices), memory.paces
 
     def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
         """Return what is most overdue."""
+        if self._kept:
+            self._restore(len(standing.gains.pool), standing.now)
+        if self._unsent:
+            some, self._unsent = self._unsent, []
+            return some
         cost, share = standing.costs()
         if standing.now > self._last:
             self._last, self._turns = standing.now, self._turns + 1
@@ -229,6 +325,13 @@ class Timetable:
             pages = int(cost[number])
             chosen.append(Choice(number, pages, gain, f"due {due[number]:.1f} times"))
         return chosen
+
+    def _restore(self, n: int, now: float) -> None:
+        """Take over the timetable; what nobody knew then is not sent until it ends."""
+        self._frequency, self._sent = np.zeros(n), np.full(n, now)
+        for number, frequency, sent in self._kept:
+            self._frequency[number], self._sent[number] = frequency, sent
+        self._kept = ()
 
     def _solve(self, standing: Standing, cost: Floats, rng: Generator) -> None:
         b = standing.weight * standing.rate
@@ -273,20 +376,6 @@ class Oracle:
         if standing.truth is None:
             raise ValueError("the oracle has to be told the true differences")
         return _best(standing, standing.weight * standing.truth, "is most stale")
-
-
-RULES: Mapping[str, Callable[[], Rule]] = {
-    "naive1": Naive,
-    "naive2": lambda: Naive(below=1.0),
-    "greedy": Rounds,
-    "method-1": Rounds,
-    "method-2": lambda: Rounds(reading="first"),
-    "page-greedy": lambda: Rounds(by_hits=False),
-    "cube-root": Timetable,
-    "index": Index,
-    "lookup-index": LookupIndex,
-    "oracle": Oracle,
-}
 
 
 def _best(standing: Standing, value: Floats, why: str) -> list[Choice]:

@@ -1,6 +1,6 @@
 """Topics of pages as they are downloaded, without starting again each time.
 
-The reputations of ``halflife.grouping.topic`` times N(t), Q(p, t) = N(t) R(p, t), do
+The reputations of ``lab.grouping.topic`` times N(t), Q(p, t) = N(t) R(p, t), do
 not depend on how many pages hold a term:
 
     Q(p, t) = (1 - d) sum(Q(q, t) / O(q), q links to p) + d [t is on p].
@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from halflife.core.categories import Categories
-from halflife.grouping.topic import JUMP, TOPICS
+from lab.grouping.topic import JUMP, TOPICS
 
 Credit: TypeAlias = dict[str, float]  # by term
 

@@ -8,8 +8,8 @@ of its text and writes a line of JSON. ``halflife_keeping`` also writes down the
 content of every page, as it does unless told not to. Robots.txt and delays are
 off for all. Prints one line of JSON.
 
-    .venv/bin/python benchmarks/fetch.py
-    .venv/bin/python benchmarks/fetch.py --scrapy /path/to/python --repeats 5
+    .venv/bin/python lab/benchmarks/fetch.py
+    .venv/bin/python lab/benchmarks/fetch.py --scrapy /path/to/python --repeats 5
 
 Without ``--scrapy`` the rival is installed into a temporary folder.
 """

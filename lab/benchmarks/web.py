@@ -1,6 +1,6 @@
 """How long pages take, and how heavy they are, with many sources.
 
-    python benchmarks/web.py [--sources 10000] [--items 100] [--folder DIR]
+    python lab/benchmarks/web.py [--sources 10000] [--items 100] [--folder DIR]
 
 A store of that many sources, each with so many pages, is made (in DIR it is kept and
 used again, also one that was made by others), served on loopback, and visited. Times

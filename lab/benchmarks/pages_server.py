@@ -1,6 +1,6 @@
 """A local web site of plain pages that counts what it is asked; for benchmarks.
 
-Run as ``python benchmarks/pages_server.py --pages 500 --delay 0.01``; prints its
+Run as ``python lab/benchmarks/pages_server.py --pages 500 --delay 0.01``; prints its
 port as the first line. ``/`` links to every page, ``/__counts`` tells how often
 each path was asked for, ``/__reset`` forgets it. Stops when its input closes.
 """

@@ -4,8 +4,8 @@ Every figure is for the durable setting (write-ahead log, ``synchronous = FULL``
 items named by URLs of 59 characters, 128-bit fingerprints, ETags and dates. One look in
 three finds a change. Prints one line of JSON.
 
-    .venv/bin/python benchmarks/store.py
-    .venv/bin/python benchmarks/store.py --items 1000000 --folder /var/tmp
+    .venv/bin/python lab/benchmarks/store.py
+    .venv/bin/python lab/benchmarks/store.py --items 1000000 --folder /var/tmp
 
 A figure ``*_per_cpu_s`` does not depend on the disk or on what else the machine does;
 ``bare_commits_per_s`` is what the disk allows: one row to a transaction, nothing else.

@@ -1,4 +1,4 @@
-"""Pictures of every page, light and dark: ``python -m halflife.web.shots OUT``.
+"""Pictures of every page, light and dark: ``python -m lab.shots OUT``.
 
 With ``--first`` only the first screens that the README shows: ``docs/pictures``.
 Needs Playwright and a Chromium; a made-up state is shown.
@@ -112,7 +112,7 @@ def _shots(
 
 def main() -> None:
     """Take the pictures, and say where they are."""
-    parser = argparse.ArgumentParser(prog="python -m halflife.web.shots")
+    parser = argparse.ArgumentParser(prog="python -m lab.shots")
     parser.add_argument("out", type=Path, help="a folder for the pictures")
     parser.add_argument("--league", type=Path, help="league.json to show")
     parser.add_argument("--first", action="store_true", help="what the README shows")

@@ -8,8 +8,8 @@ from numpy.random import Generator
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
-from halflife.grouping.texts import clusters
-from halflife.grouping.topic import common
+from lab.grouping.texts import clusters
+from lab.grouping.topic import common
 
 PACES = 5
 UNKNOWN = "unknown"  # the pace of pages looked at once or never
@@ -65,7 +65,7 @@ def together(
     """Return pages of one group that were seen to change in the same windows.
 
     The windows are to a page as words are to a text, and are clustered as those are
-    (``halflife.grouping.texts``); a window in which all pages of the group change
+    (``lab.grouping.texts``); a window in which all pages of the group change
     tells none from another. Pages that never changed are in no category.
     """
     names: list[str] = []

@@ -7,7 +7,7 @@ what the service would sleep, the clock is put forward. Twice a day of that cloc
 service rests until kept connections have run out, and is measured; between, the most of
 each is noted. Prints JSON.
 
-    .venv/bin/python benchmarks/soak.py --days 7 --json
+    .venv/bin/python lab/benchmarks/soak.py --days 7 --json
 
 Flat: the 95 % interval of the slope from the second day on includes 0, or the slope is
 below 0.5 % a day.

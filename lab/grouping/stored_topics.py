@@ -11,11 +11,11 @@ import numpy as np
 
 from halflife.core.categories import Categories
 from halflife.core.observation import Looks, Seen
-from halflife.grouping.book import TopicBook
-from halflife.grouping.topic import TOPICS
 from halflife.readers.text import is_html, to_text
-from halflife.readers.titles import terms
 from halflife.stores import Store
+from lab.grouping.titles import terms
+from lab.grouping.topic import TOPICS
+from lab.grouping.topic_book import TopicBook
 
 COMMON = 2  # pages that must hold a term before it is a topic
 

@@ -7,8 +7,8 @@ middle of a turn and started again, against a site on the loopback; every verb t
 people use is called; and the service keeps a small web for seven days of a clock that
 runs fast (``soak.py``). Prints JSON.
 
-    .venv/bin/python benchmarks/load.py --items 1000000 --json
-    .venv/bin/python benchmarks/load.py --items 1000000 --folder /var/tmp/million --json
+    .venv/bin/python lab/benchmarks/load.py --items 1000000 --json
+    .venv/bin/python lab/benchmarks/load.py --items 1000000 --folder /var/tmp/many
 
 With ``--folder`` the state file is kept there, and used again if there is one.
 

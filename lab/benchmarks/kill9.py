@@ -6,8 +6,8 @@ state must equal that of a sync that was left alone, and the site must not have
 been asked more often than the budget allows. The same is done to a Scrapy spider
 with a JOBDIR, which resumes with exit code 0 and silently loses pages.
 
-    .venv/bin/python benchmarks/kill9.py --kills 100
-    .venv/bin/python benchmarks/kill9.py --kills 10 --scrapy /path/to/python
+    .venv/bin/python lab/benchmarks/kill9.py --kills 100
+    .venv/bin/python lab/benchmarks/kill9.py --kills 10 --scrapy /path/to/python
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What ``halflife run`` takes where a million pages are of several sources.
 
-    python benchmarks/many_sources.py [--items 1000000] [--sources 4] [--mode targets]
-        [--folder DIR]
+    python lab/benchmarks/many_sources.py [--items 1000000] [--sources 4]
+        [--mode targets] [--folder DIR]
 
 A state file is made as ``load.py`` makes it, but with its hosts dealt out to so many
 sources, each with a target (in DIR it is kept and used again). Then, each in a process

@@ -7,7 +7,7 @@ is fresh while the version that was served last is the present one. The last lin
 object of JSON: the requests that the healthy ones got and their freshness, without the
 hostile ones and beside them, and the ratios.
 
-    .venv/bin/python benchmarks/hostile.py --minutes 10
+    .venv/bin/python lab/benchmarks/hostile.py --minutes 10
 
 The healthy sources are to be looked at every half a minute (``min_interval`` and
 ``max_interval``), and the budget has room for that and more: what hostile sources take

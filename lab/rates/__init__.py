@@ -1,0 +1,1 @@
+"""Estimators of change rates that no policy goes by; docs/estimators.md compares."""

@@ -1,0 +1,119 @@
+"""What another budget would buy at each source; nothing is sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halflife.config import Config, SourceConfig
+from halflife.core.value_curve import Worth
+from halflife.engine import appraisal
+from halflife.kinds.protocol import Known
+from halflife.market import Shares, share
+from halflife.stores import Store
+
+EVEN = 0.0005  # quality by which a source must change to gain or lose
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """What another budget changes at one source.
+
+    Attributes:
+        source: Its name.
+        measure: What its quality is called.
+        weight: How much it counts.
+        requests: Requests a day that it gets now, and then.
+        quality: Its quality in the long run now, and then.
+        low: The lower bound of its quality then.
+        high: The upper bound.
+
+    """
+
+    source: str
+    measure: str
+    weight: float
+    requests: tuple[float, float]
+    quality: tuple[float, float]
+    low: float
+    high: float
+
+    @property
+    def change(self) -> float:
+        """How much better the copy gets."""
+        return self.quality[1] - self.quality[0]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The present budget and another, compared.
+
+    Attributes:
+        pace: Requests a day now, and then.
+        now: What each source gets now.
+        then: What each would get.
+        sources: What changes at each source whose changes are known.
+        unknown: Sources of which too little is known, and why.
+
+    """
+
+    pace: tuple[float, float]
+    now: Shares
+    then: Shares
+    sources: tuple[SourceChange, ...]
+    unknown: tuple[tuple[str, str], ...]
+
+    @property
+    def winners(self) -> list[str]:
+        """The sources that get better, most first."""
+        return self._changed(1.0)
+
+    @property
+    def losers(self) -> list[str]:
+        """The sources that get worse, most first."""
+        return self._changed(-1.0)
+
+    def _changed(self, sign: float) -> list[str]:
+        found = [s for s in self.sources if sign * s.change > EVEN]
+        order = sorted(found, key=lambda s: (-abs(s.change), s.source))
+        return [one.source for one in order]
+
+
+def compare_budgets(
+    config: Config,
+    store: Store,
+    chosen: Sequence[SourceConfig],
+    pace: float,
+    now: float,
+) -> WhatIf:
+    """Return what ``pace`` requests a day would buy, beside the present budget."""
+    appraiser = appraisal.Appraiser(config, store, now)
+    known = [appraiser.known(source) for source in chosen]
+    curves = [one.worth for one in known if one.worth is not None]
+    limits = appraisal.limits(config, known)
+    present = share(curves, config.budget.pace, limits)
+    other = share(curves, pace, limits)
+    changes = [_change(curve, i, present, other) for i, curve in enumerate(curves)]
+    return WhatIf(
+        (config.budget.pace, pace),
+        present,
+        other,
+        tuple(changes),
+        tuple(_unknown(known)),
+    )
+
+
+def _unknown(known: Sequence[Known]) -> list[tuple[str, str]]:
+    return [(one.source.name, one.why) for one in known if one.worth is None]
+
+
+def _change(curve: Worth, i: int, now: Shares, then: Shares) -> SourceChange:
+    requests = float(now.requests[i]), float(then.requests[i])
+    low, high = (
+        float(np.interp(requests[1], curve.requests, side))
+        for side in (curve.low, curve.high)
+    )
+    quality = float(now.quality[i]), float(then.quality[i])
+    return SourceChange(
+        curve.source, curve.measure, curve.weight, requests, quality, low, high
+    )

@@ -1,0 +1,47 @@
+"""Which policies fit a form, and one another."""
+
+from collections.abc import Mapping, Sequence
+
+REMEDIES = {
+    "newest": "reads everything, newest first; set newest and everything = true",
+    "choices": "asks for the values of choices; add an attribute that is no keyword",
+    "lookup": "looks records up by their keys; set lookup_url",
+}
+
+
+def check_jobs(
+    group: str, names: Sequence[str], purpose: str, can: Mapping[str, bool]
+) -> None:
+    """Raise ``ValueError`` unless a form can go by these policies.
+
+    Args:
+        group: The entry point group of the policies.
+        names: Their names; that they exist was checked.
+        purpose: What the copy is kept for.
+        can: What the form can do, by what policies call it.
+
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
+
+    done: dict[str, str] = {}
+    for name in names:
+        (point, *_) = entry_points(group=group, name=name)
+        try:
+            policy = point.load()
+            job, needs = policy.job, policy.needs
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"the policy {name!r} cannot be used: {error}") from None
+        if job in done:
+            raise ValueError(
+                f"{done[job]} and {name} are both for {job} records; name one for new "
+                "records and one for known ones"
+            )
+        if purpose not in (job, "both"):
+            raise ValueError(
+                f'{name} is for {job} records; set purpose = "{job}" or "both", or '
+                f"name a policy for {purpose} records"
+            )
+        done[job] = name
+        for need in sorted(needs):
+            if not can.get(need, True):
+                raise ValueError(f"{name} {REMEDIES[need]}")

@@ -1,0 +1,179 @@
+"""The library: a project's settings and state, and what can be asked of them.
+
+    project = halflife.open_project("halflife.toml")
+    for report in halflife.sync(project, most=50):
+        print(report.group, report.requests)
+    print(halflife.forecast(project, "jobs", days=[0, 1, 7]).mean)
+
+Each function gives the answer of the verb of the same name.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halflife.config import WINDOW_DAYS, Config, SourceConfig
+from halflife.core.errors import UsageError
+from halflife.core.forecast import Forecast
+from halflife.engine import bootstrap, once
+from halflife.engine.appraisal import Appraiser
+from halflife.engine.quality_forecast import quality, quality_now
+from halflife.engine.signals import Stop
+from halflife.engine.wallet import Wallet
+from halflife.engine.what_if import WhatIf, compare_budgets
+from halflife.kinds.protocol import Description, Errand, Report, Step
+from halflife.kinds.registry import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What halflife keeps: the settings, and the state file that they name.
+
+    Attributes:
+        config: The settings.
+
+    """
+
+    config: Config
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the sources."""
+        return [source.name for source in self.config.source]
+
+    def source(self, name: str) -> SourceConfig:
+        """Return the settings of a source; raise ``UsageError`` if there is none."""
+        (found,) = self.config.named([name])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """How good the copy of a source is.
+
+    Attributes:
+        source: Its name.
+        kind: Its kind.
+        quality: The quality now, with 95 % bounds; None if it is not known.
+        description: What else there is to say of it.
+
+    """
+
+    source: str
+    kind: str
+    quality: Forecast | None
+    description: Description
+
+
+def open_project(path: str | Path | None = None) -> Project:
+    """Read the settings; without ``path`` those that the verbs would find.
+
+    ``path`` is a ``halflife.toml`` or the folder that holds one.
+    """
+    given = None if path is None else Path(path)
+    if given is not None and given.is_dir():
+        given /= "halflife.toml"
+    return Project(Config.load(Config.find(given)))
+
+
+def status(project: Project, sources: Sequence[str] = ()) -> list[SourceStatus]:
+    """Return how good the copy of each source is now; of all, if none is named."""
+    config = project.config
+    with bootstrap.reading(config) as store:
+        appraiser = Appraiser(config, store, bootstrap.clock())
+        return [_status(appraiser, source) for source in config.named(sources)]
+
+
+def _status(appraiser: Appraiser, source: SourceConfig) -> SourceStatus:
+    told = kind_of(source).describe(appraiser.state(source))
+    known = None if told.why else quality_now(appraiser, source)
+    return SourceStatus(source.name, source.kind, known, told)
+
+
+def forecast(
+    project: Project, source: str, days: Sequence[float] = (0.0, 1.0, 7.0)
+) -> Forecast | None:
+    """Return the quality so many days from now if nothing more is fetched.
+
+    Its bounds hold with 95 % confidence. None if too little is known.
+    """
+    ahead = np.asarray(days, np.float64)
+    if ahead.ndim != 1 or not ahead.size or not (ahead >= 0).all():
+        raise UsageError("days must be numbers from 0 on, one at least")
+    chosen, config = project.source(source), project.config
+    with bootstrap.reading(config) as store:
+        appraiser = Appraiser(config, store, bootstrap.clock())
+        return quality(appraiser, chosen, None, looks=False, ahead=ahead)
+
+
+def plan(project: Project, source: str, most: int | None = None) -> list[Step]:
+    """Return what would be fetched next of a source, best first; nothing is sent.
+
+    ``most`` requests are planned for; by default what the budget has left.
+    """
+    chosen, config, now = project.source(source), project.config, bootstrap.clock()
+    with bootstrap.reading(config) as store:
+        room = Wallet(store, config.budget).room(now) if most is None else most
+        state = Appraiser(config, store, now).state(chosen)
+        return kind_of(chosen).steps(state, room)
+
+
+def what_if(
+    project: Project, requests: float, per: str = "day", sources: Sequence[str] = ()
+) -> WhatIf:
+    """Return what another budget would buy, beside the present one."""
+    if per not in WINDOW_DAYS:
+        raise UsageError(f"per must be one of {', '.join(WINDOW_DAYS)}, got {per!r}")
+    if not 0 < requests < np.inf:
+        raise UsageError(f"requests must be a number above 0, got {requests}")
+    config, pace = project.config, requests / WINDOW_DAYS[per]
+    with bootstrap.reading(config) as store:
+        chosen = config.named(sources)
+        return compare_budgets(config, store, chosen, pace, bootstrap.clock())
+
+
+def sync(
+    project: Project,
+    sources: Sequence[str] = (),
+    *,
+    most: int | None = None,
+    everything: bool = False,
+) -> list[Report]:
+    """Fetch sources once, as far as the budget and ``most`` go.
+
+    All sources if none is named. It blocks: in a coroutine, call it in a thread, by
+    ``await asyncio.to_thread(halflife.sync, project)``.
+    """
+    config = project.config
+    chosen = once.fetched(config, sources)
+    with bootstrap.writing(config) as store:
+        asked = Errand(most, everything)
+        return asyncio.run(once.sync(config, store, chosen, asked, Stop()))
+
+
+def replay_store(
+    project: Project,
+    policies: Sequence[str],
+    budgets: Sequence[float] = (),
+    *,
+    sources: Sequence[str] = (),
+    days: float | None = None,
+) -> list[dict[str, Any]]:
+    """Score policies on what the project has observed, under equal budgets.
+
+    ``budgets`` are requests a day; by default that of the settings. A row for each
+    policy and budget: the mean quality, and the paired difference from the first
+    policy with its 95 % interval.
+    """
+    from halflife.replay.contest import Rules, contest  # noqa: PLC0415  (slow)
+    from halflife.replay.own_store import recorded_sources  # noqa: PLC0415
+
+    config = project.config
+    with bootstrap.reading(config) as store:
+        found = recorded_sources(config, store, sources)
+    pace = list(budgets) or [config.budget.pace]
+    return contest(found, Rules(list(policies), pace, days=days))

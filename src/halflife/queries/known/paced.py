@@ -1,0 +1,79 @@
+"""A loop of queries, one every so often: order and interval of the paper.
+
+Yang, Wang, Lim, Wang (SIGMOD 2010), sections 4.3 and 4.4: the queries of a loop are
+sent in ascending a_i, one every I days, with I so long that the relative staleness
+g(x, I) = F(L; k I) / (k I |L|) is just the threshold alpha. F is the sum over L here:
+the paper divides by |L| twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor, isfinite
+
+from numpy.random import Generator
+
+from halflife.queries.known.order import interval_for
+from halflife.queries.known.rules import Choice, Memory, Rounds, Standing
+
+ALPHA = 0.1  # staleness a tuple and day of a loop that is allowed, by default
+LONGEST = 365.0  # days that a loop lasts at most: whatever stands still may move again
+
+
+@dataclass
+class Paced:
+    """Send the queries of ``Rounds`` one every I days, g(x, I) = ``alpha``.
+
+    Queries that could not be sent in time are sent as soon as there are requests.
+
+    Attributes:
+        alpha: The relative staleness that is allowed.
+
+    """
+
+    alpha: float = ALPHA
+    _rounds: Rounds = field(default_factory=Rounds)
+    _queue: list[Choice] = field(default_factory=list)
+    _began: float = 0.0
+    _interval: float = 0.0
+    _sent: int = 0
+
+    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+        """Return what is due of the loop; a new one begins when the last is over."""
+        del rng
+        now = standing.now
+        if not self._queue and not self._begins(standing):
+            return []
+        slots = floor((now - self._began) / self._interval) + 1
+        spent, some = 0.0, []
+        while self._queue and self._sent < slots and spent < standing.budget:
+            some.append(self._queue.pop(0))
+            self._sent += 1
+            spent += some[-1].pages
+        return some
+
+    def _begins(self, standing: Standing) -> bool:
+        """Begin a new loop, unless the last one is not over; say whether it did."""
+        if self._sent and standing.now < self._began + self._sent * self._interval:
+            return False
+        self._queue, a = self._rounds.plan(standing)
+        if not self._queue:
+            return False
+        longest = LONGEST / len(self._queue)
+        found = interval_for(a, self.alpha, int((standing.weight > 0).sum()))
+        self._interval = min(found, longest) if isfinite(found) else longest
+        self._began, self._sent = standing.now, 0
+        return True
+
+    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+        """Return the rest of the loop, and when its queries are due."""
+        return Memory(
+            (*unsent, *self._queue),
+            began=self._began,
+            interval=self._interval,
+            sent=self._sent - len(unsent),
+        )
+
+    def go_on(self, memory: Memory) -> None:
+        """Begin with the rest of a loop."""
+        self._queue, self._sent = list(memory.choices), memory.sent
+        self._began, self._interval = memory.began, memory.interval

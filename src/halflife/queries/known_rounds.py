@@ -1,0 +1,74 @@
+"""What a rule for known records has planned, and how far that was carried out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.queries.known import progress
+from halflife.queries.known.copies import Copy
+from halflife.queries.known.progress import KnownRound
+from halflife.queries.known.refresh import DOUBTED, Probe, Refresher
+from halflife.queries.known.rules import Remembers
+from halflife.queries.ledger import Ledger
+from halflife.queries.policies import KnownPolicy
+
+
+class KnownPlan:
+    """The next probes of a policy, in a turn.
+
+    A rule that keeps its place is followed as it plans, one round a turn at most;
+    others decide anew each time.
+
+    Args:
+        policy: The policy.
+        copy: The known records.
+        now: The time, in days.
+
+    """
+
+    def __init__(self, policy: KnownPolicy, copy: Copy, now: float) -> None:
+        self._policy, self._copy, self._now = policy, copy, now
+        self._planned: list[Probe] = []
+        self._begun = False  # whether a round began in this turn
+
+    def next(self, known: Refresher, budget: float, rng: Generator) -> Sequence[Probe]:
+        """Return what to ask next, if anything is worth it."""
+        rule, when = known.rule, (self._now, budget, rng)
+        if not isinstance(rule, Remembers):
+            return known.next(self._copy, *when)[:1]
+        if not self._planned:
+            begins = self._policy.rounds and not rule.so_far(()).choices
+            if begins and self._begun:
+                return ()
+            self._planned = list(known.next(self._copy, *when))
+            doubt = bool(self._planned) and self._planned[0].why == DOUBTED
+            self._begun |= begins and not doubt
+        return self._planned[:1]
+
+    def carry_out(self, known: Refresher, step: Probe, ledger: Ledger) -> int:
+        """Ask; return how many known records were shown."""
+        before = ledger.requests
+        try:
+            refreshed = known.carry_out(step, self._copy, ledger, self._now)
+        except (BudgetSpent, SourceError):
+            # What is longer than a turn counts as sent, or nothing else ever would be.
+            if ledger.requests > before:
+                self._planned = self._planned[1:]
+            raise
+        self._planned = self._planned[1:]
+        return refreshed
+
+    def gain(self, known: Refresher, probe: Probe) -> float:
+        """Return what a probe puts right, records times days, whatever chose it."""
+        if self._policy.weighs:
+            return probe.gain
+        rows, copy = known.gains.brings(probe.number), self._copy
+        here = ~copy.gone[rows] & ~copy.doubted[rows]
+        worth = copy.growth().worth(copy.age(self._now))[rows]
+        return float(np.sum(np.where(here, copy.weight[rows] * worth, 0.0)))
+
+    def so_far(self, known: Refresher) -> KnownRound | None:
+        """Return where the rule has come to; None if it keeps no place."""
+        return progress.so_far(known, self._planned)

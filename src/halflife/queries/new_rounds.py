@@ -1,0 +1,133 @@
+"""A round of looking for new records that may take several turns."""
+
+from collections.abc import Mapping
+from math import inf
+
+from numpy.random import Generator
+
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.forms import Interface, Query
+from halflife.core.object_store import Attributes
+from halflife.queries.form_copy import Held
+from halflife.queries.fresh import Choice, Policy
+from halflife.queries.fresh.harvest import Round
+from halflife.queries.fresh.progress import NewRound, Remembers, open_reads
+from halflife.queries.ledger import Ledger
+from halflife.queries.local import Local, Origin
+from halflife.queries.policies import NewPolicy
+from halflife.queries.sampling import Drawing
+
+PENDING = "pending"  # under which a query is kept that was not read to its end
+
+
+class Rounds:
+    """A rule that works in rounds, and the place that its round has come to.
+
+    What came in earlier turns of the round counts as new, and what these turns showed
+    as shown, so it goes on as if there had been one long turn.
+
+    Args:
+        policy: The policy.
+        rule: Its rule.
+        held: The copy, with the round so far.
+        now: The time, in days.
+
+    """
+
+    def __init__(self, policy: NewPolicy, rule: Policy, held: Held, now: float) -> None:
+        self._policy, self._rule, self._held = policy, rule, held
+        self._before = held.new_round or NewRound(now)
+        self._drawn = self._before.drawn
+        self._choice: Choice | None = None
+        self.over = False
+
+    def local(self, interface: Interface) -> Local:
+        """Return the copy as the rule sees it, and let the rule go on."""
+        held, before = self._held, self._before
+        old = {k: r for k, r in held.records.items() if held.came[k] < before.began}
+        local, drawn = Local(interface, old, held.came), set(before.drawn.keys)
+        for key, record in held.records.items():
+            if key not in old:
+                origin = Origin.SAMPLED if key in drawn else Origin.HARVESTED
+                local.note(key, record, origin)
+            elif held.seen[key] >= before.began:
+                local.note(key, record, Origin.HISTORY)
+        local.sampled = drawn & held.records.keys()
+        local.reads = dict(before.reads)
+        queries = {k: v for k, v in before.queries.items() if k != PENDING}
+        if queries and isinstance(self._rule, Remembers):
+            self._rule.go_on(queries)
+        for query in before.queries.get(PENDING, ()):
+            self._choice = _rest(local, query)
+        return local
+
+    @property
+    def lacks_sample(self) -> bool:
+        """Whether a sample is wanted and not drawn yet."""
+        return self._policy.sample is not None and not self._drawn.complete
+
+    def draw(self, turn: Round, ledger: Ledger, rng: Generator, share: float) -> None:
+        """Draw the sample, with at most this share of the requests left.
+
+        Raise what ended it; what was drawn until then is noted.
+        """
+        assert self._policy.sample is not None
+        most = inf if ledger.left is None else share * ledger.left
+        known = {**self._held.records, **ledger.seen}
+        drawing = Drawing(
+            ledger,
+            self._policy.share,
+            known=known,
+            method=self._policy.sample,
+            before=self._drawn,
+        )
+        ended: list[BudgetSpent | SourceError] = []
+
+        def drawn(ledger: Ledger, rng: Generator) -> Mapping[str, Attributes]:
+            before = ledger.requests
+            try:
+                while not drawing.over and ledger.requests - before < most:
+                    ledger.heed()
+                    drawing.walk(rng)
+            except (BudgetSpent, SourceError) as error:
+                ended.append(error)
+            return drawing.records
+
+        turn.sample(drawn, rng)
+        self._drawn = drawing.so_far()
+        for error in ended:
+            raise error
+
+    def next(self, local: Local, ledger: Ledger, rng: Generator) -> Choice | None:
+        """Return what to ask next; the same again until it was carried out."""
+        if self.lacks_sample:
+            return None
+        if self._choice is None and not self.over:
+            self._choice = self._rule.next(local, ledger, rng)
+            self.over = self._choice is None
+        return self._choice
+
+    def done(self, choice: Choice) -> None:
+        """Take note that a choice was carried out to its end."""
+        if choice is self._choice:
+            self._choice = None
+
+    def so_far(self, local: Local) -> NewRound | None:
+        """Return the round as it is to go on; None if it has ended."""
+        if self.over:
+            return None
+        rule, queries = self._rule, dict[str, list[Query]]()
+        if isinstance(rule, Remembers):
+            queries = {name: list(some) for name, some in rule.so_far().items()}
+        if self._choice is not None and self._choice.pages is None:
+            queries[PENDING] = [self._choice.query]
+        reads = open_reads(local)
+        return NewRound(self._before.began, self._drawn, reads, queries)
+
+
+def _rest(local: Local, query: Query) -> Choice | None:
+    """Return the rest of a query that was not read to its end."""
+    reading = local.reads.get(query)
+    if reading is None or reading.done:
+        return None
+    return Choice(query, reading.pages, None, why="the rest of it")

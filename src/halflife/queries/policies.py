@@ -1,0 +1,324 @@
+"""Policies for databases behind forms, by the names that settings give them.
+
+A policy does one of two jobs: it looks for records that the copy lacks (``new``), or it
+keeps those that the copy has as they are now (``known``). It is a description and a way
+to make the rule that decides; whatever a rule must remember between turns is written
+down with the copy, so a rule itself begins anew with every turn.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+from halflife.queries.fresh import Policy
+from halflife.queries.fresh.expected_gain import Expected
+from halflife.queries.fresh.records import ByRecord
+from halflife.queries.fresh.rotation import InTurn, Rotation
+from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest
+from halflife.queries.known.paced import ALPHA, Paced
+from halflife.queries.known.rules import (
+    Index,
+    LookupIndex,
+    Naive,
+    Oracle,
+    Rounds,
+    Rule,
+    Timetable,
+)
+from halflife.queries.sampling import Sampling
+
+Job: TypeAlias = Literal["new", "known"]
+Need: TypeAlias = Literal["newest", "choices", "lookup"]
+
+GROUP = "halflife.policies.form"
+LIU = "Liu, Xiao, Yang, sample-guided incremental crawling"
+YANG = "Yang, Wang, Lim, Wang, SIGMOD 2010"
+SHARP = 100.0  # the power of Eq. 4 by which ``sharpened`` draws
+SHARE = 0.15  # of the records are in the sample, as in the paper
+SURE = 2  # pages without new records that end a look at the newest
+KEYWORDS = 5  # of each attribute; with five the paper's figures 3 and 4 are best
+
+
+@runtime_checkable
+class FormPolicy(Protocol):
+    """What is known of a policy for a form, whichever job it does."""
+
+    @property
+    def name(self) -> str:
+        """What settings call it."""
+        ...
+
+    @property
+    def job(self) -> Job:
+        """Whether it looks for new records or refreshes known ones."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it does, in one line."""
+        ...
+
+    @property
+    def paper(self) -> str:
+        """Where it was published; empty if it is ours."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a form must be able to do for it."""
+        ...
+
+
+def _no_values() -> Rotation:
+    raise ValueError("nothing is known of the values that can be chosen")
+
+
+@dataclass(frozen=True, slots=True)
+class Outset:
+    """What a rule for new records begins with.
+
+    Attributes:
+        since: What came after this day came lately; infinite if nobody knows.
+        now: The time, in days.
+        gap: The days since the records of the copy were seen, in the mean.
+        date: The attribute that the newest-first order goes by; empty if unknown.
+        unfound: Records that the form reports and does not show.
+        values: Tells what each value that can be chosen is likely to bring.
+
+    """
+
+    since: float = inf
+    now: float = 0.0
+    gap: float = 0.0
+    date: str = ""
+    unfound: int = 0
+    values: Callable[[], Rotation] = _no_values
+
+
+@dataclass(frozen=True, slots=True)
+class NewPolicy:
+    """A way to find the records that the copy lacks.
+
+    Attributes:
+        name: What settings call it.
+        about: What it does, in one line.
+        make: Makes its rule for a round.
+        paper: Where it was published; empty if it is ours.
+        needs: What a form must be able to do for it.
+        newest: Whether a form that shows the newest first is asked for these ``first``,
+            or for nothing else (``only``).
+        in_turn: Whether values are read one after the other, by ``Rotation``, where
+            not all of them can be read.
+        sample: How it has a sample drawn first; None if it wants none.
+        share: Of the database is in that sample.
+        rounds: Whether a round goes on in the next turn where the last one ended it.
+
+    """
+
+    name: str
+    about: str
+    make: Callable[[Outset], Policy]
+    paper: str = ""
+    needs: frozenset[Need] = frozenset()
+    newest: Literal["first", "only", "no"] = "no"
+    in_turn: bool = False
+    sample: Sampling | None = None
+    share: float = SHARE
+    rounds: bool = False
+    job: ClassVar[Job] = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPolicy:
+    """A way to keep the records of the copy as they are now.
+
+    Attributes:
+        name: What settings call it.
+        about: What it does, in one line.
+        make: Makes its rule; it is given the relative staleness that is allowed.
+        paper: Where it was published; empty if it is ours.
+        needs: What a form must be able to do for it.
+        coverage: By what the hits of queries that were not asked are guessed: the
+            records ``held``, a reference ``corpus`` times a factor, or how often terms
+            go together in a ``sample``.
+        weighs: Whether its gains are records put right times days.
+        rounds: Whether it works in rounds, of which one a turn is enough.
+
+    """
+
+    name: str
+    about: str
+    make: Callable[[float], Rule]
+    paper: str = ""
+    needs: frozenset[Need] = frozenset()
+    coverage: Literal["held", "corpus", "sample"] = "held"
+    weighs: bool = False
+    rounds: bool = False
+    job: ClassVar[Job] = "known"
+
+
+LOOKUP: frozenset[Need] = frozenset({"lookup"})
+
+EXPECTED = NewPolicy(
+    "expected",
+    "the newest first where a form shows them, else the page that promises most",
+    lambda outset: Expected(since=outset.since),
+    newest="first",
+    in_turn=True,
+)
+SAMPLE_GUIDED = NewPolicy(
+    "sample-guided",
+    "draw a random sample, choose a record by Sel, ask for its most effective value",
+    lambda _: ByRecord(),
+    paper=f"{LIU}, s. IV",
+    sample="rejection",
+    rounds=True,
+)
+UNIFORM = NewPolicy(
+    "uniform",
+    "as sample-guided, but records are drawn evenly",
+    lambda _: ByRecord(sharp=0.0),
+    paper=f"{LIU}, s. V",
+    sample="rejection",
+    rounds=True,
+)
+SHARPENED = NewPolicy(
+    "sharpened",
+    "as sample-guided, but records are drawn by a high power of Sel",
+    lambda _: ByRecord(sharp=SHARP),
+    sample="rejection",
+    rounds=True,
+)
+EXHAUSTIVE = NewPolicy(
+    "exhaustive",
+    "read everything again by a greedy cover of one-term queries",
+    lambda _: Exhaustive(),
+    paper="Wu et al., ICDE 2006",
+    rounds=True,
+)
+GAMMA_POISSON = NewPolicy(
+    "gamma-poisson",
+    "estimate the new records of each query from a sample, read the best per page",
+    lambda _: GammaPoisson(),
+    sample="weighted",
+    rounds=True,
+)
+ROTATION = NewPolicy(
+    "rotation",
+    "read the values of choices one after the other, the most overdue first",
+    lambda outset: InTurn(outset.values(), outset.now, outset.gap),
+    needs=frozenset({"choices"}),
+)
+NEWEST = NewPolicy(
+    "newest",
+    "read everything newest first, until nothing is new; nothing else is tried",
+    lambda outset: Newest(margin=SURE, date=outset.date, unfound=outset.unfound),
+    needs=frozenset({"newest"}),
+    newest="only",
+)
+UNDATED = NewPolicy(
+    "undated",
+    "the page that promises most, whatever came lately and however forms are sorted",
+    lambda _: Expected(),
+)
+
+INDEX = KnownPolicy(
+    "index",
+    "what buys most for a request now: searches and look-ups",
+    lambda _: Index(),
+    weighs=True,
+)
+LOOKUP_INDEX = KnownPolicy(
+    "lookup-index", "the same with look-ups only", lambda _: LookupIndex(), needs=LOOKUP
+)
+CUBE_ROOT = KnownPolicy(
+    "cube-root",
+    "each query at the frequency that minimises the mean staleness in the long run",
+    lambda _: Timetable(),
+)
+NAIVE_1 = KnownPolicy(
+    "naive-1",
+    "look every record up, the one seen longest ago first",
+    lambda _: Naive(),
+    paper=f"{YANG}, s. 5.2",
+    needs=LOOKUP,
+)
+NAIVE_2 = KnownPolicy(
+    "naive-2",
+    "the same without records that change once a day or more",
+    lambda _: Naive(below=1.0),
+    paper=f"{YANG}, s. 5.2",
+    needs=LOOKUP,
+)
+GREEDY_PROBES = KnownPolicy(
+    "greedy-probes",
+    "GreedyProbes over the five most frequent keywords of each attribute, all pages",
+    lambda _: Rounds(keywords=KEYWORDS),
+    paper=f"{YANG}, s. 4.2, 5.3",
+    rounds=True,
+)
+METHOD_1 = KnownPolicy(
+    "method-1",
+    "GreedyProbes over all keywords, all pages of each query, in ascending a_i",
+    lambda _: Rounds(),
+    paper=f"{YANG}, s. 4.2, 5.1",
+    rounds=True,
+)
+METHOD_2 = KnownPolicy(
+    "method-2",
+    "the same, only the first page of each query",
+    lambda _: Rounds(reading="first"),
+    paper=f"{YANG}, s. 4.2, 5.1",
+    rounds=True,
+)
+PAGE_GREEDY = KnownPolicy(
+    "page-greedy",
+    "as method-1, by requests in place of hits, look-ups allowed",
+    lambda _: Rounds(by_hits=False),
+    rounds=True,
+)
+ORDER_INTERVAL = KnownPolicy(
+    "order-interval",
+    "as method-1, a query every I days, so that relative staleness is max_staleness",
+    lambda alpha: Paced(alpha=alpha),
+    paper=f"{YANG}, s. 4.3, 4.4",
+    rounds=True,
+)
+
+NEW: Mapping[str, NewPolicy] = {
+    one.name: one
+    for one in (
+        EXPECTED, UNDATED, SAMPLE_GUIDED, UNIFORM, SHARPENED, EXHAUSTIVE, GAMMA_POISSON,
+        NEWEST, ROTATION,
+    )
+}  # fmt: skip
+KNOWN: Mapping[str, KnownPolicy] = {
+    one.name: one
+    for one in (
+        NAIVE_1, NAIVE_2, GREEDY_PROBES, METHOD_1, METHOD_2, PAGE_GREEDY,
+        ORDER_INTERVAL, CUBE_ROOT, INDEX, LOOKUP_INDEX,
+    )
+}  # fmt: skip
+# What replays have called them from the beginning.
+ALIASES: Mapping[str, str] = {
+    "default": "expected",
+    "paper": "sample-guided",
+    "naive1": "naive-1",
+    "naive2": "naive-2",
+    "greedy": "method-1",
+}
+
+
+def rule_of(name: str) -> Rule:
+    """Return one of our rules for known records by its name in settings or replays.
+
+    The oracle is a rule of replays alone: it has to be told the truth.
+    """
+    if name == "oracle":
+        return Oracle()
+    found = KNOWN.get(ALIASES.get(name, name))
+    if found is None:
+        there = ", ".join([*KNOWN, "oracle"])
+        raise ValueError(f"there is no rule {name!r}; there is {there}")
+    return found.make(ALPHA)

@@ -1,0 +1,63 @@
+"""Schedules of many budgets at once, against one budget after the other."""
+
+import numpy as np
+import pytest
+
+from halflife.allocation import allocate, budget_series
+from halflife.allocation.budget_series import frequencies
+from halflife.allocation.solver import kkt_residual
+
+
+def one_by_one(rate, budgets, weight, cost):
+    found = [allocate(rate, b, weight=weight, cost=cost).frequency for b in budgets]
+    return np.array(found).reshape(len(budgets), len(rate))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 60])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_row_is_what_allocate_returns_for_that_budget(n, seed):
+    rng = np.random.default_rng(seed)
+    rate, weight = rng.lognormal(-3, 2.5, n), rng.random(n) + 0.01
+    cost = rng.integers(1, 4, n).astype(float)
+    rate[1::3], weight[1::5] = 0.0, 0.0
+    budgets = np.concatenate([[0.0], np.geomspace(n / 1e5, n * 1e4, 25)])
+    found = frequencies(rate, budgets, weight=weight, cost=cost)
+    by_hand = one_by_one(rate, budgets, weight, cost)
+    largest = by_hand.max(axis=1, keepdims=True)
+    assert np.all(np.abs(found - by_hand) <= 1e-8 * largest)
+    assert found @ cost == pytest.approx(budgets, rel=1e-9)
+    assert not found[:, (rate == 0) | (weight == 0)].any()
+
+
+def test_so_many_items_that_each_budget_is_met_alone(monkeypatch):
+    rate, budgets = np.array([0.1, 0.5, 2.0]), np.array([0.0, 0.3, 4.0])
+    together = frequencies(rate, budgets)
+    monkeypatch.setattr(budget_series, "_FEW", 2)
+    assert frequencies(rate, budgets) == pytest.approx(together)
+
+
+def test_a_row_that_gives_items_up_is_optimal():
+    rate = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    budgets = np.array([0.05, 0.5, 2.0, 5.0])
+    for row, budget in zip(frequencies(rate, budgets), budgets, strict=True):
+        like = allocate(rate, budget)
+        mine = type(like)(row, like.price, like.value)
+        assert kkt_residual(mine, rate, budget) < 1e-6
+
+
+def test_a_budget_smaller_than_floats_can_price_is_handed_out_between_two_prices():
+    # Below 1 / 40 of its changes a day, an item's price is its first look's.
+    (row,) = frequencies([1.0, 0.5], [1e-3], weight=[1.0, 0.1])
+    assert row == pytest.approx([1e-3, 0.0], abs=1e-12)
+
+
+def test_nothing_is_asked_for_where_nothing_can_be_gained():
+    assert frequencies([0.0, 0.0], [1.0, 2.0]).tolist() == [[0.0, 0.0]] * 2
+    assert frequencies([], [1.0]).shape == (1, 0)
+    assert frequencies([1.0], []).shape == (0, 1)
+
+
+@pytest.mark.parametrize("budget", [-1.0, np.inf, np.nan, 1e31])
+def test_a_budget_that_is_none_is_refused(budget):
+    with pytest.raises(ValueError, match="budget must be between 0 and 1e30"):
+        frequencies([1.0], [1.0, budget])
