@@ -1,6 +1,7 @@
 """The laws of kinds of source, for every kind there is, ours or a plug-in's."""
 
 from importlib.metadata import entry_points
+from math import inf
 
 import numpy as np
 import pytest
@@ -9,10 +10,13 @@ from halflife.config import Config
 from halflife.config.kinds import load_plugin
 from halflife.core.value_curve import Offers
 from halflife.engine import bootstrap
+from halflife.engine.breakers import Breaker
 from halflife.engine.service import Rhythm
 from halflife.kinds import laws
-from halflife.kinds.protocol import Memo, Reading
+from halflife.kinds.page_view import PageRequest
+from halflife.kinds.protocol import Memo, Reading, Report
 from halflife.replay.play import Play, play_recorded
+from halflife.stores.notes.fault import FAULT
 from plugin_folder import entry_points as of_example, install
 from replay.worlds import BEGAN, KINDS, settings
 
@@ -143,6 +147,98 @@ def test_descriptions_and_steps_are_of_the_source_and_agree(kept):
     assert laws.bad_steps(steps) == ""
     assert steps
     assert all(step.why and step.what for step in steps)
+
+
+def test_sources_that_belong_together_are_of_the_same_kind(kept):
+    kind, source, _, _, _ = kept
+    other = source.model_copy(update={"name": "other"})
+    found = kind.read_with(source, [source, other])
+    assert laws.bad_sources(found, source, [source, other]) == ""
+    # Who is worked at together is read together, and the same policy joins them.
+    if (key := kind.together(source, "usual")) is not None:
+        assert key == kind.together(other, "usual")
+        assert other in found
+
+
+def test_what_is_paid_back_is_never_more_than_was_paid(kept):
+    terms = kept[0].terms
+    for sent in (0, 3, 10):
+        assert terms.refund(10.0, sent, offline=True) == 10.0 - sent
+        assert terms.refund(10.0, sent, offline=False) in {0.0, 10.0 - sent}
+    assert 0.0 <= terms.least_gain < 1e-6
+
+
+def test_a_fault_that_is_kept_is_found_again(kept):
+    kind, source, _, reading, _ = kept
+    store = reading.store
+    assert list(kind.faults(store, source)) == []
+    said = "x: could not be handled"
+    kind.keep_faults(store, [source], {source.name: said, "another": "y"})
+    assert list(kind.faults(store, source)) in ([], [said])
+    assert FAULT.load(store, "another") is None
+    FAULT.remove(store, source.name)
+
+
+def test_a_breaker_closes_after_failures_or_leaves_that_to_items(kept):
+    kind, source, _, _, _ = kept
+    old, trouble = Breaker(), Report((source.name,), trouble="it answered 500")
+    new = kind.breaker(source, old, trouble, BEGAN)
+    assert laws.bad_breaker(new) == ""
+    assert new is old or new.closed_for(BEGAN) > 0
+    fine = kind.breaker(source, new, Report((source.name,)), BEGAN + 1.0)
+    assert fine.closed_for(BEGAN + 1.0) == 0
+
+
+def test_items_that_are_counted_are_all_that_can_be_gone(kept):
+    kind, source, state, reading, _ = kept
+    many, gone = kind.count(reading.store, source), kind.gone(reading.store, source)
+    assert many is None or many >= len(gone)
+    assert bool(gone) <= (many is not None)
+    if many is not None:
+        assert len(gone) == kind.describe(state).gone
+
+
+def test_a_sync_costs_what_its_steps_do_or_goes_on(kept):
+    kind, _, state, _, _ = kept
+    steps = kind.steps(state, 5)
+    cost = kind.sync_cost(steps)
+    assert laws.bad_number(cost) == ""
+    assert cost in {0.0, float(sum(step.requests for step in steps)), inf}
+    assert bool(kind.not_synced) == (cost == 0.0)
+
+
+def test_a_page_shows_what_is_kept(kept):
+    kind, source, state, reading, _ = kept
+    wide = kind.panorama(reading, [source], AHEAD)
+    assert laws.bad_panorama(wide, {source.name}) == ""
+    about = kind.describe(state)
+    view = kind.page(PageRequest(reading, source, about, wide))
+    assert laws.bad_page(view) == ""
+    assert view.items
+    assert len(view.items) <= 100
+    beyond = kind.page(PageRequest(reading, source, about, wide, number=10**6))
+    assert beyond.number == beyond.pages
+    if wide is not None:
+        alone = kind.quality(state, 0.975, AHEAD, looks=False)
+        standing = wide.standings[source.name]
+        assert standing.about.items == about.items
+        assert standing.forecast.mean == pytest.approx(alone.mean, abs=1e-6)
+        assert all(one.source == source.name for one in wide.plan(5))
+        assert [known.source for known in wide.worths()] == [source]
+
+
+def test_a_table_of_its_own_has_a_row_for_each_source(kept):
+    kind, source, _, reading, _ = kept
+    table = kind.own_table(reading, [source])
+    assert laws.bad_table(table) == ""
+    assert table is None or len(table.rows) == 1
+
+
+def test_what_is_asked_query_by_query_says_which_query_is_next(kept):
+    kind, source, state, reading, _ = kept
+    queries = kind.queries(reading, source, 3)
+    assert laws.bad_steps(queries) == ""
+    assert not queries or same(queries, kind.steps(state, 3))
 
 
 def test_the_rest_is_as_its_description_says(kept):

@@ -5,14 +5,17 @@ import json
 import sys
 from math import nan
 
+import numpy as np
 import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap
+from halflife.engine.breakers import Breaker
 from halflife.engine.once import sync
 from halflife.engine.service import Rhythm
 from halflife.engine.signals import Stop
-from halflife.kinds.protocol import Errand
+from halflife.kinds.page_view import Column, PageRequest, PageView
+from halflife.kinds.protocol import Description, Errand, Reading, Report
 from halflife.kinds.registry import kind_named
 from halflife.stores.notes.fault import FAULT
 from service_parts import BEGAN, Play as Played, ledger
@@ -202,6 +205,74 @@ def test_a_sync_goes_on_after_a_kind_that_fails(bad, path, how):
     config = Config.load(path)
     with bootstrap.reading(config) as store:
         assert "kind 'bad'" in FAULT.load(store, "ill")
+
+
+ASKED = {  # what may be asked of a kind besides, and what is said if it fails
+    "together": (lambda kind, at, s: kind.together(s, "usual"), None),
+    "read_with": (lambda kind, at, s: kind.read_with(s, [s]), "itself"),
+    "settled": (lambda kind, at, s: kind.settled(at.store, s, 0.0), ()),
+    "count": (lambda kind, at, s: kind.count(at.store, s), None),
+    "gone": (lambda kind, at, s: kind.gone(at.store, s), {}),
+    "covers": (lambda kind, at, s: kind.covers(s, "http://a.example/"), None),
+    "breaker": (lambda kind, at, s: kind.breaker(s, *broken(s)).failures, 1),
+    "faults": (lambda kind, at, s: kind.faults(at.store, s), ()),
+    "keep_faults": (lambda kind, at, s: kind.keep_faults(at.store, [s], {}), None),
+    "queries": (lambda kind, at, s: kind.queries(at, s, 3), []),
+    "own_table": (lambda kind, at, s: kind.own_table(at, [s]), None),
+    "lifetimes": (lambda kind, at, s: kind.lifetimes(at.store, s), None),
+    "panorama": (lambda kind, at, s: kind.panorama(at, [s], np.zeros(1)), None),
+    "page": (lambda kind, at, s: kind.page(PageRequest(at, s, NONE)), PageView()),
+}
+NONE = Description("recall")
+
+
+def broken(source):
+    return Breaker(), Report((source.name,), trouble="it answered 500"), BEGAN
+
+
+@pytest.mark.parametrize("hook", ASKED)
+def test_a_hook_that_raises_says_what_is_said_if_nothing_is_known(bad, path, hook):
+    config, kind = Config.load(path), kind_named("bad")
+    source, (ask, neutral) = config.source[0], ASKED[hook]
+    with bootstrap.writing(config) as store:
+        at = Reading(config, store, BEGAN)
+        before = ask(kind, at, source)
+        bad[hook] = RuntimeError("a bug")
+        found = ask(kind, at, source)
+        assert found == ((source,) if neutral == "itself" else neutral)
+        assert f"{hook}: RuntimeError in bad_kind" in kind.fault(source.name)
+        bad.clear()
+        assert ask(kind, at, source) == before
+        assert kind.fault(source.name) == ""
+
+
+@pytest.mark.parametrize(
+    ("hook", "answer"),
+    [
+        ("read_with", []),
+        ("read_with", 3),
+        ("breaker", None),
+        ("queries", [3]),
+        ("own_table", {"rows": []}),
+        ("panorama", 3),
+        ("page", None),
+        ("page", PageView(number=2)),
+        ("page", PageView(columns=(Column("item", "x"),), items=({"about": 1},))),
+    ],
+)
+def test_what_a_hook_cannot_say_is_not_believed(bad, path, hook, answer):
+    config, kind = Config.load(path), kind_named("bad")
+    source, (ask, neutral) = config.source[0], ASKED[hook]
+    bad[hook] = answer
+    with bootstrap.writing(config) as store:
+        found = ask(kind, Reading(config, store, BEGAN), source)
+    assert found == ((source,) if neutral == "itself" else neutral)
+    assert f"kind 'bad': {hook}: " in kind.fault(source.name)
+
+
+def test_a_sync_of_a_kind_that_cannot_say_its_cost_counts_nothing(bad, path):
+    bad["sync_cost"] = nan
+    assert kind_named("bad").sync_cost([]) == 0.0
 
 
 def fetch(path):
