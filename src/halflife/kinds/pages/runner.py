@@ -17,7 +17,7 @@ from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
 from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet, WindowPurse
-from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery
+from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery, topics
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
@@ -269,7 +269,9 @@ async def keeping(
             policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
             unread = crawl.unread(store, chosen)
             policy = crawl.read_first(policy, unread)
-            believed = crawl.belief(belief, chosen)
+            believed = topics.with_topics(
+                crawl.belief(belief, chosen), strategy, store, run.sources
+            )
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None
             loop = Loop(source, store, believed, policy, few)
