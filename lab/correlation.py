@@ -20,6 +20,7 @@ import numpy as np
 from halflife import plugins
 from halflife.belief.neighbours import Neighbours
 from halflife.bench import league
+from halflife.grouping.topic import Surfer, common
 from halflife.models.bursts import Bursts
 from halflife.policies import Strategy
 from halflife.policies.champion import PATIENCE, Bold
@@ -28,7 +29,6 @@ from halflife.policies.sampling import topic_sampling
 from halflife.recordings import histories
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
-from lab.grouping.topic import Surfer, common
 from lab.linkgraph import load_graph
 
 TOPICS, EACH = 50, 6  # topics there are, and topics a page may be in

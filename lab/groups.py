@@ -20,13 +20,13 @@ from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
 from halflife.grouping.places import ancestors, by_site, folders
+from halflife.grouping.topic import Links, Surfer, common
+from halflife.grouping.topic_book import TopicBook
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.recordings.histories import load
 from halflife.recordings.pages import Recording
 from lab.grouping.behaviour import PACES, paced, together, windows
 from lab.grouping.texts import clusters
-from lab.grouping.topic import Links, Surfer, common
-from lab.grouping.topic_book import TopicBook
 from lab.linkgraph import LinkGraph, load_graph
 from lab.topics import likeness
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
+from halflife.grouping.topic import Links
 from halflife.recordings.pages import Recording
 from halflife.recordings.parquet import read_table
-from lab.grouping.topic import Links
 
 
 @dataclass(frozen=True, slots=True)

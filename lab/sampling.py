@@ -22,6 +22,7 @@ import numpy as np
 from halflife.belief.plain import PlainRates
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
+from halflife.grouping.topic import Links, Surfer, common
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.index import freshness
@@ -45,7 +46,6 @@ from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 from halflife.study import axes, svg
 from halflife.study.marks import Line, Points
-from lab.grouping.topic import Links, Surfer, common
 from lab.linkgraph import LinkGraph, load_graph
 
 WEEK = 7.0  # days; a replay's day stands for a cycle of one week

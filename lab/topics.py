@@ -18,8 +18,8 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.categories import Categories
+from halflife.grouping.topic import JUMP, TOPICS, Links, Surfer, common
 from halflife.recordings.histories import load
-from lab.grouping.topic import JUMP, TOPICS, Links, Surfer, common
 from lab.linkgraph import LinkGraph, load_graph
 
 SMALL = 50  # times fewer pages and links for the plain loop

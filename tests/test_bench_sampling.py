@@ -3,8 +3,8 @@ import pytest
 from lxml import etree
 
 from halflife.core.categories import Categories
+from halflife.grouping.topic import Links
 from halflife.recordings.pages import Recording
-from lab.grouping.topic import Links
 from lab.sampling import (
     SIZES,
     TOPICS,

@@ -3,7 +3,7 @@ import json
 import numpy as np
 
 from halflife.core.categories import Categories
-from lab.grouping.topic import Surfer
+from halflife.grouping.topic import Surfer
 from lab.topics import by_loop, likeness, main, random_graph, table
 
 

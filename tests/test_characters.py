@@ -11,7 +11,7 @@ from webencodings.labels import LABELS
 from halflife.kinds.pages.links import read_links
 from halflife.readers.characters import codec_of, decode, encoding_of, unescape
 from halflife.readers.text import digest, fingerprint, to_text, visible
-from lab.grouping.titles import terms
+from halflife.readers.titles import terms
 
 # Names under which Python has codecs that are no text encodings, or not of the web.
 FOREIGN = [

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 
 from halflife.core.categories import Categories
-from lab.grouping.topic import Links
+from halflife.grouping.topic import Links
 
 
 @st.composite

@@ -8,8 +8,8 @@ from numpy.random import Generator
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
+from halflife.grouping.topic import common
 from lab.grouping.texts import clusters
-from lab.grouping.topic import common
 
 PACES = 5
 UNKNOWN = "unknown"  # the pace of pages looked at once or never

@@ -6,8 +6,10 @@ and in which ``paper`` it was published.
 """
 
 import inspect
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
@@ -68,7 +70,9 @@ def load(group: str, name: str, made: type[Made]) -> Made:
 
     Also raise it if what is registered is no ``made``.
     """
-    found = _found(group)
+    found = _scanned(group, tuple(sys.path))
+    if name not in found:  # or was it installed since?
+        found = _found(group)
     if name not in found:
         known = ", ".join(sorted(found)) or "none; is halflife installed?"
         raise UsageError(f"no policy is named {name!r}; known policies: {known}")
@@ -105,6 +109,13 @@ def _families() -> Iterable[tuple[str, type[SourceConfig]]]:
         if settings.policy_group and settings.policy_group not in seen:
             seen.add(settings.policy_group)
             yield kind, settings
+
+
+@lru_cache(maxsize=16)
+def _scanned(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Return the same as it was at first: a service asks again with every decision."""
+    del path
+    return _found(group)
 
 
 def _found(group: str) -> dict[str, EntryPoint]:

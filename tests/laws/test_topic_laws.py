@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from halflife.core.categories import Categories
-from lab.grouping import topic as module
-from lab.grouping.topic import (
+from halflife.grouping import topic as module
+from halflife.grouping.topic import (
     Links,
     Surfer,
     _Best,
@@ -16,7 +16,7 @@ from lab.grouping.topic import (
     _walk,
     common,
 )
-from lab.grouping.topic_book import TopicBook
+from halflife.grouping.topic_book import TopicBook
 
 WEB = {
     "a": ("b", "c"),

@@ -7,8 +7,8 @@ import pytest
 from halflife.engine import bootstrap
 from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.runner import keeping
-from lab.grouping.stored_topics import Topics, topics
-from lab.grouping.titles import MOST, terms
+from halflife.kinds.pages.topics import Topics, topics
+from halflife.readers.titles import MOST, terms
 from site_parts import Hands, html, running, settings
 
 TEAS = [f"/tea/{i}" for i in range(4)]

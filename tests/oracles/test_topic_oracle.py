@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from lab.grouping import topic
-from lab.grouping.topic import Surfer
-from lab.grouping.topic_book import TopicBook
+from halflife.grouping import topic
+from halflife.grouping.topic import Surfer
+from halflife.grouping.topic_book import TopicBook
 from topic_webs import random_web, solved, webs
 
 jumps = st.sampled_from([0.05, 0.15, 0.5, 1.0])

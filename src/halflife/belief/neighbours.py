@@ -29,7 +29,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
 from halflife.core.keys import Chosen
 from halflife.core.observation import Seen
-from halflife.core.view import View
+from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import Bursts, Kept, at_least_one
 from halflife.models.poisson import GammaSurvival
@@ -305,6 +305,7 @@ class Neighbours:
             due=np.zeros(0),
             room=np.broadcast_to(np.inf, n),
             unrest=self._unrest,
+            topics=unfiled,
             **wide,
         )
 

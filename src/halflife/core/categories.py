@@ -66,6 +66,18 @@ class Categories:
         """The category of each entry of ``item``."""
         return np.repeat(np.arange(len(self), dtype=np.intp), self.size)
 
+    def of_items(self, rows: Ints) -> Self:
+        """Return the categories of some items, in the order of these rows.
+
+        >>> Categories.of_labels(["a", "b", "a"]).of_items(np.array([2, 1])).members(0)
+        array([0])
+        """
+        place = np.full(self.n_items, -1, dtype=np.intp)
+        place[rows] = np.arange(rows.size)
+        kept = place[self.item] >= 0
+        category, item = self.category[kept], place[self.item[kept]]
+        return type(self).of_pairs(self.names, category, item, int(rows.size))
+
     def members(self, category: int) -> Ints:
         """Return the rows of a category's items."""
         return self.item[self.start[category] : self.start[category + 1]]

@@ -6,6 +6,7 @@ from math import inf
 from typing import Protocol
 
 from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.categories import Categories
 
 
 class Survival(Protocol):
@@ -30,6 +31,10 @@ class Survival(Protocol):
 def evenly() -> tuple[float, float]:
     """Return that groups do not change unevenly at all, which is known for ever."""
     return 0.0, inf
+
+
+def unfiled() -> None:
+    """Return that nobody has filed the items under topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class View:
         unrest: Tells how unevenly groups change, in days, and the days by which that
             and rates are told (see ``models.unrest``); worked out when it is asked for.
             Each is a number, or a column where items are believed in different ways.
+        topics: Tells which topics the items are filed under, if a policy asked for
+            that (``Strategy.needs_topics``); worked out when it is asked for.
 
     """
 
@@ -80,6 +87,7 @@ class View:
     doubt: Floats
     room: Floats
     unrest: Callable[[], tuple[float | Floats, float | Floats]] = evenly
+    topics: Callable[[], Categories | None] = unfiled
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -4,7 +4,7 @@ What only reading verbs need is here, and nothing that is slow to import.
 """
 
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ from halflife.engine import allocator, logs
 from halflife.kinds.pages import (
     belief_notes as pages_belief_notes,
     crawl as pages_crawl,
+    topics as pages_topics,
 )
 from halflife.kinds.pages.joint_view import (
     Offered,
@@ -283,16 +284,21 @@ def outlook(
     store: Store,
     sources: Sequence[SourceConfig],
     now: float | None = None,
+    filed: MutableMapping[tuple[str, ...], object] | None = None,
 ) -> Outlook:
-    """Return what is believed of the sources now; nothing is written."""
+    """Return what is believed of the sources now; nothing is written.
+
+    ``filed`` keeps what takes long to find out about pages (``kinds.pages.topics``).
+    """
     now = clock() if now is None else now
     mine = names(sources)
     by_policy: dict[str, list[SourceConfig]] = {}
     for source in sources:
         by_policy.setdefault(policy_of(config, source), []).append(source)
     if len(by_policy) < 2:
-        return _outlook(config, store, sources, now)
-    parts = tuple(_outlook(config, store, some, now) for some in by_policy.values())
+        return _outlook(config, store, sources, now, filed)
+    each = by_policy.values()
+    parts = tuple(_outlook(config, store, some, now, filed) for some in each)
     evidence = _evidence(store, sources, mine)
     rows = rows_of(store, mine, evidence, lambda: items(sources))
     share = np.zeros(len(evidence))
@@ -305,17 +311,23 @@ def outlook(
 
 
 def _outlook(
-    config: Config, store: Store, sources: Sequence[SourceConfig], now: float
+    config: Config,
+    store: Store,
+    sources: Sequence[SourceConfig],
+    now: float,
+    filed: MutableMapping[tuple[str, ...], object] | None,
 ) -> Outlook:
     """Return what is believed of sources that are kept by one policy."""
     evidence = _evidence(store, sources, names(sources))
     owners = pages_crawl.owners(store, sources, evidence)
-    policy = strategy(config, sources).policy
+    chosen = strategy(config, sources)
+    policy, mine = chosen.policy, names(sources)
+    believed = pages_crawl.belief(belief(config, store, sources), sources)
     if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
         policy = policy.policy
     return Outlook(
         evidence,
-        pages_crawl.belief(belief(config, store, sources), sources),
+        pages_topics.with_topics(believed, chosen, store, mine, filed),
         now,
         pages_crawl.policy(policy, sources, lambda key: owners.get(key, "")),
         policy_of(config, sources[0]),

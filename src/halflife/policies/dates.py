@@ -17,7 +17,7 @@ def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     del rng
     late = view.now - view.due
     score = np.minimum(late, _LONG_AGO)
-    return best(view, budget, score, late, lambda row: _when(late, row))
+    return best(view, budget, score, score, lambda row: _when(late, row))
 
 
 def due_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:

@@ -6,6 +6,7 @@ those that could be, and those of which something new is known, are weighed anew
 """
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.budget import Budget
+from halflife.core.categories import Categories
 from halflife.core.keys import Chosen
 from halflife.core.plan import Plan
 from halflife.core.view import View
@@ -148,4 +150,16 @@ def taken(view: View, rows: Ints) -> View:
         if isinstance(value, np.ndarray) and value.shape[:1] == (len(view),):
             columns[field.name] = value[rows]
     survival = law_of(view.survival, rows, len(view))
-    return replace(view, keys=Chosen(view.keys, rows), survival=survival, **columns)
+    return replace(
+        view,
+        keys=Chosen(view.keys, rows),
+        survival=survival,
+        topics=partial(_filed, view, rows),
+        **columns,
+    )
+
+
+def _filed(view: View, rows: Ints) -> Categories | None:
+    """Return the topics of some rows of a view."""
+    found = view.topics()
+    return None if found is None else found.of_items(rows)

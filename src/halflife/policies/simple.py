@@ -10,11 +10,14 @@ from halflife.core.wording import count, span
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 
+_LONG_AGO = 1e9  # days; an item never seen has waited for that long
+
 
 def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     """Look at every item in turn: whatever was left alone the longest."""
     del rng
-    return best(view, budget, view.age, view.age, lambda row: _unseen(view, row))
+    waited = np.minimum(view.age, _LONG_AGO)
+    return best(view, budget, view.age, waited, lambda row: _unseen(view, row))
 
 
 def oldest_first_by_chance(
@@ -27,8 +30,9 @@ def oldest_first_by_chance(
     """
     order = rng.permutation(len(view))
     # Ages in one turn differ by whole turns, so a jitter this small only breaks ties.
-    age = np.minimum(view.age, 1e9) * (1.0 + 1e-9 * order / max(len(view), 1))
-    return best(view, budget, age, view.age, lambda row: _unseen(view, row))
+    waited = np.minimum(view.age, _LONG_AGO)
+    age = waited * (1.0 + 1e-9 * order / max(len(view), 1))
+    return best(view, budget, age, waited, lambda row: _unseen(view, row))
 
 
 def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
@@ -38,7 +42,7 @@ def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
     budget can keep fresh. Cho and Garcia-Molina, TODS 2003, s. 5.
     """
     del rng
-    missed = view.rate * np.minimum(view.age, 1e9)
+    missed = view.rate * np.minimum(view.age, _LONG_AGO)
     return best(
         view,
         budget,
@@ -55,7 +59,7 @@ def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Pla
     freshness crawl under politeness constraints", SIGIR 2019).
     """
     del rng
-    waited = view.weight * np.minimum(view.age, 1e9)
+    waited = view.weight * np.minimum(view.age, _LONG_AGO)
     return best(view, budget, waited, waited, lambda row: _unseen(view, row))
 
 

@@ -112,6 +112,8 @@ def falling(value: Floats, cost: Floats) -> Floats:
     >>> falling(np.array([1.0, 3.0, 1.0]), np.ones(3))
     array([2., 2., 1.])
     """
+    if not value.size:
+        return np.zeros(0)
     blocks: list[tuple[float, float, int]] = []  # value, cost, and from which item on
     for i, (worth, price) in enumerate(zip(value.tolist(), cost.tolist(), strict=True)):
         block = (worth, max(price, 1e-12), i)

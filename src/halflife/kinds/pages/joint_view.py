@@ -10,7 +10,7 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.plan import Plan
-from halflife.core.view import View
+from halflife.core.view import View, unfiled
 from halflife.kinds.protocol import NEVER_SEEN
 from halflife.models.parted import Parted
 from halflife.policies.valuation import falling, freshness_days
@@ -65,6 +65,7 @@ def joined_view(
         due=np.zeros(0),
         survival=Parted(rows, [view.survival for view in views]),
         unrest=both,
+        topics=unfiled,
         **columns,
     )
 

@@ -23,6 +23,7 @@ from halflife.kinds.pages import (
     guard,
     map_discovery,
     page_sources,
+    topics,
 )
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.settings import PagesConfig
@@ -276,7 +277,9 @@ async def keeping(
             policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
             unread = crawl.unread(store, chosen)
             policy = crawl.read_first(policy, unread)
-            believed = crawl.belief(belief, chosen)
+            believed = topics.with_topics(
+                crawl.belief(belief, chosen), strategy, store, run.sources
+            )
             many = len(store.evidence(run.sources)) >= MANY
             few = Shortlist(believed, policy) if many else None
             loop = Loop(source, store, believed, policy, few)

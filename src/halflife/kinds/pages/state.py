@@ -21,7 +21,7 @@ from halflife.engine.bootstrap import policy_of
 from halflife.kinds.pages.joint_view import market_value, shares
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
-from halflife.kinds.protocol import Reading
+from halflife.kinds.protocol import Memo, Reading
 from halflife.policies.shortlist import MANY
 from halflife.policies.valuation import offered
 from halflife.stores import Store
@@ -40,6 +40,7 @@ class Believed:
         sources: The sources; all are kept by one policy.
         groups: Their names, by those that get their requests together; all do if there
             are none.
+        memo: What was worked out before.
 
     """
 
@@ -50,15 +51,19 @@ class Believed:
         now: float,
         sources: Sequence[PagesConfig],
         groups: Sequence[Sequence[str]] = (),
+        memo: Memo | None = None,
     ) -> None:
         self._config, self._store, self._now = config, store, now
+        self._memo = memo or Memo()
         self.sources, self._groups = tuple(sources), groups
 
     @cached_property
     def seen(self) -> tuple[bootstrap.Outlook, dict[str, Ints]]:
         """What is known of all pages, and the rows of each source."""
         sources = self.sources
-        seen = bootstrap.outlook(self._config, self._store, sources, self._now)
+        seen = bootstrap.outlook(
+            self._config, self._store, sources, self._now, self._memo.filed
+        )
         names = [source.name for source in sources]
         rows = rows_of(
             self._store, names, seen.evidence, lambda: bootstrap.items(sources)
@@ -152,7 +157,8 @@ class Neighbourhood:
             for group in reading.groups
         ]
         kept = [group for group in groups if group]
-        return Believed(reading.config, reading.store, reading.now, sources, kept)
+        now, memo = reading.now, reading.memo
+        return Believed(reading.config, reading.store, now, sources, kept, memo)
 
     @cached_property
     def _kept_with(self) -> dict[str, tuple[PagesConfig, ...]]:

@@ -30,6 +30,7 @@ from halflife.policies.sampling.categories import (
     Filed,
     by_folder,
     by_site,
+    by_topic,
     covering,
 )
 from halflife.policies.sampling.shares import (
@@ -39,7 +40,7 @@ from halflife.policies.sampling.shares import (
     quotas,
     ranks,
 )
-from halflife.policies.sampling.sizes import Root, SampleSize, staleness
+from halflife.policies.sampling.sizes import Optimal, Root, SampleSize, staleness
 
 Spend: TypeAlias = Literal["greedy", "proportional"]
 Inside: TypeAlias = Literal["chance", "staleness", "odds"]
@@ -215,6 +216,7 @@ def topic_sampling(
         policy,
         PlainRates if plain else PoissonBelief,
         "Sample topics, refresh those that change.",
+        "sampling with correlation, s. 3",
     )
 
 
@@ -222,36 +224,58 @@ site_sampling = Strategy(
     Sampling(by_site),
     PlainRates,
     "Sample each site, then refresh those that changed most.",
+    "Cho and Ntoulas 2002, VLDB",
 )
 site_sampling_proportional = Strategy(
     Sampling(by_site, "proportional"),
     PlainRates,
     "Sample each site, then refresh each by how much of it changed.",
+    "Cho and Ntoulas 2002, VLDB",
 )
 folder_sampling = Strategy(
     Sampling(by_folder()),
     PlainRates,
     "Sample each folder, then refresh those that changed most.",
+    "sampling with correlation, Algorithm 3, by folder",
 )
 folder_sampling_proportional = Strategy(
     Sampling(by_folder(), "proportional"),
     PlainRates,
     "Sample each folder, then refresh each by how much of it changed.",
+    "sampling with correlation, s. 2.1, by folder",
 )
 sampling_interval = Strategy(
     Sampling(by_folder(), judge=Judge("lower")),
     PlainRates,
     "Sample each folder, then refresh those that surely changed most.",
+    "sampling with correlation, s. 7.1.3",
 )
 sampling_importance = Strategy(
     Sampling(by_folder(), inside="staleness", weighted=True),
     about="Sample folders by weight and staleness; refresh the most changed weight.",
+    paper="sampling with correlation, s. 4.2",
 )
 sampling_history = Strategy(
     Sampling(by_folder(), judge=Judge("history"), inside="staleness"),
     about="Sample each folder, judge it by its history too; stalest pages first.",
+    paper="sampling with correlation, s. 7.1.1",
 )
 sampling_odds = Strategy(
     Sampling(by_folder(), judge=Judge("history"), inside="odds"),
     about="Sample each folder, and correct by it how stale its pages are believed.",
+    paper="sampling with correlation, s. 7.1.1",
+)
+topics_greedy = Strategy(
+    Sampling(by_topic, size=Optimal()),
+    PlainRates,
+    "Sample each topic of the pages, then refresh those that changed most.",
+    "sampling with correlation, Algorithms 1 to 4, Eq. 7",
+    needs_topics=True,
+)
+topics_proportional = Strategy(
+    Sampling(by_topic, "proportional", size=Optimal()),
+    PlainRates,
+    "Sample each topic of the pages, then refresh each by how much of it changed.",
+    "sampling with correlation, s. 2.1, Eq. 7",
+    needs_topics=True,
 )

@@ -26,6 +26,18 @@ def by_site(view: View) -> Categories:
     return Categories(names, np.append(start, len(view)), rows, len(view))
 
 
+def by_topic(view: View) -> Categories:
+    """Return the topics that the view has its items filed under; a few each, or none.
+
+    Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with correlation", s. 3.
+    """
+    found = view.topics()
+    if found is None:
+        nothing = np.zeros(0, dtype=np.intp)
+        return Categories.of_pairs((), nothing, nothing, len(view))
+    return found
+
+
 class Kept:
     """Categories that follow from the keys, found once for each set of items.
 

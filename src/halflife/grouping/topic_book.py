@@ -1,6 +1,6 @@
 """Topics of pages as they are downloaded, without starting again each time.
 
-The reputations of ``lab.grouping.topic`` times N(t), Q(p, t) = N(t) R(p, t), do
+The reputations of ``halflife.grouping.topic`` times N(t), Q(p, t) = N(t) R(p, t), do
 not depend on how many pages hold a term:
 
     Q(p, t) = (1 - d) sum(Q(q, t) / O(q), q links to p) + d [t is on p].
@@ -14,13 +14,14 @@ Pushing rests about: Andersen, Chung and Lang, FOCS 2006; Berkhin, 2006.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
+from heapq import nsmallest
 from typing import TypeAlias
 
 import numpy as np
 
 from halflife.core.categories import Categories
-from lab.grouping.topic import JUMP, TOPICS
+from halflife.grouping.topic import JUMP, TOPICS
 
 Credit: TypeAlias = dict[str, float]  # by term
 
@@ -99,10 +100,43 @@ class TopicBook:
         known = self.reputation(page)
         return tuple(sorted(known, key=lambda t: (-known[t], t))[: self.k])
 
-    def reputation(self, page: str) -> dict[str, float]:
-        """Return R(p, t) by term, as far as it is known."""
-        credit = self._credit.get(page, {})
-        return {t: share / self._holds[t] for t, share in credit.items()}
+    def reputation(
+        self, page: str, among: Container[str] | None = None
+    ) -> dict[str, float]:
+        """Return R(p, t) by term, as far as it is known; of some terms, or of all."""
+        credit = self._credit.get(page, {}).items()
+        return {
+            t: share / self._holds[t]
+            for t, share in credit
+            if among is None or t in among
+        }
+
+    def commonest(self, most: int, share: float = 0.5) -> tuple[str, ...]:
+        """Return the terms that most pages hold, but no more than a share of them.
+
+        A term that is on nearly all pages sets none apart.
+        """
+        pages = share * len(self.filed)
+        known = ((-n, term) for term, n in self._holds.items() if 1 < n <= pages)
+        return tuple(term for _, term in nsmallest(most, known))
+
+    def filed_under(
+        self, vocabulary: Iterable[str], pages: Iterable[str]
+    ) -> Categories:
+        """Return the topics of pages if just these terms are topics; rows are pages.
+
+        A page that was linked to and never downloaded is filed, too.
+        """
+        names = tuple(vocabulary)
+        code = {name: j for j, name in enumerate(names)}
+        pairs: list[tuple[int, int]] = []
+        row = -1
+        for row, page in enumerate(pages):
+            known = self.reputation(page, code)
+            best = nsmallest(self.k, known, key=lambda t: (-known[t], t))
+            pairs += [(code[term], row) for term in best]
+        where, rows = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        return Categories.of_pairs(names, where, rows, row + 1)
 
     def refile(self) -> None:
         """File every page by what is known now."""

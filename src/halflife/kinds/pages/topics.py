@@ -1,0 +1,161 @@
+"""Pages filed under topics as they are downloaded.
+
+Algorithm 2 of Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with
+correlation": a page is downloaded, its links are followed, and it is filed under the
+topics that it is known for: its own terms, and those of the pages that link to it.
+"""
+
+from collections.abc import Callable, MutableMapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from math import inf
+
+import numpy as np
+
+from halflife.belief import Belief
+from halflife.core.categories import Categories
+from halflife.core.evidence import Evidence
+from halflife.core.observation import Looks, Seen
+from halflife.core.view import View
+from halflife.grouping.topic import TOPICS
+from halflife.grouping.topic_book import TopicBook
+from halflife.policies import Strategy
+from halflife.readers.text import is_html, to_text
+from halflife.readers.titles import terms
+from halflife.stores import Store
+
+FEWEST_TOPICS = 20  # as many as the paper's experiments have (s. 5)
+TOPIC_PAGES = 50  # pages for one topic more: the paper has 20 topics for 1000 pages
+COMMON = 2  # pages that must hold a term before it is a topic
+
+
+class Topics:
+    """Files pages under topics, those in the store first and then as they come in.
+
+    Args:
+        store: Where copies and links are kept.
+        sources: The sources whose pages are filed.
+        k: Topics a page is filed under at most.
+
+    """
+
+    def __init__(self, store: Store, sources: Sequence[str], k: int = TOPICS) -> None:
+        self._store, self._sources = store, tuple(sources)
+        self.book = TopicBook(k=k)
+        self._until, self._read = -inf, set[str]()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """File the pages whose first copies came in since; what is filed stays."""
+        evidence = self._store.evidence(self._sources)
+        there = (evidence.seen == Seen.PRESENT) & (evidence.last_at > self._until)
+        rows = np.flatnonzero(there)
+        rows = rows[np.argsort(evidence.last_at[rows], kind="stable")]
+        new = [row for row in rows.tolist() if evidence.keys[row] not in self._read]
+        if new:
+            links = self._store.links(self._sources)
+            for row in new:
+                out = [links.keys[i] for i in links.out(row)]
+                self._file(links.keys[row], out)
+        if rows.size:
+            self._until = float(evidence.last_at[rows[-1]])
+
+    def hear(self, looks: Looks) -> None:
+        """File the pages of a batch that was just kept; for ``Keeper.turn``."""
+        for look in looks:
+            if look.links is not None and look.seen is Seen.PRESENT:
+                self._file(look.key, look.links.to)
+
+    def _file(self, key: str, links: Sequence[str]) -> None:
+        self._read.add(key)
+        copy = self._store.content(key)
+        if copy is not None and is_html(copy.media_type, copy.body):
+            words = terms(to_text(copy.media_type, copy.body))
+            self.book.download(key, words, links)
+
+    def categories(self) -> Categories:
+        """Return the categories as filed; rows are those of the sources' evidence."""
+        return self.book.categories(self._store.evidence(self._sources).keys)
+
+    def commonest(self, keys: Sequence[str]) -> Categories:
+        """Return the pages by the terms that most of them hold; rows are ``keys``.
+
+        As many terms are topics as leave pages enough in each to draw a sample from.
+        """
+        most = max(FEWEST_TOPICS, len(keys) // TOPIC_PAGES)
+        return self.book.filed_under(self.book.commonest(most), keys)
+
+
+class TopicBelief:
+    """A belief whose views say which topics pages are on.
+
+    Pages stay where they are filed for a turn: what it fetches is filed for the next.
+
+    Args:
+        belief: What is believed otherwise.
+        file: Makes the topics; called when a policy first asks.
+
+    """
+
+    def __init__(self, belief: Belief, file: Callable[[], Topics]) -> None:
+        self.belief, self._file = belief, file
+        self._of: tuple[float, int] | None = None
+        self._found: Categories | None = None
+
+    def __call__(self, evidence: Evidence, now: float, since: float) -> View:
+        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        view = self.belief(evidence, now, since)
+        return replace(view, topics=partial(self._filed, view.keys, since))
+
+    def _filed(self, keys: Sequence[str], since: float) -> Categories | None:
+        if self._of != (since, len(keys)):
+            filed = self._file()
+            filed.refresh()
+            self._found, self._of = filed.commonest(keys), (since, len(keys))
+        return self._found
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "TopicBelief":
+        """Return a belief that learns apart, from the same topics."""
+        return TopicBelief(deepcopy(self.belief, memo), self._file)
+
+
+def with_topics(
+    belief: Belief,
+    strategy: Strategy,
+    store: Store,
+    sources: Sequence[str],
+    filed: MutableMapping[tuple[str, ...], object] | None = None,
+) -> Belief:
+    """Return a belief that tells of topics, if the strategy asks for them.
+
+    ``filed`` has what was filed before, so that no copy is read twice.
+    """
+    if not strategy.needs_topics:
+        return belief
+    kept = {} if filed is None else filed
+
+    def file() -> Topics:
+        name = tuple(sources)
+        found = kept.get(name)
+        if not isinstance(found, Topics):
+            found = kept[name] = Topics(store, name)
+        return found
+
+    return TopicBelief(belief, file)
+
+
+def topics(store: Store, sources: Sequence[str], k: int = TOPICS) -> Categories:
+    """Return the topics of all pages of which we hold a copy, by all we know now.
+
+    Terms on fewer than ``COMMON`` pages tell nothing of what pages have in common and
+    are no topics.
+    """
+    filed = Topics(store, sources, k)
+    filed.book.refile()
+    found = filed.categories()
+    keep = np.flatnonzero(found.size >= COMMON)
+    inside = np.isin(found.category, keep)
+    code = np.searchsorted(keep, found.category[inside])
+    names = [found.names[j] for j in keep]
+    return Categories.of_pairs(names, code, found.item[inside], found.n_items)
