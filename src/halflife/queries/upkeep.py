@@ -34,7 +34,7 @@ from halflife.queries.known.rules import Remembers
 from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
-from halflife.queries.new_rounds import Rounds
+from halflife.queries.new_rounds import Rounds, round_ahead, sample_ahead
 from halflife.queries.policies import EXPECTED, INDEX, SURE, Outset
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
 from halflife.queries.split_crawl import Crawling
@@ -215,12 +215,10 @@ class Upkeep:
         """Whether the rule for new records says what it would ask."""
         return self._round is None and isinstance(self.fresh, Ranks)
 
-    def round_ahead(self, most: int) -> Asked:
+    def round_ahead(self, most: int) -> list[Asked]:
         """Return a round of which only the end is foreseen: what has come is found."""
-        whole = max(self._interface.pages(len(self._held.records)), 1)
-        name = self._wish.new.name
-        why = f"{name}: about {self.coming:.1f} new records by now"
-        return Asked("new records", min(whole, most), self._usual(), why)
+        name, pages = self._wish.new.name, self._interface.pages(len(self.records))
+        return round_ahead(name, self.coming, max(pages, 1), self._usual())[:most]
 
     def _usual(self) -> float:
         """Return what a request buys in a round that finds all that has come."""
@@ -313,6 +311,10 @@ class Upkeep:
             return False
         return self._round.lacks_sample
 
+    def sample_ahead(self, ledger: Ledger) -> Asked:
+        """Return the drawing of a sample as people are told of it."""
+        return sample_ahead(self._wish.new, ledger, self._usual())
+
     def draw(self, turn: Round, ledger: Ledger, rng: Generator) -> int:
         """Draw the sample; return how many known records it has shown.
 
@@ -325,15 +327,6 @@ class Upkeep:
         finally:
             refreshed = self.copy.take(self._latest(ledger), self.now)
         return refreshed
-
-    def sample_ahead(self, left: int | None) -> Asked:
-        """Return the drawing of a sample as people are told of it."""
-        policy = self._wish.new
-        whole = self._interface.pages(len(self._held.records))
-        most = whole if left is None else left
-        why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
-        what = f"a random sample of {policy.share:.0%}"
-        return Asked(what, max(most, 1), self._usual(), why)
 
     def leave_off(self, done: Kept) -> None:
         """Write down where rounds have come to that are to go on."""
@@ -434,7 +427,7 @@ def _draw(
     told: Callable[[Asked], None],
 ) -> None:
     """Draw a sample as a step of its own."""
-    asked = work.sample_ahead(ledger.left)
+    asked = work.sample_ahead(ledger)
     done.asked.append(asked)
     told(asked)
     before = ledger.requests, ledger.returned, len(ledger.seen.keys() - work.records)
@@ -491,8 +484,8 @@ def ahead(
         ranks += accumulate(gains, min) if keeps else gains
     if work.wants_new:
         rest = search_ahead(held, interface)
-        if most > 0 and not (work.dated or work.foresees):
-            rest.append(work.round_ahead(most))
+        if not (work.dated or work.foresees):
+            rest += work.round_ahead(most)
         steps, ranks = steps + rest, ranks + [step.gain for step in rest]
     order = sorted(range(len(steps)), key=lambda place: -ranks[place])
     return [steps[place] for place in order[:most]]

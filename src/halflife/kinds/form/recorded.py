@@ -107,8 +107,10 @@ class RecordedForm:
             self._forms.clear()  # time goes on: what was before is not asked again
             there = self.relation.at(look)
             places = {key: float(crc32(key.encode())) for key in there}
-            rng = np.random.default_rng(0)
-            self._forms[look] = Tabled(self.interface, there, rng=rng, places=places)
+            rng, dates = np.random.default_rng(0), self.relation.came(look)
+            self._forms[look] = Tabled(
+                self.interface, there, rng=rng, dates=dates, places=places
+            )
         return self._forms[look]
 
     def answer(self, asked: Asked, now: float) -> Told:
