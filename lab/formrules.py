@@ -1,12 +1,11 @@
 """Rules for databases behind forms, compared through the service in virtual time.
 
-``python -m lab.formrules OBJECTS [new|known]`` lets the service keep a recorded history
-behind a form, once with each rule and the same budget, and prints a JSON row for each.
-
-Of ``toyota_inventory``, cars that come, change and go quickly: for new records ICR, the
-share of those that came since the beginning and were there at any look of the history
-that the copy has ever had, and the mean share of what there is that it holds; for known
-ones content staleness, the share of the copy's records that are not as they are now.
+``python -m lab.formrules OBJECTS [new|known [POLICY ...]]`` lets the service keep a
+recorded history behind a form, once with each rule and the same budget, and prints a
+JSON row for each. New records are those of ``cv_arxiv``: ICR is the share of the papers
+that came since the beginning that the copy has at the end. Known ones are repositories
+of five languages of ``github_ranking``: content staleness is |stars held - stars there|
+in the mean over records and time, the last three quarters of it.
 """
 
 import json
@@ -25,7 +24,7 @@ from halflife.core.forms import Interface
 from halflife.core.object_store import Attributes
 from halflife.engine import bootstrap
 from halflife.engine.service import Rhythm
-from halflife.kinds.form.recorded import RecordedForm
+from halflife.kinds.form.recorded import RecordedForm, held_records
 from halflife.queries.policies import KNOWN, NEW
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
@@ -45,9 +44,11 @@ class Game:
         columns: What the form asks for.
         purpose: What the copy is kept for.
         budget: Requests a day.
+        begin: The day on which it begins.
         days: How long it lasts.
         page_size: Records on a page.
         differs_by: What makes a known record stale.
+        only: A column and the values of the records that are served; all if None.
 
     """
 
@@ -55,15 +56,24 @@ class Game:
     columns: Sequence[str]
     purpose: str
     budget: int
+    begin: float
     days: float
     page_size: int = 20
     differs_by: str = ""
+    only: tuple[str, Sequence[str]] | None = None
 
 
-CARS = "toyota_inventory"
-COLUMNS = ("trim", "dealer", "exterior_color", "interior_color")
-NEW_GAME = Game(CARS, COLUMNS, "new", 60, 20.0, 10)
-KNOWN_GAME = Game(CARS, COLUMNS, "known", 60, 20.0, 10, "changed:total_price,status")
+NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 20.0)
+KNOWN_GAME = Game(
+    "github_ranking",
+    ("language:select", "description:keyword"),
+    "known",
+    40,
+    20660.0,
+    12.0,
+    differs_by="stars",
+    only=("language", ("C", "Go", "Java", "Python", "Rust")),
+)
 
 
 @dataclass
@@ -72,18 +82,26 @@ class _Watch:
     at: list[float] = field(default_factory=list)
     quality: list[float] = field(default_factory=list)
 
+    stale: list[float] = field(default_factory=list)
+
     def look(self, now: float, store: SqliteStore) -> None:
         """Write down how good the copy is."""
         self.at.append(now)
         self.quality.append(self.source.quality(store, now))
+        column, there = self.source.differs_by, self.source.relation.at(now)
+        held = held_records(store, self.source.name)
+        known = [key for key in held if key in there] if column else []
+        self.stale.append(
+            float(np.mean([abs(held[k][column] - there[k][column]) for k in known]))
+            if known
+            else 0.0
+        )
 
 
-def played(
-    source: RecordedForm, game: Game, policy: str, begin: float
-) -> dict[str, Any]:
+def played(source: RecordedForm, game: Game, policy: str) -> dict[str, Any]:
     """Return what a rule makes of a game."""
     watch = _Watch(source)
-    play = Play(begin, game.days, 1.0 / MOMENTS, watch.look, rhythm=QUARTERLY)
+    play = Play(game.begin, game.days, 1.0 / MOMENTS, watch.look, rhythm=QUARTERLY)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "halflife.toml"
         path.write_text(
@@ -97,17 +115,17 @@ def played(
             store.skip_disk_syncs()
             sent = play_recorded(config, store, {ORIGIN: source.answer}, play)
             found = {s.key: s.first_seen for s in store.register(source.name).spells}
-    half = len(watch.quality) // 4
+    warm = len(watch.quality) // 4
     row: dict[str, Any] = {
         "policy": policy or "default",
         "requests": len(sent),
-        "quality": round(float(np.mean(watch.quality[half:])), 4),
+        "quality": round(float(np.mean(watch.quality[warm:])), 4),
         "at_the_end": round(watch.quality[-1], 4),
     }
     if game.purpose == "new":
-        row |= _coverage(source.relation, found, begin, begin + game.days)
+        row |= _coverage(source.relation, found, game.begin, game.begin + game.days)
     else:
-        row["content_staleness"] = round(1.0 - row["quality"], 4)
+        row["content_staleness"] = round(float(np.mean(watch.stale[warm:])), 2)
     return row
 
 
@@ -115,17 +133,27 @@ def _coverage(
     relation: Relation, found: dict[str, float], begin: float, end: float
 ) -> dict[str, float]:
     """Return the share of the records that came meanwhile that were found."""
-    before = relation.at(begin).keys()
-    looks = [float(look) for look in relation.looks if begin < look <= end]
-    new: set[str] = set()
-    for look in looks:
-        new |= relation.at(look).keys() - before
-    there = relation.at(end).keys() - before
-    return {
-        "new": len(new),
-        "icr": round(len(new & found.keys()) / max(len(new), 1), 4),
-        "icr_of_those_there": round(len(there & found.keys()) / max(len(there), 1), 4),
-    }
+    new = relation.at(end).keys() - relation.at(begin).keys()
+    return {"new": len(new), "icr": round(len(new & found.keys()) / len(new), 4)}
+
+
+def _subset(relation: Relation, only: tuple[str, Sequence[str]] | None) -> Relation:
+    """Return a relation with some of its spells."""
+    if only is None:
+        return relation
+    column, values = only
+    some = np.isin(relation.columns[column].astype(str), list(values))
+    spells = np.unique(relation.spell[some])
+    rows = np.isin(relation.spell, spells)
+    return Relation(
+        relation.looks,
+        tuple(relation.keys[i] for i in spells.tolist()),
+        relation.first_seen[spells],
+        relation.last_seen[spells],
+        np.searchsorted(spells, relation.spell[rows]),
+        relation.since[rows],
+        {name: values[rows] for name, values in relation.columns.items()},
+    )
 
 
 def _options(records: Iterable[Attributes], name: str) -> tuple[str, ...]:
@@ -135,10 +163,8 @@ def _options(records: Iterable[Attributes], name: str) -> tuple[str, ...]:
 
 def rows(folder: Path, game: Game, policies: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each rule."""
-    relation = load_relation(folder / game.history)
-    end = float(relation.looks[-1])
-    begin = end - game.days - 1.0
-    there = relation.at(begin).values()
+    relation = _subset(load_relation(folder / game.history), game.only)
+    there = relation.at(game.begin).values()
     attributes = [
         replace(one, values=_options(there, one.name)) if one.kind == "select" else one
         for one in infer(there, list(game.columns))
@@ -157,7 +183,7 @@ def rows(folder: Path, game: Game, policies: Sequence[str]) -> Iterator[dict[str
         source = RecordedForm(
             game.history, relation, interface, game.purpose, game.differs_by
         )
-        yield played(source, game, policy, begin)
+        yield played(source, game, policy)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -97,6 +97,7 @@ class Upkeep:
         # Whether values are asked for one after the other.
         self._in_turn = isinstance(self.fresh, InTurn)
         self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
+        self._learned = False  # whether the server was asked what guesses go by
         self._free: set[Step] = set()  # steps that took no request
         self._silent: set[type] = set()  # kinds of steps that lead nowhere
 
@@ -155,6 +156,7 @@ class Upkeep:
         worker = working(self.copy, self._interface, rule)
         if before is not None:
             progress.go_on(worker, before)
+            self._plan.believe(worker, before.guess)
         return worker
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
@@ -165,6 +167,9 @@ class Upkeep:
         if self.wants_new:
             steps.append(self._next_new(ledger, rng))
         if self.known is not None:
+            if self._plan.lacks_guess and not self._learned:
+                self._learned = True
+                self._plan.learn(self.known, ledger, rng)
             steps += self._plan.next(self.known, min(left, _AHEAD), rng)
         for step in steps:
             if step in self._free:  # it would be taken again and again
