@@ -1,6 +1,7 @@
 """What a rule for known records has planned, and how far that was carried out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
@@ -8,6 +9,8 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
+from halflife.queries.known.coverage import Reported
+from halflife.queries.known.guess import Guess, is_learned, learn
 from halflife.queries.known.progress import KnownRound
 from halflife.queries.known.refresh import DOUBTED, Probe, Refresher
 from halflife.queries.known.rules import Remembers
@@ -32,6 +35,28 @@ class KnownPlan:
         self._policy, self._copy, self._now = policy, copy, now
         self._planned: list[Probe] = []
         self._begun = False  # whether a round began in this turn
+        self.guess: Guess | None = None
+
+    def believe(self, known: Refresher, guess: Guess | None) -> None:
+        """Take over what is known of the server beside the copy."""
+        self.guess = guess
+        if guess is not None:
+            copy = self._copy
+            records = dict(zip(copy.keys, copy.held, strict=True))
+            hits = guess.hits(known.interface, records, known.pool)
+            known.reported = Reported(known.pool, hits)
+
+    @property
+    def lacks_guess(self) -> bool:
+        """Whether something is to be asked before the rule can plan."""
+        return not is_learned(self._policy.coverage, self.guess, self._now)
+
+    def learn(self, known: Refresher, ledger: Ledger, rng: Generator) -> None:
+        """Ask for what guesses go by."""
+        copy, asked = self._copy, (ledger, self._now, rng)
+        records = {**dict(zip(copy.keys, copy.held, strict=True)), **ledger.seen}
+        coverage = self._policy.coverage
+        self.believe(known, learn(coverage, self.guess, known.pool, records, asked))
 
     def next(self, known: Refresher, budget: float, rng: Generator) -> Sequence[Probe]:
         """Return what to ask next, if anything is worth it."""
@@ -71,4 +96,5 @@ class KnownPlan:
 
     def so_far(self, known: Refresher) -> KnownRound | None:
         """Return where the rule has come to; None if it keeps no place."""
-        return progress.so_far(known, self._planned)
+        found = progress.so_far(known, self._planned)
+        return found and replace(found, guess=self.guess)

@@ -16,7 +16,9 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
 from halflife.queries.policies import NewPolicy
 from halflife.queries.sampling import Drawing
+from halflife.queries.turn_result import Asked
 
+FIRST_PART = 10  # requests of a round: fewer end before a sample's walk does
 PENDING = "pending"  # under which a query is kept that was not read to its end
 
 
@@ -131,3 +133,24 @@ def _rest(local: Local, query: Query) -> Choice | None:
     if reading is None or reading.done:
         return None
     return Choice(query, reading.pages, None, why="the rest of it")
+
+
+def round_ahead(name: str, coming: float, pages: int, gain: float) -> list[Asked]:
+    """Return a round of so many pages as it would be asked, the order unknown.
+
+    In parts that double, so that few or many requests may go into it.
+    """
+    why = f"{name}: about {coming:.1f} new records by now"
+    steps: list[Asked] = []
+    while pages > 0:
+        size = min(pages, FIRST_PART * 2 ** len(steps))
+        steps.append(Asked("new records", size, gain, why))
+        pages -= size
+    return steps
+
+
+def sample_ahead(policy: NewPolicy, ledger: Ledger, gain: float) -> Asked:
+    """Return the drawing of a sample as people are told of it."""
+    why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
+    what = f"a random sample of {policy.share:.0%}"
+    return Asked(what, max(ledger.left or FIRST_PART, 1), gain, why)

@@ -7,7 +7,7 @@ down with the copy, so a rule itself begins anew with every turn.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +16,7 @@ from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.rotation import InTurn, Rotation
 from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest
+from halflife.queries.known.guess import Coverage
 from halflife.queries.known.paced import ALPHA, Paced
 from halflife.queries.known.rules import (
     Index,
@@ -152,7 +153,7 @@ class KnownPolicy:
     make: Callable[[float], Rule]
     paper: str = ""
     needs: frozenset[Need] = frozenset()
-    coverage: Literal["held", "corpus", "sample"] = "held"
+    coverage: Coverage = "held"
     weighs: bool = False
     rounds: bool = False
     job: ClassVar[Job] = "known"
@@ -272,6 +273,32 @@ METHOD_2 = KnownPolicy(
     paper=f"{YANG}, s. 4.2, 5.1",
     rounds=True,
 )
+METHOD_1_CORPUS = replace(
+    METHOD_1,
+    name="method-1-corpus",
+    about="as method-1; hits by the copy times a factor from queries that are counted",
+    paper=f"{YANG}, s. 4.1, 4.2",
+    coverage="corpus",
+)
+METHOD_1_SAMPLE = replace(
+    METHOD_1,
+    name="method-1-sample",
+    about="as method-1; hits by how often terms go together in a random sample",
+    paper="Li, Church, Computational Linguistics 2007",
+    coverage="sample",
+)
+METHOD_2_CORPUS = replace(
+    METHOD_1_CORPUS,
+    name="method-2-corpus",
+    about="as method-2; hits by the copy times a factor from queries that are counted",
+    make=METHOD_2.make,
+)
+METHOD_2_SAMPLE = replace(
+    METHOD_1_SAMPLE,
+    name="method-2-sample",
+    about="as method-2; hits by how often terms go together in a random sample",
+    make=METHOD_2.make,
+)
 PAGE_GREEDY = KnownPolicy(
     "page-greedy",
     "as method-1, by requests in place of hits, look-ups allowed",
@@ -296,8 +323,9 @@ NEW: Mapping[str, NewPolicy] = {
 KNOWN: Mapping[str, KnownPolicy] = {
     one.name: one
     for one in (
-        NAIVE_1, NAIVE_2, GREEDY_PROBES, METHOD_1, METHOD_2, PAGE_GREEDY,
-        ORDER_INTERVAL, CUBE_ROOT, INDEX, LOOKUP_INDEX,
+        NAIVE_1, NAIVE_2, GREEDY_PROBES, METHOD_1, METHOD_1_CORPUS, METHOD_1_SAMPLE,
+        METHOD_2, METHOD_2_CORPUS, METHOD_2_SAMPLE, PAGE_GREEDY, ORDER_INTERVAL,
+        CUBE_ROOT, INDEX, LOOKUP_INDEX,
     )
 }  # fmt: skip
 # What replays have called them from the beginning.

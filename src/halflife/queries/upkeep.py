@@ -34,7 +34,7 @@ from halflife.queries.known.rules import Remembers
 from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Local, Origin
-from halflife.queries.new_rounds import Rounds
+from halflife.queries.new_rounds import Rounds, round_ahead, sample_ahead
 from halflife.queries.policies import EXPECTED, INDEX, SURE, Outset
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
 from halflife.queries.split_crawl import Crawling
@@ -97,6 +97,7 @@ class Upkeep:
         # Whether values are asked for one after the other.
         self._in_turn = isinstance(self.fresh, InTurn)
         self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
+        self._learned = False  # whether the server was asked what guesses go by
         self._free: set[Step] = set()  # steps that took no request
         self._silent: set[type] = set()  # kinds of steps that lead nowhere
 
@@ -155,6 +156,7 @@ class Upkeep:
         worker = working(self.copy, self._interface, rule)
         if before is not None:
             progress.go_on(worker, before)
+            self._plan.believe(worker, before.guess)
         return worker
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
@@ -165,6 +167,9 @@ class Upkeep:
         if self.wants_new:
             steps.append(self._next_new(ledger, rng))
         if self.known is not None:
+            if self._plan.lacks_guess and not self._learned:
+                self._learned = True
+                self._plan.learn(self.known, ledger, rng)
             steps += self._plan.next(self.known, min(left, _AHEAD), rng)
         for step in steps:
             if step in self._free:  # it would be taken again and again
@@ -215,12 +220,10 @@ class Upkeep:
         """Whether the rule for new records says what it would ask."""
         return self._round is None and isinstance(self.fresh, Ranks)
 
-    def round_ahead(self, most: int) -> Asked:
+    def round_ahead(self, most: int) -> list[Asked]:
         """Return a round of which only the end is foreseen: what has come is found."""
-        whole = max(self._interface.pages(len(self._held.records)), 1)
-        name = self._wish.new.name
-        why = f"{name}: about {self.coming:.1f} new records by now"
-        return Asked("new records", min(whole, most), self._usual(), why)
+        name, pages = self._wish.new.name, self._interface.pages(len(self.records))
+        return round_ahead(name, self.coming, max(pages, 1), self._usual())[:most]
 
     def _usual(self) -> float:
         """Return what a request buys in a round that finds all that has come."""
@@ -313,6 +316,10 @@ class Upkeep:
             return False
         return self._round.lacks_sample
 
+    def sample_ahead(self, ledger: Ledger) -> Asked:
+        """Return the drawing of a sample as people are told of it."""
+        return sample_ahead(self._wish.new, ledger, self._usual())
+
     def draw(self, turn: Round, ledger: Ledger, rng: Generator) -> int:
         """Draw the sample; return how many known records it has shown.
 
@@ -325,15 +332,6 @@ class Upkeep:
         finally:
             refreshed = self.copy.take(self._latest(ledger), self.now)
         return refreshed
-
-    def sample_ahead(self, left: int | None) -> Asked:
-        """Return the drawing of a sample as people are told of it."""
-        policy = self._wish.new
-        whole = self._interface.pages(len(self._held.records))
-        most = whole if left is None else left
-        why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
-        what = f"a random sample of {policy.share:.0%}"
-        return Asked(what, max(most, 1), self._usual(), why)
 
     def leave_off(self, done: Kept) -> None:
         """Write down where rounds have come to that are to go on."""
@@ -434,7 +432,7 @@ def _draw(
     told: Callable[[Asked], None],
 ) -> None:
     """Draw a sample as a step of its own."""
-    asked = work.sample_ahead(ledger.left)
+    asked = work.sample_ahead(ledger)
     done.asked.append(asked)
     told(asked)
     before = ledger.requests, ledger.returned, len(ledger.seen.keys() - work.records)
@@ -491,8 +489,8 @@ def ahead(
         ranks += accumulate(gains, min) if keeps else gains
     if work.wants_new:
         rest = search_ahead(held, interface)
-        if most > 0 and not (work.dated or work.foresees):
-            rest.append(work.round_ahead(most))
+        if not (work.dated or work.foresees):
+            rest += work.round_ahead(most)
         steps, ranks = steps + rest, ranks + [step.gain for step in rest]
     order = sorted(range(len(steps)), key=lambda place: -ranks[place])
     return [steps[place] for place in order[:most]]

@@ -107,8 +107,10 @@ class RecordedForm:
             self._forms.clear()  # time goes on: what was before is not asked again
             there = self.relation.at(look)
             places = {key: float(crc32(key.encode())) for key in there}
-            rng = np.random.default_rng(0)
-            self._forms[look] = Tabled(self.interface, there, rng=rng, places=places)
+            rng, dates = np.random.default_rng(0), self.relation.came(look)
+            self._forms[look] = Tabled(
+                self.interface, there, rng=rng, dates=dates, places=places
+            )
         return self._forms[look]
 
     def answer(self, asked: Asked, now: float) -> Told:
@@ -125,7 +127,7 @@ class RecordedForm:
 
     def quality(self, store: SqliteStore, now: float) -> float:
         """Return the share of records held, or of the known ones that are true."""
-        there, held = self.relation.at(now), _held(store, self.name)
+        there, held = self.relation.at(now), held_records(store, self.name)
         if self.purpose != "known":
             return len(held.keys() & there.keys()) / len(there) if there else 1.0
         known = held.keys() & there.keys()
@@ -137,7 +139,7 @@ class RecordedForm:
         return sum(true) / len(known) if known else 0.0
 
 
-def _held(store: SqliteStore, name: str) -> dict[str, Attributes]:
+def held_records(store: SqliteStore, name: str) -> dict[str, Attributes]:
     """Return the records that a store holds, as they were last seen."""
     if name not in store.collections():
         return {}

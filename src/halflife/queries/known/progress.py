@@ -5,13 +5,14 @@ it: what is kept names the queries themselves, and the keys of records looked up
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from halflife.core.forms import Query
 from halflife.queries.fresh.progress import read_terms, write_terms
+from halflife.queries.known.guess import Guess, read_guess, write_guess
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.known.rules import Choice, Memory, Remembers, Timed
@@ -71,6 +72,7 @@ class KnownRound:
         sent: Queries of it that were sent.
         turns: Turns so far.
         last: When the last one was.
+        guess: What is known of the server beside the copy, if that was asked for.
 
     """
 
@@ -81,6 +83,7 @@ class KnownRound:
     sent: int = 0
     turns: int = 0
     last: float = 0.0
+    guess: Guess | None = None
 
 
 def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
@@ -149,9 +152,10 @@ class _Numbers:
 
 def write_round(one: KnownRound) -> Row:
     """Return a round as JSON can hold it."""
-    rest = {k: v for k, v in asdict(one).items() if k not in {"due", "frequent"}}
+    names = "began", "interval", "sent", "turns", "last"
     return {
-        **rest,
+        **{name: getattr(one, name) for name in names},
+        "guess": None if one.guess is None else write_guess(one.guess),
         "due": [[_asked(each), *each[2:]] for each in one.due],
         "frequent": [[_asked(each), *each[2:]] for each in one.frequent],
     }
@@ -180,6 +184,7 @@ def read_round(row: Row) -> KnownRound:
         int(row["sent"]),
         int(row["turns"]),
         float(row["last"]),
+        None if row["guess"] is None else read_guess(row["guess"]),
     )  # fmt: skip
 
 

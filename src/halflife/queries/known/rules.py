@@ -7,7 +7,7 @@ names under which they are chosen.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -307,7 +307,8 @@ class Timetable:
         if standing.now > self._last:
             self._last, self._turns = standing.now, self._turns + 1
             if self._turns & (self._turns - 1) == 0:
-                self._solve(standing, cost / share, rng)
+                each, reach = replace(standing, open=standing.open | True).costs()
+                self._solve(standing, each / reach, rng)
         due = (standing.now - self._sent) * self._frequency * standing.open
         value = standing.weight * standing.stale
         sums = standing.gains.sums(value)

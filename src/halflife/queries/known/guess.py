@@ -1,0 +1,164 @@
+"""How the hits of queries that were not asked are guessed: section 4.1 of the paper.
+
+By default the copy itself is the similar relation, with a factor learned from the
+queries of a turn (``coverage.Reported``). Two other ways cost requests at first, and
+what they tell is kept: a factor from queries drawn to be counted (``corpus``), and how
+often terms go together in a random sample of the server (``sample``).
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from numpy.random import Generator
+
+from halflife.core.errors import BudgetSpent
+from halflife.core.forms import Interface, Term
+from halflife.core.object_store import Attributes
+from halflife.queries.incidence import Incidence
+from halflife.queries.known.association import Sampled
+from halflife.queries.known.coverage import Factor, Hits, Scaled
+from halflife.queries.known.form_coverage import learned
+from halflife.queries.known.keywords import Pool
+from halflife.queries.ledger import Ledger
+from halflife.queries.sampling import Drawing, DrawnSoFar
+
+Coverage: TypeAlias = Literal["held", "corpus", "sample"]
+Row: TypeAlias = dict[str, Any]
+
+COUNTED = 5  # queries that the factor is learned from
+DRAWN = 60  # records of a sample
+OLD = 30.0  # days after which all of it is learned anew
+SHARE = 0.5  # of a turn's requests that go into it at most
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is known of the server beside the copy.
+
+    Attributes:
+        at: When it began to be learned, in days.
+        factor: How many times larger the server is than the copy; 0 if unknown.
+        error: Its standard error.
+        counted: Queries that tell so.
+        drawn: The sample.
+        size: Records on the server, as the sample tells.
+        margins: How many records of the server have a term, where that was told.
+
+    """
+
+    at: float
+    factor: float = 0.0
+    error: float = 0.0
+    counted: int = 0
+    drawn: DrawnSoFar = field(default_factory=DrawnSoFar)
+    size: float = 0.0
+    margins: Mapping[Term, float] = field(default_factory=dict, repr=False)
+
+    def hits(
+        self, interface: Interface, records: Mapping[str, Attributes], pool: Pool
+    ) -> Hits | None:
+        """Return how many records answer each candidate; None if it cannot tell."""
+        if self.factor > 0:
+            known = Incidence.of(interface, records)
+            factor = Factor(self.factor, self.error, self.counted)
+            return Scaled(known, factor).hits(pool)
+        some = {key: records[key] for key in self.drawn.keys if key in records}
+        if not some or not self.drawn.complete:
+            return None
+        size = max(self.size, float(len(some)), float(len(records)))
+        return Sampled(Incidence.of(interface, some), size, self.margins).hits(pool)
+
+
+def is_learned(coverage: Coverage, guess: Guess | None, now: float) -> bool:
+    """Say whether all is known that a way to guess goes by."""
+    if coverage == "held":
+        return True
+    if guess is None or now - guess.at > OLD:
+        return False
+    return guess.counted > 0 if coverage == "corpus" else guess.drawn.complete
+
+
+def learn(
+    coverage: Coverage,
+    before: Guess | None,
+    pool: Pool,
+    records: Mapping[str, Attributes],
+    asked: tuple[Ledger, float, Generator],
+) -> Guess:
+    """Return what is known after asking, with half of the requests left at most.
+
+    Args:
+        coverage: The way to guess.
+        before: What was known.
+        pool: The candidates.
+        records: The copy.
+        asked: The form, the time, and chance.
+
+    """
+    ledger, now, rng = asked
+    known = before if before is not None and now - before.at <= OLD else Guess(now)
+    if coverage == "corpus":
+        return _counted(known, pool, ledger, rng)
+    return _drawn(known, records, ledger, rng)
+
+
+def _counted(known: Guess, pool: Pool, ledger: Ledger, rng: Generator) -> Guess:
+    """Return the factor by which the server is larger than the copy."""
+    searches = pool.only(~pool.lookup)
+    if not len(searches):
+        return replace(known, factor=1.0, counted=1)
+    try:
+        found = learned(searches, pool.local, ledger, COUNTED, rng).factor
+    except ValueError:  # the form keeps its counts back
+        return replace(known, factor=1.0, counted=1)
+    error = found.error if found.queries > 1 else found.value
+    return replace(known, factor=found.value, error=error, counted=found.queries)
+
+
+def _drawn(
+    known: Guess, records: Mapping[str, Attributes], ledger: Ledger, rng: Generator
+) -> Guess:
+    """Return the sample after some more walks, and the hits that they were told."""
+    most = None if ledger.left is None else SHARE * ledger.left
+    drawing = Drawing(ledger, DRAWN, known=records, before=known.drawn)
+    before = ledger.requests
+    with suppress(BudgetSpent):  # whoever asks next is told
+        while not drawing.over and (most is None or ledger.requests - before < most):
+            ledger.heed()
+            drawing.walk(rng)
+    told = {
+        query.terms[0]: float(total)
+        for query, total in ledger.totals.items()
+        if len(query) == 1 and total is not None
+    }
+    drawn = drawing.so_far()
+    size = drawn.sum / max(drawn.walks, 1)
+    return replace(known, drawn=drawn, size=size, margins={**known.margins, **told})
+
+
+def write_guess(guess: Guess) -> Row:
+    """Return it as JSON can hold it."""
+    rest = {name: getattr(guess, name) for name in ("at", "factor", "error", "counted")}
+    margins = [[t.attribute, t.value, n] for t, n in guess.margins.items()]
+    drawn = asdict(guess.drawn)
+    return {**rest, "drawn": drawn, "size": guess.size, "margins": margins}
+
+
+def read_guess(row: Row) -> Guess:
+    """Return what was written down."""
+    drawn = row["drawn"]
+    return Guess(
+        float(row["at"]),
+        float(row["factor"]),
+        float(row["error"]),
+        int(row["counted"]),
+        DrawnSoFar(
+            tuple(map(str, drawn["keys"])), tuple(map(float, drawn["chances"])),
+            float(drawn["sum"]), int(drawn["walks"]), int(drawn["idle"]),
+            bool(drawn["complete"]),
+        ),
+        float(row["size"]),
+        {Term(str(a), str(v)): float(n) for a, v, n in row["margins"]},
+    )  # fmt: skip
