@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from halflife.cli.show import date, figure, span
-from halflife.config import BudgetConfig, SourceConfig
+from halflife.config import BudgetConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
@@ -16,7 +16,6 @@ from halflife.core.view import View
 from halflife.engine.audit_report import factor
 from halflife.engine.bootstrap import Outlook
 from halflife.engine.wallet import Wallet
-from halflife.kinds.form.settings import FormConfig
 from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.policies.shortlist import MANY
@@ -84,48 +83,6 @@ def plan_rows(
     return [
         {"gain": step.gain, "item": key, "why": _found(found_by, key) + step.why}
         for key, step in zip(keys, steps, strict=True)
-    ]
-
-
-def listing_rows(
-    store: Store, listings: Sequence[SourceConfig], now: float
-) -> list[dict[str, object]]:
-    """Return what a sync would read of each listing: all of it, as it was last time."""
-    from halflife.engine import costs
-
-    known = set(store.collections())
-    rows: list[dict[str, object]] = []
-    for source in listings:
-        looks = (
-            store.collection(source.name).looks.tolist() if source.name in known else []
-        )
-        seen = f"last read whole {span(now - looks[-1])} ago" if looks else ""
-        rows.append(
-            {
-                "source": source.name,
-                "requests": costs.expected(store, source),
-                "why": seen or "it was never read whole",
-            }
-        )
-    return rows
-
-
-def query_rows(
-    store: Store, forms: Sequence[FormConfig], now: float, most: int
-) -> list[dict[str, object]]:
-    """Return what would be asked of each form first, best first."""
-    from halflife.kinds.form import runner as form_runner
-
-    return [
-        {
-            "source": source.name,
-            "gain": step.gain,
-            "requests": step.requests,
-            "query": step.what,
-            "why": step.why,
-        }
-        for source in forms
-        for step in form_runner.plan(store, source, now, most)
     ]
 
 

@@ -5,7 +5,6 @@ databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian opt
 looks every T with weight times (integral of S - T S(T)) the same for all.
 """
 
-from functools import partial
 
 from halflife.allocation import allocate
 from halflife.belief.bent import BentRates, Weibull
@@ -37,8 +36,3 @@ weibull = Strategy(
     scheduled,
     "The best intervals if copies survive after Weibull, its shape learned.",
 )
-
-
-def weibull_of(shape: float) -> Strategy:
-    """Return the strategy for a known shape."""
-    return Strategy(due_first, partial(scheduled, shape), weibull.about)

@@ -16,7 +16,6 @@ from halflife.core.observation import Looks, Seen
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
-from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet, WindowPurse
 from halflife.kinds.pages import belief_notes, crawl, guard, map_discovery
 from halflife.kinds.pages.host_capacity import Rooms
@@ -272,26 +271,3 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
-
-
-async def run_until_stopped(
-    keeper: Keeper, stop: Stop, told: Callable[[Outcome], None]
-) -> None:
-    """Turn the loop whenever there is something to spend, until asked to stop."""
-    keeper.pace(LONGEST_NAP)
-    lease = asyncio.create_task(keeper.keep_lease())
-    try:
-        while not stop.asked.is_set() and not lease.done():
-            requests = keeper.allowance()
-            if requests:
-                turn = crawl.turns if keeper.crawls else Keeper.turn
-                work = turn(keeper, requests)
-                outcome = await until_stopped(work, stop, keeper.ease)
-                if outcome is not None:
-                    told(outcome)
-            await stop.sleep(keeper.nap())
-    finally:
-        lease.cancel()
-        await asyncio.gather(lease, return_exceptions=True)
-    if lease.done() and not lease.cancelled():
-        lease.result()  # the lease was lost: say so
