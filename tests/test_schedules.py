@@ -20,7 +20,7 @@ from halflife.allocation import (
     mean_freshness,
     mean_harmonic,
 )
-from halflife.allocation.randomised import random_freshness, random_harmonic
+from halflife.allocation.random_schedules import random_freshness, random_harmonic
 from halflife.belief.bent import Weibull, fitted
 from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates

@@ -5,7 +5,6 @@ databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian opt
 looks every T with weight times (integral of S - T S(T)) the same for all.
 """
 
-
 from halflife.allocation import allocate
 from halflife.belief.bent import BentRates, Weibull
 from halflife.belief.schedule import Scheduled

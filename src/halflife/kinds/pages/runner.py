@@ -224,11 +224,6 @@ class Keeper:
         if self._purse is not None:
             self._purse.stop()
 
-    def nap(self) -> float:
-        """Return the seconds until a turn has something to spend."""
-        seconds = self.wallet.next_income(self.clock()) * 86400.0
-        return min(max(seconds, SHORTEST_NAP), LONGEST_NAP)
-
     async def keep_lease(self) -> None:
         """Hold on to the sources, also between turns; runs until it is cancelled."""
         while True:
