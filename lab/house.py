@@ -46,7 +46,10 @@ TEMPLATE = re.compile(
 )
 GERUND = re.compile(r"[a-z]{2,}(?:ing|ed)")
 # Nouns of the field that only look like gerunds or participles.
-NOUNS = frozenset({"grouping", "probing", "pacing", "decoding", "sampling", "feed"})
+NOUNS = frozenset(
+    {"grouping", "probing", "pacing", "decoding", "sampling", "feed", "wording",
+     "housekeeping"}
+)  # fmt: skip
 SQL = re.compile(
     r"\b(?:SELECT\s.+\sFROM|INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM"
     r"|UPDATE\s+\w+\s+SET|CREATE\s+(?:TABLE|INDEX|VIEW|TRIGGER)|PRAGMA\s)",

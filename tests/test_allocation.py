@@ -23,7 +23,7 @@ from halflife.allocation import (
     signal_bound,
 )
 from halflife.allocation.curves import inverse_gamma
-from halflife.allocation.randomised import lambdacrawl
+from halflife.allocation.random_schedules import lambdacrawl
 from halflife.bench import allocate as bench, lambdacrawl as published
 from halflife.models.poisson import Exponential, GammaSurvival
 

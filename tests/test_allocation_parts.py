@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from halflife.allocation import allocate
+from halflife.allocation.bisection import Ends, meet
 from halflife.allocation.columns import HUGE, TINY, amount, columns, non_negative
 from halflife.allocation.curves import (
     _near_inverse,
@@ -18,7 +19,6 @@ from halflife.allocation.curves import (
     poisson_age,
 )
 from halflife.allocation.demand import STAND_INS, Demand, Known, settle
-from halflife.allocation.halving import Ends, meet
 from halflife.allocation.search import Search
 from halflife.allocation.solver import _first, start_of
 

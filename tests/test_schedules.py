@@ -20,7 +20,7 @@ from halflife.allocation import (
     mean_freshness,
     mean_harmonic,
 )
-from halflife.allocation.randomised import random_freshness, random_harmonic
+from halflife.allocation.random_schedules import random_freshness, random_harmonic
 from halflife.belief.bent import Weibull, fitted
 from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates
@@ -39,7 +39,7 @@ from halflife.policies.choose import best
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 from halflife.policies.explore import explore_commit_over
 from halflife.policies.index import Index
-from halflife.policies.weibull import weibull_of
+from halflife.policies.weibull import scheduled
 from halflife.replay.pages import Replay
 from lab import schedules as bench
 
@@ -312,7 +312,7 @@ def test_without_gaps_changes_are_taken_to_come_at_random():
 
 
 def test_a_known_shape_is_kept():
-    belief = weibull_of(1.7).belief()
+    belief = scheduled(1.7)
     evidence = evidence_of(3)
     fold(evidence, seen_at(evidence.keys, 0.5))
     fold(evidence, seen_at(evidence.keys, 1.5, "b"))

@@ -298,7 +298,6 @@ def test_owners_are_told_with_what_they_have(store):
     assert (found["jobs"].objects, found["t"].looked) == (2, 0)
     claims = [("a", "t"), ("c", "t"), ("unknown", "t")]
     assert store.reports.foreign(claims) == [("a", "s", "t")]
-    assert dict(store.reports.good_observations()) == {"s": 2, "t": 0}
 
 
 def test_what_lies_ahead_and_what_is_old_is_counted(store):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import brentq, linprog
 
-from halflife.allocation import randomised
+from halflife.allocation import random_schedules
 from halflife.allocation.bounds import (
     _knapsack,
     blind_bound,
@@ -16,7 +16,7 @@ from halflife.allocation.bounds import (
     hindsight_bound_on_trace,
     signal_bound,
 )
-from halflife.allocation.randomised import (
+from halflife.allocation.random_schedules import (
     _random,
     azar,
     lambdacrawl,
@@ -250,13 +250,13 @@ def test_the_search_begins_at_a_price_that_is_too_high_and_near_if_looks_are_man
     monkeypatch, budget
 ):
     rate, weight, cost = items(20, 5)
-    seen, settle = [], randomised.settle
+    seen, settle = [], random_schedules.settle
 
     def kept(demand, spend, start):
         seen.append(start)
         return settle(demand, spend, start)
 
-    monkeypatch.setattr(randomised, "settle", kept)
+    monkeypatch.setattr(random_schedules, "settle", kept)
     plan = lambdacrawl(rate, budget, weight=weight, cost=cost)
     price = math.log(plan.price / weight.max())  # weights count in parts of the largest
     assert seen[0] >= price - 1e-9

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from halflife.allocation import curves
+from halflife.allocation.bisection import Ends, meet
 from halflife.allocation.demand import (
     BLOCK,
     STAND_INS,
@@ -16,7 +17,6 @@ from halflife.allocation.demand import (
     _Trials,
     settle,
 )
-from halflife.allocation.halving import Ends, meet
 from halflife.allocation.search import Search
 
 CURVES = {

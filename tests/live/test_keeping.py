@@ -9,9 +9,8 @@ from halflife.core.errors import AlreadyRunning
 from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
-from halflife.engine.signals import Stop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
-from halflife.kinds.pages.runner import keeping, run_until_stopped
+from halflife.kinds.pages.runner import LONGEST_NAP, keeping
 from halflife.stores.sqlite import SqliteStore
 
 BEGAN = 20_000.0
@@ -115,24 +114,16 @@ def test_the_lease_is_given_back_when_things_go_wrong(config):
             play(config, act)
 
 
-def test_running_goes_on_until_it_is_stopped(config, monkeypatch):
+def test_parts_of_requests_add_up_over_turns(config):
     hands, outcomes = Hands(), []
 
     async def act(keeper):
-        stop = Stop()
-
-        def told(outcome):
-            outcomes.append(outcome)
+        keeper.pace(LONGEST_NAP)
+        for _ in range(6):
+            outcomes.append(await keeper.turn(keeper.allowance()))
             hands.now += 2.5 / 48  # two requests come in, and a half
-            if len(outcomes) == 6:
-                stop.ask(15)
 
-        monkeypatch.setattr(type(keeper), "nap", lambda _: 0.01)
-        await run_until_stopped(keeper, stop, told)
-        return stop.code
-
-    assert play(config, act, hands) == 143
-    assert len(outcomes) == 6
+    play(config, act, hands)
     # The second turn used two and a half came with it; so the halves add up.
     assert [o.requests for o in outcomes[2:]] == [3, 2, 3, 2]
     assert sum(o.requests for o in outcomes) <= 48

@@ -22,7 +22,7 @@ from halflife.allocation.objectives import (
     mean_freshness,
     mean_harmonic,
 )
-from halflife.allocation.randomised import (
+from halflife.allocation.random_schedules import (
     NewsAllocation,
     azar,
     lambdacrawl,

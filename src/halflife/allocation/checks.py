@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halflife.allocation import curves
+from halflife.allocation.bisection import CHEAPEST, meet
 from halflife.allocation.columns import Columns, amount, columns
-from halflife.allocation.halving import CHEAPEST, meet
 from halflife.allocation.solver import Allocation, value_of
 from halflife.core.arrays import Floats
 

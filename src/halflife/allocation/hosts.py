@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halflife.allocation.bisection import CHEAPEST, meet
 from halflife.allocation.columns import (
     Columns,
     Objective,
@@ -20,7 +21,6 @@ from halflife.allocation.columns import (
     columns,
     non_negative,
 )
-from halflife.allocation.halving import CHEAPEST, meet
 from halflife.allocation.solver import (
     Demand,
     check_objective,

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, special
 
 from halflife.allocation import allocate, kkt_residual
-from halflife.allocation.randomised import lambdacrawl
+from halflife.allocation.random_schedules import lambdacrawl
 from halflife.bench import lambdacrawl as published
 from halflife.bench.population import rates_and_weights
 from halflife.core.arrays import Floats

@@ -5,9 +5,6 @@ databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian opt
 looks every T with weight times (integral of S - T S(T)) the same for all.
 """
 
-from dataclasses import replace
-from functools import partial
-
 from halflife.allocation import allocate
 from halflife.belief.bent import BentRates, Weibull
 from halflife.belief.schedule import Scheduled
@@ -39,8 +36,3 @@ weibull = Strategy(
     "The best intervals if copies survive after Weibull, its shape learned.",
     "Ipeirotis et al. 2007, TODS, Eq. 4",
 )
-
-
-def weibull_of(shape: float) -> Strategy:
-    """Return the strategy for a known shape."""
-    return replace(weibull, belief=partial(scheduled, shape))

@@ -297,11 +297,6 @@ class MemoryReports:
         hosts = self._store.hosts.values()
         return [h.name for h in hosts if h.robots_status == 0 or h.robots_status >= 500]
 
-    def good_observations(self) -> Mapping[str, int]:
-        """Return how many good observations there are of each source's items."""
-        names = {item.source for item in self._store.items()}
-        return {n: int(self._store.evidence([n]).looks.sum()) for n in names}
-
     def old_observations(self, before: float) -> int:
         """Return how many observations in the log are older."""
         return sum(int(np.count_nonzero(b.at < before)) for b in self._store.log)

@@ -170,10 +170,6 @@ class Reports(Protocol):
         """Return the hosts whose robots.txt could not be read."""
         ...
 
-    def good_observations(self) -> Mapping[str, int]:
-        """Return how many good observations there are of each source's items."""
-        ...
-
     def old_observations(self, before: float) -> int:
         """Return how many observations in the log are older and not compacted yet."""
         ...

@@ -9,11 +9,6 @@ from halflife.stores.connection import Tables
 from halflife.stores.owner import Owner
 from halflife.stores.parts import Holder
 
-_GOOD = """
-SELECT source.name, total(coalesce(looks, 0))
-FROM source JOIN item ON item.source = source.id
-LEFT JOIN evidence ON evidence.item = item.id GROUP BY source.id
-"""
 _AHEAD = {
     "observation": "SELECT count(*) FROM observation WHERE at > ?",
     "ledger": "SELECT count(*) FROM ledger WHERE at > ?",
@@ -88,11 +83,6 @@ class StateReports:
         """Return the hosts whose robots.txt could not be read."""
         with self._store.looking() as db:
             return [str(name) for (name,) in db.execute(_NO_ROBOTS)]
-
-    def good_observations(self) -> Mapping[str, int]:
-        """Return how many good observations there are of each source's items."""
-        with self._store.looking() as db:
-            return {str(name): int(good) for name, good in db.execute(_GOOD)}
 
     def old_observations(self, before: float) -> int:
         """Return how many observations in the log are older and not compacted yet."""

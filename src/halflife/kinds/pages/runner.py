@@ -15,7 +15,6 @@ from halflife.core.observation import Looks, Seen
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
-from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet, WindowPurse
 from halflife.kinds.pages import (
     belief_notes,
@@ -243,11 +242,6 @@ class Keeper:
         if self._purse is not None:
             self._purse.stop()
 
-    def nap(self) -> float:
-        """Return the seconds until a turn has something to spend."""
-        seconds = self.wallet.next_income(self.clock()) * 86400.0
-        return min(max(seconds, SHORTEST_NAP), LONGEST_NAP)
-
     async def keep_lease(self) -> None:
         """Hold on to the sources, also between turns; runs until it is cancelled."""
         while True:
@@ -292,29 +286,6 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
-
-
-async def run_until_stopped(
-    keeper: Keeper, stop: Stop, told: Callable[[Outcome], None]
-) -> None:
-    """Turn the loop whenever there is something to spend, until asked to stop."""
-    keeper.pace(LONGEST_NAP)
-    lease = asyncio.create_task(keeper.keep_lease())
-    try:
-        while not stop.asked.is_set() and not lease.done():
-            requests = keeper.allowance()
-            if requests:
-                turn = crawl.turns if keeper.crawls else Keeper.turn
-                work = turn(keeper, requests)
-                outcome = await until_stopped(work, stop, keeper.ease)
-                if outcome is not None:
-                    told(outcome)
-            await stop.sleep(keeper.nap())
-    finally:
-        lease.cancel()
-        await asyncio.gather(lease, return_exceptions=True)
-    if lease.done() and not lease.cancelled():
-        lease.result()  # the lease was lost: say so
 
 
 def keeping_all(
