@@ -188,3 +188,13 @@ def test_a_chance_is_hurried_until_it_holds_what_was_found():
 def test_what_was_sure_to_last_and_did_not_is_hurried_as_far_as_allowed():
     assert gap_of_chance(1.0, Interval(0.6, 0.5, 0.7)) == WIDEST
     assert gap_of_chance(0.0, Interval(0.6, 0.5, 0.7)) == WIDEST
+
+
+@pytest.mark.parametrize("mean", [1e-4, 0.02, 0.999])
+def test_right_ones_of_a_rare_event_are_still_a_beta_binomial(mean):
+    most = mean * (1 - mean)
+    for part in (1e-6, 1e-2, 0.5):
+        both = 1 / part - 1
+        law = stats.betabinom(40, mean * both, (1 - mean) * both)
+        found = right_ones(mean, part * most, 40)
+        np.testing.assert_allclose(found, law.pmf(np.arange(41)), rtol=1e-6, atol=1e-12)

@@ -262,3 +262,13 @@ def test_the_search_begins_at_a_price_that_is_too_high_and_near_if_looks_are_man
     assert seen[0] >= price - 1e-9
     if budget == 1e6:
         assert seen[0] == pytest.approx(price, abs=1e-4)
+
+
+@pytest.mark.parametrize("bound", [blind_bound, hindsight_bound])
+@pytest.mark.parametrize("budget", [0.0, 0.3, 1.0])
+def test_items_without_weight_change_no_bound(bound, budget):
+    rate, weight = np.array([0.5, 2.0, 1.0]), np.array([1.0, 0.5, 2.0])
+    alone = bound(rate, budget, weight=weight)
+    more = np.append(rate, [3.0, 0.1]), np.append(weight, [0.0, 0.0])
+    assert bound(more[0], budget, weight=more[1]) == pytest.approx(alone)
+    assert bound(rate, budget, weight=np.zeros(3)) == 1.0

@@ -176,3 +176,14 @@ def test_rows_are_cut_into_parts_of_a_size():
     assert _parts(7, 3) == [slice(0, 3), slice(3, 6), slice(6, 9)]
     assert _parts(6, 3) == [slice(0, 3), slice(3, 6)]
     assert _parts(0, 3) == []
+
+
+@pytest.mark.parametrize("first", [0.71, 0.9])
+def test_a_gamma_fits_the_first_two_moments_where_most_is_lost_at_once(first):
+    # However soon an item goes stale, two different moments are needed.
+    time = np.array([1.0, 3.0, 9.0, 27.0])
+    lost = np.array([[first, 1 - (1 - first) ** 2.5, 0.9999, 0.99999]])
+    shape, exposure = _as_gamma(lost, time)
+    for j in (0, 1):
+        alive = (1 + time[j] / exposure) ** -shape
+        assert alive == pytest.approx([1 - lost[0, j]], rel=1e-5)

@@ -62,8 +62,10 @@ def _up(y: Floats) -> Floats:
 
 
 def _points(x: Floats, y: Floats) -> list[str]:
-    begin = float(x[0]) if x.size else 0.0
-    span = (float(x[-1]) - begin if x.size > 1 else 1.0) or 1.0
+    if not x.size:
+        return []
+    begin = float(x[0])
+    span = float(x[-1]) - begin or 1.0
     across = LEFT + (x - begin) / span * (WIDE - LEFT - RIGHT)
     pairs = zip(across.tolist(), _up(y).tolist(), strict=True)
     return [f"{a:.1f} {b:.1f}" for a, b in pairs]

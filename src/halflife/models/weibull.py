@@ -38,7 +38,7 @@ class Likelihood:
     def __call__(self, at: Floats) -> Slopes:
         """Return value, gradient and Hessian."""
         deaths, days, shrink = self.prior
-        terms = np.sum([part(at) for part in self.parts], axis=0) + np.zeros(6)
+        terms = np.sum([part(at) for part in self.parts], axis=0)
         terms -= days * _cumulative(np.zeros(1), at)[:, 0]
         terms += deaths * _log_hazard(np.zeros(1), at)[:, 0]
         terms -= shrink * np.array([at[1] ** 2 / 2, 0.0, at[1], 0.0, 0.0, 1.0])
