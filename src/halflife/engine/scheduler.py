@@ -32,7 +32,7 @@ from halflife.kinds.registry import kind_of
 from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
 from halflife.market.stand import Memory
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 HOURS = 24.0
 LEAST_GAIN = 1e-9  # quality-days of a look that is asked for
@@ -55,7 +55,7 @@ class Situation:
     """
 
     config: Config
-    store: SqliteStore
+    store: Store
     now: float
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()

@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any, TypeVar
 
@@ -245,6 +246,10 @@ class ContainedKind(Kind[SourceConfig, Held]):
     def recorded(self, store: Store, source: SourceConfig) -> Any:  # noqa: ANN401
         """Return what a store knows of a source; whoever asks hears what is wrong."""
         return self._kind.recorded(store, source)
+
+    def recordings(self, folder: Path) -> Any:  # noqa: ANN401
+        """Return the histories in a folder; whoever asks hears what is wrong."""
+        return self._kind.recordings(folder)
 
     def grouped_by(self, source: SourceConfig) -> str:
         """Return the attribute by which its page groups objects."""

@@ -53,7 +53,9 @@ from halflife.readers.containment import contained
 from halflife.stores import Store
 
 if TYPE_CHECKING:
-    from halflife.replay.recorded_source import RecordedSource
+    from pathlib import Path
+
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
 
@@ -179,6 +181,12 @@ class FormKind(WholeKind[FormConfig, FormState]):
         purpose = "known" if source.purpose == "known" else "new"
         differs = source.differs_by
         return RecordedForm(source.name, relation, interface, purpose, differs)
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the history of objects in a folder, as a table behind a form."""
+        from halflife.kinds.form.recorded_tables import table_histories  # noqa: PLC0415  (slow)
+
+        return table_histories(folder)
 
     def details(self, store: Store, source: FormConfig) -> dict[str, list[Any]]:
         """Return what the latest queries brought, and what was found of the form."""

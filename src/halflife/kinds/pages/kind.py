@@ -44,7 +44,9 @@ from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
-    from halflife.replay.recorded_source import RecordedSource
+    from pathlib import Path
+
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
 SOME = 2000  # pages of a source that stand for all when requests are priced
@@ -134,6 +136,12 @@ class PagesKind(Kind[PagesConfig, PagesState]):
             return None
         span = float(history.at.min()), float(history.at.max())
         return RecordedPages(source.name, recording_of(history), span)
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the sites whose page histories lie in a folder."""
+        from halflife.kinds.pages.recorded import site_histories  # noqa: PLC0415  (slow)
+
+        return site_histories(folder)
 
     def describe(self, state: PagesState) -> Description:
         """Return how many pages there are, and how many change a day."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,11 @@ from halflife.models.drift import WeibullSurvival
 from halflife.models.rhythm import Learned
 from halflife.stores import summaries
 from halflife.stores.summaries import Kept
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
@@ -163,6 +169,12 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         """Return what the quality of a summary is called."""
         del source
         return "summary"
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the text databases that were recorded in a folder."""
+        from halflife.kinds.search.recorded import text_histories  # noqa: PLC0415  (slow)
+
+        return text_histories(folder)
 
     def describe(self, state: SearchState) -> Description:
         """Return how many documents the summary rests on."""
