@@ -6,6 +6,7 @@ from halflife.kinds.listing.kind import ListingKind
 from halflife.kinds.listing.runner import Read
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import Desk
+from halflife.recordings.relations import Relation
 from halflife.stores import Store
 from halflife_oai.harvest import harvest
 from halflife_oai.recorded import RecordedRepository, recorded
@@ -26,6 +27,10 @@ class OaiKind(ListingKind):
     ) -> RecordedRepository | None:
         """Return what was harvested as a recording."""
         return recorded(store, source)
+
+    def replayed(self, name: str, relation: Relation) -> RecordedRepository:
+        """Return a recorded history of objects as a repository."""
+        return RecordedRepository(name, relation)
 
 
 KIND = OaiKind()

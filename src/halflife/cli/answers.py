@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from halflife.cli.show import date, figure, span
-from halflife.config import BudgetConfig
+from halflife.config import BudgetConfig, SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence

@@ -1,6 +1,8 @@
 """Verbs that study policies: replay and bench."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from halflife.bench.league import Rules
     from halflife.cli.queries import Asked
     from halflife.core.lifetimes import Collection
+    from halflife.replay.recorded_source import RecordedSource
 
 SHOWN = (
     "policy", "budget", "freshness", "age", "change_ratio", "starved", "requests",
@@ -23,16 +26,19 @@ TEXT_SHOWN = (
     "view", "policy", "every", "ur", "wr", "up", "wp", "kl", "kl_cut",
     "update_precision", "predicted_precision",
 )  # fmt: skip
-OWN_RIVALS = "champion,uniform"  # of one's own store: each takes the service itself
+OWN_RIVALS = "champion,uniform"  # where the service is played: each takes a while
+FOLDER_DAYS = 60.0  # of a folder that the service is played on
+MANY_PAGES = 5000  # pages of a folder that are played on columns, not by the service
 SHARES = "0.1,0.2"
 STORE_SHOWN = ("policy", "budget", "quality", "requests_a_day", "against")
+BOUNDS = ("blind", "told", "hindsight")
 RIVALS = "index,uniform,round-robin,nutch-adaptive,stormcrawler-adaptive"
 
 
 HistoryPath = Annotated[
     Path | None,
     typer.Argument(
-        help="A .csv (key, at), a folder of Parquet files, or a set source."
+        help="A .csv (key, at), a folder of recorded histories, or a set source."
     ),
 ]
 PagesPath = Annotated[
@@ -95,7 +101,18 @@ OwnStore = Annotated[
     bool, typer.Option("--store", help="Replay what your own store observed.")
 ]
 Chosen = Annotated[
-    str, typer.Option(metavar="A,B,...", help="Sources to replay (of --store).")
+    str,
+    typer.Option(
+        metavar="A,B:KIND,...", help="Sources to replay (of --store or a folder)."
+    ),
+]
+PlayedAs = Annotated[
+    str,
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="What the histories of a folder are played as, where there is a choice.",
+    ),
 ]
 Policies = Annotated[
     str, typer.Option(metavar="A,B,...", help="Policies to compare, or all.")
@@ -104,7 +121,8 @@ Budgets = Annotated[
     str,
     typer.Option(
         metavar="X,Y,...",
-        help="Requests a day, as shares of the items; of --store, as such.",
+        help="Requests a day, as shares of the items; of --store and a folder "
+        "from 1 on as such.",
     ),
 ]
 Days = Annotated[
@@ -138,14 +156,21 @@ def replay(  # noqa: PLR0913  (each is an option)
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes to use.")] = 1,
     store: OwnStore = False,
     sources: Chosen = "",
+    kind: PlayedAs = "",
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
+    wanted = Service(sources, kind, policies, budgets, days, json=json)
     if store and not any((history, pages, text, query_new, query_known)):
-        _replay_store(config, sources, policies, (budgets, days), json=json)
+        _replay_store(config, wanted)
         return
     _one_of(history, pages, text, query_new, query_known)
+    if history is not None and history.is_dir():
+        columns_only = ticks is not None or seeds > 1 or jobs > 1
+        if wanted.is_picked or not (columns_only or _is_large(history, policies)):
+            _replay_folder(history, wanted)
+            return
     path, folder = pages or history, query_new or query_known
     if text is not None:
         _replay_texts(text, policies, every, json=json)
@@ -159,40 +184,104 @@ def replay(  # noqa: PLR0913  (each is an option)
         _replay_pages(path, policies, rules, days, quarter=not pages, json=json)
 
 
-def _replay_store(
-    path: Path | None,
-    sources: str,
-    policies: str,
-    limits: tuple[str, float | None],
-    *,
-    json: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How the service is played on recordings, as words of the command line."""
+
+    sources: str
+    kind: str
+    policies: str
+    budgets: str
+    days: float | None
+    json: bool
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether the sources were picked by name or kind."""
+        return bool(self.sources or self.kind)
+
+    def names(self, found: Sequence["RecordedSource"]) -> list[str]:
+        """Return the policies to compare; the usual ones if none are named."""
+        from halflife.cli.words import listed
+        from halflife.replay.contest import DEFAULT, known_policies
+
+        known = known_policies(found)
+        if self.policies == "all":
+            every = [name for names in known.values() for name in names]
+            return [DEFAULT, *dict.fromkeys(every)]
+        if self.policies != RIVALS:
+            return listed(self.policies)
+        rivals = listed(OWN_RIVALS)
+        there = any(set(rivals) <= set(names) for names in known.values())
+        return rivals if there else [DEFAULT]
+
+    def play(
+        self,
+        found: Sequence["RecordedSource"],
+        head: dict[str, object],
+        usual: Sequence[float] | None = None,
+    ) -> None:
+        """Play the service on recorded sources under each policy; show how it did."""
+        from halflife.cli import show
+        from halflife.cli.words import listed, positive
+        from halflife.replay.contest import Rules, contest
+
+        given = [positive("--budgets", word) for word in listed(self.budgets)]
+        budgets = usual if usual is not None and self.budgets == SHARES else given
+        names = self.names(found)
+        with show.progress("replaying", len(names) * len(budgets)) as advance:
+            told = partial(advance, 1)
+            rows = contest(found, Rules(names, budgets, days=self.days, told=told))
+        if self.json:
+            kinds = [{"source": one.name, "kind": one.kind} for one in found]
+            show.emit({**head, "sources": kinds, "results": rows})
+            return
+        bounds = BOUNDS if rows[0]["hindsight"] is not None else ()
+        shown = (*STORE_SHOWN, *bounds)
+        show.table([show.flat({n: row[n] for n in shown}) for row in rows])
+
+
+def _replay_store(path: Path | None, wanted: Service) -> None:
     """Score policies on what the user's own store observed, all kinds together."""
-    from halflife import plugins
-    from halflife.cli import show
-    from halflife.cli.words import listed, positive
+    from halflife.cli.words import listed
     from halflife.config import Config
+    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
-    from halflife.replay.contest import Rules, contest
     from halflife.replay.own_store import recorded_sources
 
+    if wanted.kind:
+        raise UsageError("--kind is for a folder; the store knows what its sources are")
     settings = Config.load(Config.find(path))
-    names = listed(OWN_RIVALS if policies == RIVALS else policies)
-    for name in names:
-        plugins.strategy(name, settings.policy.objective)
-    given, days = limits
-    pace = [settings.budget.pace] if given == SHARES else []
-    budgets = pace or [positive("--budgets", word) for word in listed(given)]
     with bootstrap.reading(settings) as store:
-        found = recorded_sources(settings, store, listed(sources))
-    rows = contest(found, Rules(names, budgets, days=days))
-    if json:
-        kinds = [{"source": one.name, "kind": one.kind} for one in found]
-        show.emit(
-            {"store": str(settings.store_path), "sources": kinds, "results": rows}
-        )
-        return
-    show.table([show.flat({n: row[n] for n in STORE_SHOWN}) for row in rows])
+        found = recorded_sources(settings, store, listed(wanted.sources))
+    head: dict[str, object] = {"store": str(settings.store_path)}
+    wanted.play(found, head, [settings.budget.pace])
+
+
+def _replay_folder(path: Path, wanted: Service) -> None:
+    """Score policies on the histories of a folder, all kinds together."""
+    from halflife.cli.words import listed
+    from halflife.replay.folder import recorded_in
+
+    days = wanted.days or FOLDER_DAYS
+    found = recorded_in(path, listed(wanted.sources), wanted.kind, days)
+    replace(wanted, days=days).play(found, {"history": str(path), "days": days})
+
+
+def _is_large(path: Path, policies: str) -> bool:
+    """Say whether a folder is one of pages that is played on columns alone.
+
+    They are too many for the service, or the oracle takes part, which is no policy.
+    """
+    from halflife.bench.league import ORACLE
+    from halflife.cli.words import listed
+    from halflife.recordings.parquet import read_table
+
+    pages = path / "pages.parquet"
+    if not (pages.is_file() and (path / "changes.parquet").is_file()):
+        return False
+    many = read_table(pages, ("site", "page")).num_rows > MANY_PAGES
+    return many or ORACLE in listed(policies)
 
 
 def _one_of(*given: Path | None) -> None:

@@ -80,7 +80,7 @@ def writing(
     return store
 
 
-def know(config: Config, store: SqliteStore) -> list[str]:
+def know(config: Config, store: Store) -> list[str]:
     """Make the settings' items known, each to its source; return what changed hands."""
     from halflife.engine import ownership  # noqa: PLC0415  (which needs this module)
 

@@ -37,7 +37,8 @@ class Tidier:
         last = TIDIED_AT.load(self._store)
         if last is None or not 0 <= now - last < EVERY:
             TIDIED_AT.save(self._store, now)
-            if last is not None:  # on its first day there is nothing to remove
+            # On its first day there is nothing to remove, nor is there without a file.
+            if last is not None and config.store_path.exists():
                 work = asyncio.to_thread(clear, config, now)
                 self._task = asyncio.create_task(work)
 

@@ -9,7 +9,8 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
@@ -24,6 +25,17 @@ def event(
 ) -> None:
     """Write an event down."""
     logging.getLogger(NAME).log(level, name, extra={_FIELDS: dict(fields)})
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Write no event down while the block runs: a replay's are not of our time."""
+    logger = logging.getLogger(NAME)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 class Json(logging.Formatter):

@@ -111,7 +111,7 @@ def orphans(config: Config, store: Store) -> list[Owned]:
 
 
 def take_over(
-    config: Config, store: SqliteStore, claims: Sequence[Item], now: float
+    config: Config, store: Store, claims: Sequence[Item], now: float
 ) -> list[Taken]:
     """Let sources take what is theirs by the settings; return what changed hands.
 
@@ -137,7 +137,7 @@ def take_over(
 
 
 def _take(
-    config: Config, store: SqliteStore, one: Overlap, keys: Sequence[str], now: float
+    config: Config, store: Store, one: Overlap, keys: Sequence[str], now: float
 ) -> Taken:
     source = config.named([one.wants])[0]
     leads = bootstrap.keys(source.landmarks)

@@ -33,7 +33,7 @@ from halflife.kinds.terms import Terms
 from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
 from halflife.market.stand import Memory
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 HOURS = 24.0
 SAVED = 10.0  # days of income that are kept for later, at most
@@ -55,7 +55,7 @@ class Situation:
     """
 
     config: Config
-    store: SqliteStore
+    store: Store
     now: float
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()

@@ -40,7 +40,7 @@ from halflife.kinds.protocol import Group, Memo, Report
 from halflife.kinds.registry import kind_of
 from halflife.net.wire import NO_NETWORK, Transport
 from halflife.readers.containment import failure, is_mishandled
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 DAY = 86400.0
 PROBE = 30.0  # seconds between two looks whether the network is back
@@ -93,6 +93,7 @@ class Rhythm:
         catch_up: Between two turns while more is left over than an hour brings.
         slice: After which settings are looked at again.
         judged: Between two judgements of how sources are, at least.
+        messages: Between two rounds in which messages are delivered.
 
     """
 
@@ -101,6 +102,7 @@ class Rhythm:
     catch_up: float = CATCH_UP
     slice: float = SLICE
     judged: float = CHECK * DAY
+    messages: float = notifications.POLL
 
 
 @dataclass(slots=True)
@@ -141,7 +143,7 @@ class Service:
     def __init__(
         self,
         settings: Settings,
-        store: SqliteStore,
+        store: Store,
         stop: Stop,
         outside: Outside | None = None,
     ) -> None:
@@ -180,7 +182,11 @@ class Service:
                 )
                 crew, leases = await stack.enter_async_context(many)
                 told = notifications.delivering(
-                    config, self.store, clock=self.clock, grace=_LAST_TRY
+                    config,
+                    self.store,
+                    clock=self.clock,
+                    poll=self._outside.rhythm.messages,
+                    grace=_LAST_TRY,
                 )
                 await stack.enter_async_context(told)
                 logs.event("working", fields={"sources": len(chosen)})
@@ -467,7 +473,7 @@ class Service:
         status.budget = budget.requests
         status.left = Wallet(self.store, budget).room(now)
         status.failing = tuple(sorted(failing))
-        status.store_bytes = housekeeping.size(self.store.path)
+        status.store_bytes = housekeeping.size(self.settings.config.store_path)
 
     async def _finish(self, crew: Crew) -> None:
         """Begin nothing more; what is under way has a few seconds to end."""

@@ -12,7 +12,7 @@ from halflife.kinds.protocol import Desk, Report, Worker
 from halflife.kinds.registry import kind_of
 from halflife.net.gate import Gate
 from halflife.net.wire import Transport
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 
 class Crew:
@@ -56,7 +56,7 @@ class Crew:
 @asynccontextmanager
 async def gathered(
     config: Config,
-    store: SqliteStore,
+    store: Store,
     chosen: Sequence[SourceConfig],
     clock: Clock,
     *,

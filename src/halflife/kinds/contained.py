@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -260,6 +261,10 @@ class ContainedKind(Kind[SourceConfig, Held]):
     def recorded(self, store: Store, source: SourceConfig) -> Any:  # noqa: ANN401
         """Return what a store knows of a source; whoever asks hears what is wrong."""
         return self._kind.recorded(store, source)
+
+    def recordings(self, folder: Path) -> Any:  # noqa: ANN401
+        """Return the histories in a folder; whoever asks hears what is wrong."""
+        return self._kind.recordings(folder)
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was not all there is."""

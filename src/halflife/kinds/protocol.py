@@ -39,7 +39,9 @@ from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
-    from halflife.replay.recorded_source import RecordedSource
+    from pathlib import Path
+
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
 OVERDUE = 1.5  # times the usual gap after which no look is expected any more
@@ -381,6 +383,14 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
         """Return what a store knows of a source as a recording; None if too little."""
         del store, source
         return None
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the histories in a folder that can be played as sources of this kind.
+
+        Only names are read; none if the folder holds nothing of the kind.
+        """
+        del folder
+        return ()
 
     def incomplete(self, store: Store, source: Source) -> str:
         """Return why the last answer was not all there is; empty if it was."""

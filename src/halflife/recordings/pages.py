@@ -70,6 +70,11 @@ class Recording:
             hint_at=hint_at,
         )
 
+    def moved(self, days: float) -> "Recording":
+        """Return the same recording with everything so many days later."""
+        later = {n: getattr(self, n) + days for n in ("at", "born", "died", "hint_at")}
+        return replace(self, **later)
+
     @cached_property
     def moments(self) -> tuple[Ints, Floats]:
         """Every moment at which an item's state changes, as ragged columns.
@@ -216,3 +221,16 @@ def reveal(
     start = np.zeros(len(recording) + 1, dtype=np.intp)
     np.cumsum(np.bincount(item, minlength=len(recording)), out=start[1:])
     return replace(recording, hint_start=start, hint_at=at[np.lexsort((at, item))])
+
+
+def joined(recordings: Sequence[Recording]) -> Recording:
+    """Return several recordings as one, without their hints."""
+    counts = np.concatenate([np.diff(one.start) for one in recordings])
+    return Recording(
+        keys=tuple(key for one in recordings for key in one.keys),
+        start=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
+        at=np.concatenate([one.at for one in recordings]),
+        weight=np.concatenate([one.weight for one in recordings]),
+        born=np.concatenate([one.born for one in recordings]),
+        died=np.concatenate([one.died for one in recordings]),
+    )

@@ -5,7 +5,7 @@ the version of the moment has it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -52,6 +52,16 @@ class Relation:
     spell: Ints
     since: Floats
     columns: Mapping[str, Values]
+
+    def moved(self, days: float) -> "Relation":
+        """Return the same relation with every observation so many days later."""
+        return replace(
+            self,
+            looks=self.looks + days,
+            first_seen=self.first_seen + days,
+            last_seen=self.last_seen + days,
+            since=self.since + days,
+        )
 
     def look(self, at: float) -> float:
         """Return the last look until ``at``; raise ``UsageError`` if there is none."""
@@ -134,6 +144,14 @@ def load_relation(folder: Path) -> Relation:
             },
         },
     )
+
+
+FILES = ("lifetimes.parquet", "versions.parquet", "snapshots.parquet")
+
+
+def is_relation(folder: Path) -> bool:
+    """Say whether a folder holds a recorded history of objects."""
+    return all((folder / name).is_file() for name in FILES)
 
 
 def _values(table: Table, name: str) -> Values:

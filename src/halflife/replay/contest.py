@@ -1,26 +1,35 @@
 """Policies compared on recorded sources: the service itself, in virtual time."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from halflife.config import Config
+from halflife.config.kinds import settings_of
+from halflife.config.policy_names import policy_names
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.engine import bootstrap
+from halflife.engine import logs
 from halflife.engine.service import Rhythm
+from halflife.kinds.protocol import Report
 from halflife.metrics.intervals import series_interval
+from halflife.plugins import POLICIES
+from halflife.recordings.pages import Recording, joined
+from halflife.replay.pages import Replay
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.recorded_source import RecordedSource
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
+from halflife.stores.memory import MemoryStore
 
 WARM = 0.25  # of the time is for learning and is not scored
 MOMENTS = 8  # a day at which copies are compared with the truth
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
+HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0, messages=86400.0)
+DEFAULT = "default"  # every source goes by the policy that it has if none is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +37,12 @@ class Rules:
     """How policies are compared.
 
     Attributes:
-        policies: Their names.
-        budgets: Requests a day.
+        policies: Their names; ``default`` names none.
+        budgets: Requests a day; below 1, requests a day for each item there is.
         begin: When a replay begins, in days; by default with the recordings.
-        days: How long it lasts; by default as long as they do.
+        days: How long it lasts; by default as long as they do. Without ``begin`` the
+            last days are replayed.
+        told: Hears of every replay that has ended, in words.
 
     """
 
@@ -39,13 +50,17 @@ class Rules:
     budgets: Sequence[float]
     begin: float | None = None
     days: float | None = None
+    told: Callable[[str], None] = lambda _: None
 
     def span(self, sources: Sequence[RecordedSource]) -> tuple[float, float]:
         """Return when a replay of these sources begins and ends."""
         first = max(source.span[0] for source in sources)
         last = min(source.span[1] for source in sources)
-        begin = first if self.begin is None else max(self.begin, first)
-        end = last if self.days is None else min(begin + self.days, last)
+        length = np.inf if self.days is None else self.days
+        begin = max(last - length, first)
+        if self.begin is not None:
+            begin = max(self.begin, first)
+        end = min(begin + length, last)
         if end - begin < 1.0:
             raise UsageError(
                 "the recordings have less than a day in common; name fewer sources "
@@ -60,12 +75,43 @@ class Watch:
 
     sources: Sequence[RecordedSource]
     at: list[float] = field(default_factory=list)
+    troubled: Counter[str] = field(default_factory=Counter)
     quality: list[list[float]] = field(default_factory=list)
 
-    def look(self, now: float, store: SqliteStore) -> None:
+    def look(self, now: float, store: Store) -> None:
         """Write down how good every copy is."""
         self.at.append(now)
         self.quality.append([source.quality(store, now) for source in self.sources])
+
+    def hear(self, report: Report) -> None:
+        """Count the pieces of work that went wrong, by source."""
+        if report.trouble:
+            self.troubled.update(report.group)
+
+
+class _Game(NamedTuple):
+    """What is the same for every policy: the sources, and the time."""
+
+    sources: Sequence[RecordedSource]
+    begin: float
+    end: float
+
+    @property
+    def days(self) -> float:
+        return self.end - self.begin
+
+    @property
+    def scored(self) -> float:
+        """When scoring begins."""
+        return self.begin + WARM * self.days
+
+    @property
+    def items(self) -> int:
+        return sum(source.items(self.begin) for source in self.sources)
+
+    def pace(self, budget: float) -> float:
+        """Return a budget in requests a day."""
+        return budget * self.items if budget < 1.0 else budget
 
 
 def contest(sources: Sequence[RecordedSource], rules: Rules) -> list[dict[str, Any]]:
@@ -76,56 +122,110 @@ def contest(sources: Sequence[RecordedSource], rules: Rules) -> list[dict[str, A
     """
     if not sources:
         raise UsageError("nothing was recorded that could be replayed")
+    if not (rules.policies and rules.budgets):
+        raise UsageError("--policies and --budgets name one at least")
+    check(rules.policies, sources)
+    game = _Game(sources, *rules.span(sources))
     rows = []
     for budget in rules.budgets:
         first: Floats | None = None
         for policy in rules.policies:
-            row, series = _play(sources, rules, policy, budget)
+            row, series = _play(game, policy, budget)
             first = series if first is None else first
-            told = series_interval(series - first)
-            row["against"] = {"policy": rules.policies[0], **told._asdict()}
+            paired = series_interval(series - first)
+            row["against"] = {"policy": rules.policies[0], **paired._asdict()}
             rows.append(row)
+            rules.told(f"{policy} at {budget:g}")
     return rows
 
 
-def _play(
-    sources: Sequence[RecordedSource], rules: Rules, policy: str, budget: float
-) -> tuple[dict[str, Any], Floats]:
-    begin, end = rules.span(sources)
-    watch = Watch(sources)
-    world = {_origin(i): source for i, source in enumerate(sources)}
+def known_policies(sources: Sequence[RecordedSource]) -> dict[str, list[str]]:
+    """Return the names of the policies that sources can go by, by kind."""
+    groups = {one.kind: settings_of(one.kind).policy_group for one in sources}
+    found = {kind: policy_names(group) for kind, group in groups.items() if group}
+    return {kind: names for kind, names in found.items() if names}
+
+
+def check(policies: Sequence[str], sources: Sequence[RecordedSource]) -> None:
+    """Raise ``UsageError`` if there is a policy that none of the sources can go by."""
+    known = known_policies(sources)
+    for name in policies:
+        if name != DEFAULT and not any(name in names for names in known.values()):
+            there = "; ".join(f"{k}: {', '.join(names)}" for k, names in known.items())
+            raise UsageError(
+                f"no source here knows a policy named {name!r}; known policies: "
+                f"{DEFAULT}{'; ' if there else ''}{there}"
+            )
+
+
+def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floats]:
+    watch, pace = Watch(game.sources), game.pace(budget)
+    world = {_origin(i): source for i, source in enumerate(game.sources)}
     play = Play(
-        begin, end - begin, 1.0 / MOMENTS, watch.look, audits=True,
+        game.begin,
+        game.days,
+        1.0 / MOMENTS,
+        watch.look,
+        watch.hear,
+        audits=True,
         rhythm=HOURLY,
-    )  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
+    )
+    with tempfile.TemporaryDirectory() as folder, logs.silenced():
         path = Path(folder) / "halflife.toml"
-        path.write_text(_settings(world, policy, budget))
-        config = Config.load(path)
-        with bootstrap.writing(config) as store:
-            store.skip_disk_syncs()
-            answers = {origin: source.answer for origin, source in world.items()}
-            sent = play_recorded(config, store, answers, play)
-    quality = np.array(watch.quality)
-    scored = np.array(watch.at) >= begin + WARM * (end - begin)
-    mean = quality[scored].mean(axis=0)
+        path.write_text(_settings(world, policy, pace))
+        answers = {origin: source.answer for origin, source in world.items()}
+        sent = play_recorded(Config.load(path), MemoryStore(), answers, play)
+    quality = np.array(watch.quality)[np.array(watch.at) >= game.scored]
+    series = np.asarray(quality.mean(axis=1))
     row = {
         "policy": policy,
         "budget": budget,
-        "quality": float(mean.mean()),
+        "quality": float(series.mean()),
+        "interval": series_interval(series)._asdict(),
         "requests": len(sent),
-        "requests_a_day": len(sent) / (end - begin),
-        "sources": [
-            {
-                "source": s.name,
-                "kind": s.kind,
-                "measure": s.measure,
-                "quality": float(q),
-            }
-            for s, q in zip(sources, mean, strict=True)
-        ],
+        "requests_a_day": len(sent) / game.days,
+        "granted_a_day": pace,
+        **_bounds(game, max(pace, len(sent) / game.days)),
+        "sources": _by_source(watch, quality.mean(axis=0)),
     }
-    return row, np.asarray(quality[scored].mean(axis=1))
+    return row, series
+
+
+def _by_source(watch: Watch, mean: Floats) -> list[dict[str, object]]:
+    return [
+        {
+            "source": source.name,
+            "kind": source.kind,
+            "measure": source.measure,
+            "quality": quality,
+            "troubles": watch.troubled[source.name],
+        }
+        for source, quality in zip(watch.sources, mean.tolist(), strict=True)
+    ]
+
+
+def _bounds(game: _Game, pace: float) -> dict[str, float | None]:
+    """Return what no policy exceeds that has the whole budget for pages.
+
+    There are such bounds for freshness alone: None if the sources are of other kinds.
+    """
+    found = [getattr(source, "recording", None) for source in game.sources]
+    recordings = [one for one in found if isinstance(one, Recording)]
+    if len(recordings) < len(found):
+        return {"blind": None, "told": None, "hindsight": None}
+    warm = game.scored - game.begin
+    # Every source counts alike, as in the quality that stands beside the bounds.
+    recordings = [replace(one, weight=_shares(one.weight)) for one in recordings]
+    replay = Replay(joined(recordings), pace, game.begin, game.end, 24, warm)
+    return {
+        "blind": replay.blind(),
+        "told": replay.told(),
+        "hindsight": replay.hindsight(),
+    }
+
+
+def _shares(weight: Floats) -> Floats:
+    return weight / max(float(weight.sum()), np.finfo(float).tiny)
 
 
 def _origin(number: int) -> str:
@@ -133,13 +233,17 @@ def _origin(number: int) -> str:
     return f"http://recorded-{number}.invalid"
 
 
-def _settings(world: Mapping[str, RecordedSource], policy: str, budget: float) -> str:
+def _settings(world: Mapping[str, RecordedSource], policy: str, pace: float) -> str:
     lines = [
-        f'[budget]\nrequests = {max(round(7.0 * budget), 1)}\nper = "week"',
-        f'[policy]\nname = "{policy}"',
+        f'[budget]\nrequests = {max(round(7.0 * pace), 1)}\nper = "week"',
         "[fetch]\ndelay = 0.0",
     ]
+    if policy in policy_names(POLICIES):  # pages of all sources are chosen together
+        lines.append(f'[policy]\nname = "{policy}"')
     for origin, source in world.items():
         lines.append(f'[[source]]\nname = "{source.name}"\nrobots = false')
+        group = settings_of(source.kind).policy_group
+        if group and group != POLICIES and policy in policy_names(group):
+            lines.append(f'policy = "{policy}"')
         lines.append(source.settings(origin))
     return "\n".join(lines) + "\n"

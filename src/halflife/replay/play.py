@@ -16,7 +16,7 @@ from halflife.net.wire import Transport, Wire
 from halflife.replay import virtual_loop
 from halflife.replay.virtual_loop import VirtualLoop
 from halflife.replay.world import InVirtualTime, Recorded, RecordedTransport, Sent
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 DAY = 86400.0
 
@@ -39,7 +39,7 @@ class Play:
     began: float
     days: float
     every: float = 1.0
-    watch: Callable[[float, SqliteStore], None] = lambda _, __: None
+    watch: Callable[[float, Store], None] = lambda _, __: None
     told: Callable[[Report], None] = lambda _: None
     audits: bool = False
     rhythm: Rhythm = field(default_factory=Rhythm)
@@ -63,7 +63,7 @@ class VirtualClock:
 
 
 def play_recorded(
-    config: Config, store: SqliteStore, sources: Mapping[str, Recorded], play: Play
+    config: Config, store: Store, sources: Mapping[str, Recorded], play: Play
 ) -> list[Sent]:
     """Let the service keep recorded sources; return the requests that it sent."""
     clock = VirtualClock(play.began)
@@ -71,7 +71,7 @@ def play_recorded(
 
 
 def play_over_http(
-    config: Config, store: SqliteStore, play: Play, clock: VirtualClock
+    config: Config, store: Store, play: Play, clock: VirtualClock
 ) -> list[Sent]:
     """Let the service keep sources over HTTP in virtual time; return what it sent.
 
@@ -82,7 +82,7 @@ def play_over_http(
 
 def _play(
     config: Config,
-    store: SqliteStore,
+    store: Store,
     carrier: Transport | None,
     play: Play,
     clock: VirtualClock,
@@ -122,7 +122,7 @@ async def _end(loop: VirtualLoop, stop: Stop, days: float) -> None:
 
 
 async def _watch(
-    loop: VirtualLoop, play: Play, store: SqliteStore, clock: VirtualClock
+    loop: VirtualLoop, play: Play, store: Store, clock: VirtualClock
 ) -> None:
     while True:
         await asyncio.sleep(play.every * DAY)

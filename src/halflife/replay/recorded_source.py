@@ -1,9 +1,12 @@
 """What a recorded source must be able to do, whatever its kind."""
 
-from typing import Protocol
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 from halflife.replay.world import Asked, Told
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 
 class RecordedSource(Protocol):
@@ -34,6 +37,14 @@ class RecordedSource(Protocol):
         """The first and last moment that the recording knows, in days."""
         ...
 
+    def items(self, now: float) -> int:
+        """Return how many pages, objects or documents there were at a time."""
+        ...
+
+    def moved(self, days: float) -> Self:
+        """Return the same source as if all had happened so many days later."""
+        ...
+
     def answer(self, asked: Asked, now: float) -> Told:
         """Return what it answered to a request at a time."""
         ...
@@ -42,6 +53,29 @@ class RecordedSource(Protocol):
         """Return the keys of its table in ``halflife.toml``, at a place to ask it."""
         ...
 
-    def quality(self, store: SqliteStore, now: float) -> float:
+    def quality(self, store: Store, now: float) -> float:
         """Return how good the copy in a store is at a time, from 0 to 1."""
         ...
+
+
+def source_name(text: str) -> str:
+    """Return a text as the name of a source, which settings can hold.
+
+    >>> source_name("example/docs")
+    'example-docs'
+    """
+    return re.sub(r"[^A-Za-z0-9._:-]", "-", text).lstrip("._:-")[:200] or "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedHistory:
+    """A history in a folder that can be played as a source of some kind.
+
+    Attributes:
+        name: What it is called; sources are picked by it.
+        load: Reads it; only the last so many days matter.
+
+    """
+
+    name: str
+    load: Callable[[float], RecordedSource]

@@ -18,7 +18,7 @@ from halflife.stores import leases, note_rows
 from halflife.stores.leases import source_id
 
 if TYPE_CHECKING:
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores import Store
 
 _MINE = "(SELECT id FROM item WHERE source = ?1)"
 # In this order nothing is left that refers to a row that is gone.
@@ -73,12 +73,17 @@ class Owned:
 
 @contextmanager
 def reassigning(
-    store: "SqliteStore", sources: tuple[str, ...], now: float
+    store: "Store", sources: tuple[str, ...], now: float
 ) -> Iterator[sqlite3.Connection]:
     """Let what belongs to sources change hands, all of it or nothing.
 
-    Raise ``AlreadyRunning`` if another process keeps one of them.
+    Raise ``AlreadyRunning`` if another process keeps one of them, and ``UsageError`` if
+    the store is no file: what lives in memory belongs to one program's settings.
     """
+    from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415  (it imports this)
+
+    if not isinstance(store, SqliteStore):
+        raise UsageError("pages change hands in a state file only")
     with store.clearing(), store.together() as db:
         leases.free(db, sources, now, store.owner)
         yield db

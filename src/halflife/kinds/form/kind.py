@@ -53,8 +53,10 @@ from halflife.readers.containment import contained
 from halflife.stores import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from halflife.kinds.page_view import PageRequest, PageView
-    from halflife.replay.recorded_source import RecordedSource
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
 SHOWN = 10  # queries that a page lists
@@ -180,6 +182,12 @@ class FormKind(WholeKind[FormConfig, FormState]):
         purpose = "known" if source.purpose == "known" else "new"
         differs = source.differs_by
         return RecordedForm(source.name, relation, interface, purpose, differs)
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the history of objects in a folder, as a table behind a form."""
+        from halflife.kinds.form.recorded_tables import table_histories  # noqa: PLC0415  (slow)
+
+        return table_histories(folder)
 
     def page(self, asked: "PageRequest[FormConfig]") -> "PageView":
         """Return what came and went, what was asked, and what would be asked next."""

@@ -1,7 +1,7 @@
 """A recorded form: what a query found at a moment, and the record of a key."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 from zlib import crc32
 
@@ -14,7 +14,7 @@ from halflife.kinds.form.recorded_pages import snippet
 from halflife.queries.table_form import Tabled
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Asked, Recorded, Told, as_json
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 KEY = "_key"  # the field with the key of a record
 RECORDS = "/api/records"
@@ -100,6 +100,14 @@ class RecordedForm:
         """The first and the last look."""
         return float(self.relation.looks[0]), float(self.relation.looks[-1])
 
+    def items(self, now: float) -> int:
+        """Return how many records there were."""
+        return int(self.relation.rows(now).size)
+
+    def moved(self, days: float) -> "RecordedForm":
+        """Return the same form, with everything so many days later."""
+        return replace(self, relation=self.relation.moved(days), _forms={})
+
     def table(self, now: float) -> Tabled:
         """Return the form as it was; results come in an order that means nothing."""
         look = self.relation.look(now)
@@ -125,7 +133,7 @@ class RecordedForm:
         wanted += [f'differs_by = "{self.differs_by}"'] if self.differs_by else []
         return "\n".join([*wanted, *lines])
 
-    def quality(self, store: SqliteStore, now: float) -> float:
+    def quality(self, store: Store, now: float) -> float:
         """Return the share of records held, or of the known ones that are true."""
         there, held = self.relation.at(now), held_records(store, self.name)
         if self.purpose != "known":
@@ -139,7 +147,7 @@ class RecordedForm:
         return sum(true) / len(known) if known else 0.0
 
 
-def held_records(store: SqliteStore, name: str) -> dict[str, Attributes]:
+def held_records(store: Store, name: str) -> dict[str, Attributes]:
     """Return the records that a store holds, as they were last seen."""
     if name not in store.collections():
         return {}

@@ -48,8 +48,12 @@ from halflife.readers.containment import contained
 from halflife.stores import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from halflife.kinds.listing.recorded import RecordedListing
     from halflife.kinds.page_view import PageRequest, PageView
-    from halflife.replay.recorded_source import RecordedSource
+    from halflife.recordings.relations import Relation
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RECENT = 6  # looks that tell how often there is one
 
@@ -201,6 +205,26 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             return None
         relation = relation_of(store.register(source.name), source.name)
         return RecordedListing(source.name, relation)
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the history of objects in a folder, under the folder's name."""
+        from halflife.recordings.relations import is_relation, load_relation  # noqa: PLC0415  (slow)
+        from halflife.replay.recorded_source import (  # noqa: PLC0415
+            RecordedHistory,
+            source_name,
+        )
+
+        def load(_: float) -> "RecordedListing":
+            return self.replayed(name, load_relation(folder))
+
+        name = source_name(folder.resolve().name)
+        return [RecordedHistory(name, load)] if is_relation(folder) else []
+
+    def replayed(self, name: str, relation: "Relation") -> "RecordedListing":
+        """Return a history of objects as a source of this kind."""
+        from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
+
+        return RecordedListing(name, relation)
 
     def lifetimes(self, store: Store, source: ListingConfig) -> Collection | None:
         """Return the lifetimes of its objects: its forecasts follow from these."""

@@ -1,12 +1,13 @@
 """A recorded listing: the objects that it named at a moment, page by page."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from halflife.core.object_store import NEVER, Attributes
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Asked, Recorded, Told, as_json
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 PER_PAGE = 50  # objects on a page of a listing whose real pages are not known
 
@@ -53,6 +54,14 @@ class RecordedListing:
         """The first and the last look."""
         return float(self.relation.looks[0]), float(self.relation.looks[-1])
 
+    def items(self, now: float) -> int:
+        """Return how many objects were listed."""
+        return len(self.present(now))
+
+    def moved(self, days: float) -> Self:
+        """Return the same listing, with everything so many days later."""
+        return replace(self, relation=self.relation.moved(days), _known={})
+
     def present(self, now: float) -> dict[str, Attributes]:
         """Return what was there, by key, as the last look until then showed it."""
         look = self.relation.look(now)
@@ -72,7 +81,7 @@ class RecordedListing:
             'records = "objects"\nkey = "_key"\nnext = "next"\nmax_pages = 10000'
         )
 
-    def quality(self, store: SqliteStore, now: float) -> float:
+    def quality(self, store: Store, now: float) -> float:
         """Return the share of what is there that the copy holds."""
         there = self.present(now)
         if not there:

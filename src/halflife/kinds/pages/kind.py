@@ -46,9 +46,11 @@ from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from halflife.kinds.page_view import PageRequest, PageView
     from halflife.kinds.pages.panorama import PagesPanorama
-    from halflife.replay.recorded_source import RecordedSource
+    from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
 FAILING = 1000  # failing pages of a source of which the reasons are read
@@ -139,6 +141,12 @@ class PagesKind(Kind[PagesConfig, PagesState]):
             return None
         span = float(history.at.min()), float(history.at.max())
         return RecordedPages(source.name, recording_of(history), span)
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the sites whose page histories lie in a folder."""
+        from halflife.kinds.pages.recorded import site_histories  # noqa: PLC0415  (slow)
+
+        return site_histories(folder)
 
     def describe(self, state: PagesState) -> Description:
         """Return how many pages there are, and how many change a day."""

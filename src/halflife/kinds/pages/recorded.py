@@ -1,15 +1,22 @@
 """A recorded site: its pages as they were at a moment."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 
 from halflife.core.history import History
 from halflife.core.observation import Seen
+from halflife.recordings import histories
 from halflife.recordings.pages import Recording
+from halflife.recordings.parquet import read_table
+from halflife.replay.recorded_source import RecordedHistory, source_name
 from halflife.replay.world import Asked, Recorded, Told, html
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
+
+LAST_DAY = 20_076.0  # on which recorded sites end: any day will do
 
 
 def site(text: Callable[[str, float], str | None]) -> Recorded:
@@ -41,6 +48,17 @@ class RecordedPages:
     kind: str = "pages"
     measure: str = "freshness"
 
+    def items(self, now: float) -> int:
+        """Return how many pages there were."""
+        rows = np.arange(len(self.recording))
+        return int((self.recording.seen(rows, now) == Seen.PRESENT).sum())
+
+    def moved(self, days: float) -> "RecordedPages":
+        """Return the same pages, with all changes so many days later."""
+        begin, end = self.span
+        span = begin + days, end + days
+        return replace(self, recording=self.recording.moved(days), span=span)
+
     def answer(self, asked: Asked, now: float) -> Told:
         """Return the page of a moment."""
         return site(self._text)(asked, now)
@@ -59,7 +77,7 @@ class RecordedPages:
         pages = ", ".join(f'"{origin}/{i}"' for i in range(len(self.recording)))
         return f'kind = "pages"\nkeep = false\npages = [{pages}]'
 
-    def quality(self, store: SqliteStore, now: float) -> float:
+    def quality(self, store: Store, now: float) -> float:
         """Return the weighted share of pages that are as they were when last seen."""
         evidence = store.evidence((self.name,))
         page = [int(key.rpartition("/")[2]) for key in evidence.keys]
@@ -69,6 +87,36 @@ class RecordedPages:
         same = known & (then == self.recording.states(row, now))
         weight = self.recording.weight
         return float(weight[row[same]].sum() / weight.sum())
+
+
+def site_histories(folder: Path) -> Sequence[RecordedHistory]:
+    """Return the sites of a folder with ``pages.parquet`` and ``changes.parquet``."""
+    pages = folder / "pages.parquet"
+    if not (pages.is_file() and (folder / "changes.parquet").is_file()):
+        return ()
+    names = read_table(pages, ("site",))["site"].unique().to_pylist()
+    # All sites are in the same two files: they are read once.
+    load = cache(partial(_recorded_sites, folder))
+    return [
+        RecordedHistory(source_name(name), partial(_site, load, name))
+        for name in sorted(map(str, names))
+    ]
+
+
+def _recorded_sites(folder: Path, days: float) -> histories.Recorded:
+    return histories.load(folder, days=days)
+
+
+def _site(
+    load: Callable[[float], histories.Recorded], name: str, days: float
+) -> RecordedPages:
+    recorded = load(days)
+    group = np.array(recorded.recording.group, dtype=np.object_)
+    recording = recorded.recording.take(np.flatnonzero(group == name))
+    # When a site was recorded is not told, so all of them end on the same day.
+    begin = LAST_DAY - recorded.end
+    pages = RecordedPages(source_name(name), recording, (recorded.begin, recorded.end))
+    return pages.moved(begin)
 
 
 def recording_of(history: History) -> Recording:

@@ -40,7 +40,10 @@ from halflife.stores import summaries
 from halflife.stores.summaries import Kept
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from halflife.kinds.page_view import PageRequest, PageView, Table
+    from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
 SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
@@ -181,6 +184,12 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         """Return what the quality of a summary is called."""
         del source
         return "summary"
+
+    def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
+        """Return the text databases that were recorded in a folder."""
+        from halflife.kinds.search.recorded import text_histories  # noqa: PLC0415  (slow)
+
+        return text_histories(folder)
 
     def describe(self, state: SearchState) -> Description:
         """Return how many documents the summary rests on."""
