@@ -186,7 +186,7 @@ def test_a_page_without_a_form_is_not_added(office, counter, fails, here):
         assert said in err
     code, err = fails("add", "x", "--form", url, "--dry-run")
     assert code == 2
-    assert "without fetching" in err
+    assert "before it is fetched" in err
     code, err = fails("add", "x", "--form", url, "--depth", "2")
     assert code == 2
     assert "--depth has no meaning" in err

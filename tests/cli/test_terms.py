@@ -145,8 +145,8 @@ def test_a_page_too_fast_for_the_budget_is_never_worth_it():
         (0, 0, "the other pages alone"),
         (1, 0, "the other pages alone"),
         (6, 0, "no change seen so far"),
-        (6, 5, "a change at every look"),
-        (6, 2, "its own looks"),
+        (6, 5, "a change at every fetch"),
+        (6, 2, "its own fetches"),
     ],
 )
 def test_it_says_where_the_rate_comes_from(gamma, looks, changes, words):
