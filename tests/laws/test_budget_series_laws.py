@@ -61,3 +61,33 @@ def test_nothing_is_asked_for_where_nothing_can_be_gained():
 def test_a_budget_that_is_none_is_refused(budget):
     with pytest.raises(ValueError, match="budget must be between 0 and 1e30"):
         frequencies([1.0], [1.0, budget])
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Count how often it is asked what items want at some prices."""
+    plain, found = budget_series._asked, []
+
+    def asked(given, at):
+        found.append(at.size)
+        return plain(given, at)
+
+    monkeypatch.setattr(budget_series, "_asked", asked)
+    return found
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_prices_at_which_all_items_are_looked_at_are_found_in_a_few_rounds(n, rounds):
+    rng = np.random.default_rng(n)
+    rate, cost = rng.lognormal(-3, 1.5, n), rng.integers(1, 4, n).astype(float)
+    frequencies(rate, n * np.array([20.0, 30.0, 90.0]), cost=cost)
+    assert rounds[0] == 3
+    assert len(rounds) <= 5
+
+
+@pytest.mark.parametrize("n", [7, 60])
+def test_prices_at_which_items_are_given_up_are_found_by_halving(n, rounds):
+    rng = np.random.default_rng(n)
+    frequencies(rng.lognormal(-3, 1.5, n), n * np.geomspace(1e-3, 50, 45))
+    assert len(rounds) <= 70
+    assert sum(rounds) < 45 * 40  # who has met the budget is asked no more

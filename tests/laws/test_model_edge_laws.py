@@ -11,6 +11,7 @@ from halflife.metrics.intervals import Interval
 from halflife.models import decay, recall_curve
 from halflife.models.calibration import LENT, WIDEST, gap, gap_of_chance, trust
 from halflife.models.census import Census
+from halflife.models.conformal import FREEDOM, mixed_quantiles
 from halflife.models.cox import CoxModel
 from halflife.models.cox_baseline import Baseline, CurveFitStatus, weibull_curves
 from halflife.models.experts import Experts
@@ -18,6 +19,7 @@ from halflife.models.fractions import posterior
 from halflife.models.lifetime import LifeStatus, _patched, _without_instants
 from halflife.models.parametric import arrival_scale, model_bounds
 from halflife.models.pool import MOST, corrected, weights
+from halflife.models.quality import beta_bounds
 from halflife.models.rates.drift import Restarting, joined_runs
 from halflife.models.rhythm import Look, _rows
 from halflife.models.setquality import forecast
@@ -57,6 +59,26 @@ def test_widening_is_never_below_one_nor_above_the_most():
     assert gap(believed, found) == pytest.approx((0.95 - 0.5) / 0.2)
     assert gap(believed, Interval(0.2, 0.1, 0.3)) == pytest.approx((0.5 - 0.1) / 0.1)
     assert gap(Interval(0.5, 0.5, 0.5), found) == WIDEST
+
+
+@pytest.mark.parametrize("tail", [0.4, 0.1, 0.025])
+def test_lent_scores_are_those_of_student_s_t_and_past_ones_count_one_each(tail):
+    low, high = mixed_quantiles(np.zeros(0), 3.0, tail)
+    assert high == pytest.approx(stats.t(FREEDOM).isf(tail), rel=0.05)
+    assert low == pytest.approx(-high, rel=1e-9)
+    past = np.array([-9.0, 9.0])  # half of all, on both sides
+    low, high = mixed_quantiles(past, 2.0, tail)
+    assert (low, high) == ((-9.0, 9.0) if tail < 0.25 else (low, high))
+    inner = stats.t(FREEDOM).isf(max((tail * 4.0 - 1.0) / 2.0, 1e-9))
+    assert high == pytest.approx(min(inner, 9.0), abs=0.02)
+
+
+def test_a_variance_beyond_that_of_a_toss_is_that_of_a_toss():
+    mean = np.array([0.5, 0.5, 0.98, 0.01, 0.0, 1.0])
+    variance = np.array([0.25, 0.9, 0.5, 0.5, 0.1, 0.1])
+    low, high = beta_bounds(mean, variance, 0.9)
+    assert low.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    assert high.tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 1.0]
 
 
 # Shares

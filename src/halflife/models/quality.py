@@ -34,8 +34,6 @@ def freshness_forecast(
     if total > 0:
         for i, later in enumerate(ahead.tolist()):
             mean[i], variance[i] = _moments(view, total, later)
-            # No share between 0 and 1 varies more than a single toss.
-            variance[i] = min(variance[i], mean[i] * (1.0 - mean[i]))
     low, high = beta_bounds(mean, variance, confidence)
     return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
 
@@ -137,7 +135,8 @@ def beta_bounds(
 
     With mean m and variance v, a + b = m (1 - m) / v - 1, a = m (a + b). Without
     variance both bounds are the mean. As v nears m (1 - m), its limit, the
-    distribution nears a single toss: 1 with chance m, else 0.
+    distribution nears a single toss: 1 with chance m, else 0; what is beyond the limit
+    counts as such a toss.
 
     >>> low, high = beta_bounds(np.array([0.5]), np.array([1 / 12]), 0.9)
     >>> low.round(6), high.round(6)
