@@ -198,7 +198,7 @@ def test_a_study_of_some_objects_by_another_attribute(cars, asked):
         ("study bikes --out o", "no set source is named 'bikes' in halflife.db; it"),
         ("since bikes", "no set source is named 'bikes' in halflife.db; it has cars"),
         ("forecast cars bikes", "a set source is forecast alone"),
-        ("forecast cars --from 2023-01-01", "--from: cars was not looked at before"),
+        ("forecast cars --from 2023-01-01", "--from: cars was not fetched before"),
         ("forecast cars --from 1.1.2024", "--from: '1.1.2024' is not a date; write"),
         ("forecast cars --at soon", "--at: 'soon' is not a time; write +6h, 30m"),
         ("forecast cars --confidence 2", "--confidence: 2 is not between 0 and 1"),
