@@ -12,11 +12,10 @@ from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
-from halflife.engine import audit_report, bootstrap, rhythms
+from halflife.engine import audit_report, bootstrap, held_answers, rhythms
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import FULL, Trust
 from halflife.engine.quality_forecast import quality_now
-from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.registry import kind_of
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
@@ -259,24 +258,14 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:
     """Return the answers that wait for somebody's decision, and what to type."""
-    pages = [
+    return [
         {
             "source": one.source,
             "run": one.run,
             "why": show.plain(one.why),
-            "todo": f"believe them with `halflife sync --accept {one.run}`, or dismiss "
-            f"them with `halflife sync --keep {one.run}`",
+            "todo": one.todo,
         }
-        for one in pages_guard.held(store)
-    ]
-    return pages + [
-        {
-            "source": staged.source,
-            "run": staged.run,
-            "why": show.plain(staged.why),
-            "todo": f"believe it with `halflife sync --accept {staged.run}`",
-        }
-        for staged in store.staged()
+        for one in held_answers.waiting(store)
     ]
 
 

@@ -154,13 +154,12 @@ def _end(code: int, done: "Sequence[Report]") -> None:
 
 def _end_if_held(config: "Config", chosen: "Sequence[SourceConfig]") -> None:
     """Raise ``HeldForDecision`` if answers of pages wait for somebody."""
-    from halflife.engine import bootstrap
-    from halflife.kinds.pages import guard as pages_guard
+    from halflife.engine import bootstrap, held_answers
 
     with bootstrap.reading(config) as store:
-        waiting = pages_guard.held(store, [source.name for source in chosen])
-    if waiting:
-        raise pages_guard.held_error(waiting)
+        error = held_answers.undecided(store, [source.name for source in chosen])
+    if error is not None:
+        raise error
 
 
 def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) -> None:
@@ -184,14 +183,13 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
     from halflife.cli import show
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, held_answers
-    from halflife.kinds.listing import runner as listing_runner
 
     name, equals, group = what.partition("=")
     if not equals and not what.isdecimal():
         raise UsageError(f"--accept: {what!r} is neither a run nor SOURCE=GROUP")
     with bootstrap.writing(config) as store:
         if equals:
-            n = listing_runner.accept_group(config, store, name, group)
+            n = held_answers.accept_group(config, store, name, group)
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
             said = f"{name}: {count(n, 'object')} of {group} counted as missing"
         else:

@@ -10,10 +10,16 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
-from halflife.engine import breakers, faults, ownership, redirects, state_record
+from halflife.engine import (
+    breakers,
+    faults,
+    held_answers,
+    ownership,
+    redirects,
+    state_record,
+)
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE, quality_now
-from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store, files
@@ -286,17 +292,9 @@ def _mend(source: SourceConfig) -> str:
 
 
 def _waiting(visit: Visit) -> Iterator[Complaint]:
-    for held in visit.store.staged():
-        advice = f"`halflife sync --accept {held.run}` if it is true, else sync again"
+    for held in held_answers.waiting(visit.store):
         text = f"{held.source}: an answer waits for a decision: {held.why}"
-        yield Complaint(WARNING, "held", text, advice)
-    for pages in pages_guard.held(visit.store):
-        advice = (
-            f"open {pages.examples[0]}; if that is right, "
-            f"`halflife sync --accept {pages.run}`, else "
-            f"`halflife sync --keep {pages.run}` to hear no more of it"
-        )
-        yield Complaint(WARNING, "held", f"{pages.source}: {pages.why}", advice)
+        yield Complaint(WARNING, "held", text, held.advice)
     outbox = visit.store.outbox
     dead = outbox.tally()["dead"]
     if dead:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from halflife.config import Config
+from halflife.config import Config, SourceConfig
 from halflife.core.errors import HeldForDecision, UsageError
 from halflife.engine import bootstrap
 from halflife.engine.loop import LEASE, Clock
@@ -27,6 +28,88 @@ class Decided:
     source: str
     row: dict[str, object]
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An answer that waits for somebody to decide whether to believe it.
+
+    Attributes:
+        source: The source.
+        run: The run that brought it; its name in ``sync --accept``.
+        why: What speaks against it, in words.
+        since: When it was fetched, in days.
+        todo: What to type, for somebody who reads ``status``.
+        advice: What to do, for somebody who reads ``doctor``.
+
+    """
+
+    source: str
+    run: int
+    why: str
+    since: float
+    todo: str
+    advice: str
+
+
+def waiting(store: Store) -> list[Waiting]:
+    """Return the answers that wait for a decision: lists first, then pages."""
+    lists = [
+        Waiting(
+            one.source,
+            one.run,
+            one.why,
+            one.listing.at,
+            f"believe it with `halflife sync --accept {one.run}`",
+            f"`halflife sync --accept {one.run}` if it is true, else sync again",
+        )
+        for one in store.staged()
+    ]
+    return lists + [
+        Waiting(
+            one.source,
+            one.run,
+            one.why,
+            one.since,
+            f"believe them with `halflife sync --accept {one.run}`, or dismiss "
+            f"them with `halflife sync --keep {one.run}`",
+            f"open {one.examples[0]}; if that is right, "
+            f"`halflife sync --accept {one.run}`, else "
+            f"`halflife sync --keep {one.run}` to dismiss it",
+        )
+        for one in pages_guard.held(store)
+    ]
+
+
+def evidence(
+    store: Store, source: SourceConfig, one: Waiting, most: int = 5
+) -> dict[str, Any]:
+    """Return what an answer that waits differs in, with some examples."""
+    pages = _pages(store, one.run)
+    if pages is not None:
+        return {"pages": pages.pages, "examples": pages.examples}
+    staged = {held.run: held.listing for held in store.staged()}[one.run]
+    tracked = listing_runner.tracker(store, source)
+    there, gone, gap = tracked.losses(staged)
+    lost = [key for key in tracked.held if key not in staged.records]
+    return {
+        "listed": len(staged.records),
+        "held": there,
+        "missing": gone,
+        "gap": gap,
+        "examples": lost[:most],
+    }
+
+
+def undecided(store: Store, names: Iterable[str]) -> HeldForDecision | None:
+    """Return the error about items of sources that wait, also since earlier runs."""
+    found = pages_guard.held(store, names)
+    return pages_guard.held_error(found) if found else None
+
+
+def accept_group(config: Config, store: Store, name: str, group: str) -> int:
+    """Believe that a group of objects has gone; return how many are missing now."""
+    return listing_runner.accept_group(config, store, name, group)
 
 
 def held_error(reports: Iterable[Report]) -> HeldForDecision:

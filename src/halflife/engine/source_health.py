@@ -12,12 +12,11 @@ from halflife.alerts.rules import span
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
-from halflife.engine import redirects, scheduler, targets, zones
+from halflife.engine import held_answers, redirects, scheduler, targets, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.quality_forecast import AHEAD, NOW, quality, quality_now
 from halflife.engine.wallet import Wallet
-from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Memo, relief
 from halflife.kinds.registry import kind_of
 from halflife.market.stand import TURN
@@ -53,8 +52,7 @@ class Judge:
             config.source, apart=targets.is_on(config), usual=config.policy.name
         )
         self._appraiser = Appraiser(config, store, now, memo, groups)
-        self._held = {one.source: one.why for one in store.staged()}
-        self._held |= {one.source: one.why for one in pages_guard.held(store)}
+        self._held = {one.source: one.why for one in held_answers.waiting(store)}
         self._breakers = breakers
 
     def health(self, source: SourceConfig) -> Health:

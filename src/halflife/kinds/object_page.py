@@ -34,20 +34,24 @@ def page(
     one; ``method`` says how forecasts are made, in a sentence.
     """
     by, rows = item_groups.of_objects(known, group)
-    view = PageView(columns=COLUMNS, parts=Parts(by, GROUP_COLUMNS, rows))
-    if not known.looks.size:
-        return view
     lives, looks = known.lives, known.looks
+    seen = lives.present(float(looks[-1])) if looks.size else ~lives.ended
+    there = np.flatnonzero(seen)[:SHOWN].tolist()
+    view = PageView(
+        columns=COLUMNS,
+        items=_some(known, there),
+        parts=Parts(by, GROUP_COLUMNS, rows),
+    )
+    if not looks.size:  # it was never read whole: nobody knows what came and went
+        return view
     came = lives.first_seen[lives.first_seen > looks[0]]
     gone = lives.gone_by[lives.ended]
     moments = {"arrived": came, "gone": gone, "updated": known.changed_at}
     days = last_days(float(looks[0]), now)
     counts = {name: daily(at, days) for name, at in moments.items()}
-    there = np.flatnonzero(lives.present(float(looks[-1])))
     return replace(
         view,
         card=[*_card(known, about), *([method] if method else ())],
-        items=_some(known, there[:SHOWN].tolist()),
         timelines=[Timeline("Objects that came and went", counts, days)],
     )
 

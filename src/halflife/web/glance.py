@@ -3,8 +3,8 @@
 import math
 
 from halflife.config import Config, SourceConfig
+from halflife.engine import held_answers
 from halflife.engine.wallet import Wallet
-from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 from halflife.web.rows import PENDING, Row, level
@@ -19,18 +19,15 @@ def take(config: Config, store: Store, now: float) -> Survey:
     What waits for a decision, what was spent, and about how many items there are in
     all; to count those of each source takes long already.
     """
-    staged = tuple(store.staged())
-    guarded = tuple(pages_guard.held(store))
-    held = {one.source: one.why for one in staged}
-    held |= {one.source: one.why for one in guarded}
+    waiting = tuple(held_answers.waiting(store))
+    held = {one.source: one.why for one in waiting}
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
         now=now,
         rows=tuple(_row(one, held.get(one.name)) for one in config.source),
         casts={},
-        staged=staged,
-        held=guarded,
+        waiting=waiting,
         spent=wallet.spent(now),
         days=by_day(store, now),
         wait=wallet.next_income(now),

@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from halflife.engine import bootstrap
-from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.pages.guard import HeldSource
+from halflife.engine import bootstrap, held_answers
+from halflife.engine.held_answers import Waiting
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
 from halflife.web import charts, words
@@ -229,29 +228,12 @@ def _fetches(seen: Survey, every: float) -> list[Answer]:
 
 def inbox(seen: Survey, _: Params) -> Answer:
     """Return what waits for a person, and the evidence."""
-    held = []
     with bootstrap.reading(seen.config) as store:
-        for staged in seen.staged:
-            row = seen.row(staged.source)
-            if row is None:
-                continue
-            tracked = listing_runner.tracker(store, seen.source(staged.source))
-            there, gone, gap = tracked.losses(staged.listing)
-            lost = [key for key in tracked.held if key not in staged.listing.records]
-            held.append(
-                {
-                    "run": staged.run,
-                    "source": staged.source,
-                    "why": words.plain(staged.why),
-                    "looked": words.date(staged.listing.at),
-                    "listed": len(staged.listing.records),
-                    "held": there,
-                    "missing": gone,
-                    "gap": gap,
-                    "examples": [words.plain(key) for key in lost[:5]],
-                }
-            )
-    held += [_held_pages(one) for one in seen.held]
+        held = [
+            _held(one, held_answers.evidence(store, seen.source(one.source), one))
+            for one in seen.waiting
+            if seen.row(one.source) is not None
+        ]
     return {
         "at": words.date(seen.now),
         "results": held,
@@ -260,15 +242,15 @@ def inbox(seen: Survey, _: Params) -> Answer:
     }
 
 
-def _held_pages(one: HeldSource) -> Answer:
-    """Return pages whose answers wait for a decision."""
+def _held(one: Waiting, evidence: Answer) -> Answer:
+    """Return an answer that waits for a decision, with what it differs in."""
     return {
         "run": one.run,
         "source": one.source,
         "why": words.plain(one.why),
         "looked": words.date(one.since),
-        "pages": one.pages,
-        "examples": [words.plain(key) for key in one.examples],
+        **evidence,
+        "examples": [words.plain(key) for key in evidence["examples"]],
     }
 
 

@@ -7,14 +7,12 @@ from functools import cached_property
 
 from halflife.config import Config, SourceConfig
 from halflife.core.forecast import Forecast
-from halflife.core.store import Staged
-from halflife.engine import appraisal
+from halflife.engine import appraisal, held_answers
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.held_answers import Waiting
 from halflife.engine.wallet import Wallet
 from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
-from halflife.kinds.pages import guard as pages_guard
-from halflife.kinds.pages.guard import HeldSource
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
@@ -34,8 +32,7 @@ class Survey:
         now: The moment, in days.
         rows: One a source, in the order of the settings.
         casts: The quality of each source from now on if nothing is done.
-        staged: Answers of set sources that wait for a decision.
-        held: Sources with pages whose answers wait for a decision.
+        waiting: Answers that wait for a decision.
         spent: Requests spent in the budget's window.
         days: Requests spent on each of the last days, the latest last.
         panoramas: All sources of a kind at once, by kind, where it has such a view.
@@ -50,8 +47,7 @@ class Survey:
     now: float
     rows: tuple[Row, ...]
     casts: dict[str, Forecast]
-    staged: tuple[Staged, ...] = ()
-    held: tuple[HeldSource, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
     spent: int = 0
     days: tuple[int, ...] = ()
     panoramas: Mapping[ContainedKind, Panorama] = field(default_factory=dict)
@@ -60,11 +56,6 @@ class Survey:
     working: bool = False
     total: int = 0
     _place: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def waiting(self) -> tuple[Staged | HeldSource, ...]:
-        """All that waits for a decision."""
-        return (*self.staged, *self.held)
 
     def row(self, name: str) -> Row | None:
         """Return a source by its name, if there is one."""
@@ -116,8 +107,8 @@ class Survey:
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Return what is known of all sources; ``memo`` keeps what only fetches change."""
-    staged, guarded = tuple(store.staged()), tuple(pages_guard.held(store))
-    held = {s.source: s.why for s in staged} | {s.source: s.why for s in guarded}
+    waiting = tuple(held_answers.waiting(store))
+    held = {one.source: one.why for one in waiting}
     appraiser = Appraiser(config, store, now, memo)
     panoramas = _panoramas(appraiser, config.source)
     told = [_told(appraiser, source, panoramas) for source in config.source]
@@ -136,8 +127,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
             for name in place
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
-        staged=staged,
-        held=guarded,
+        waiting=waiting,
         spent=wallet.spent(now),
         days=by_day(store, now),
         panoramas=panoramas,
