@@ -13,11 +13,12 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.service import Rhythm
 from halflife.engine.workers import Crew
 from halflife.kinds.pages import recorded as pages_recorded
-from halflife.kinds.protocol import Desk
+from halflife.kinds.protocol import Desk, Memo
 from halflife.kinds.registry import kind_of
 from halflife.replay import virtual_loop
 from halflife.replay.play import DAY, Play, VirtualClock, play_recorded
 from halflife.replay.world import InVirtualTime, RecordedTransport
+from halflife.web import survey
 from replay.worlds import BEGAN, HOME, lot
 
 HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
@@ -209,3 +210,15 @@ def test_every_verb_answers_for_two_policies(kept, capsys):
         out = capsys.readouterr().out
         assert code in (0, 4), (verb, code)
         assert json.loads(out), verb
+
+
+def test_the_page_shows_sources_under_both_policies(kept):
+    with bootstrap.reading(kept) as store:
+        seen = survey.take(kept, store, BEGAN + 2.0, Memo())
+        assert [row.name for row in seen.rows] == ["docs", "news"]
+        assert all(0.0 < row.mean < 1.0 for row in seen.rows)
+        assert seen.pages is not None
+        both = {step.request.key[: len(URLS["docs"])] for step in seen.steps}
+        assert both == set(URLS.values())
+        worths = {known.source.name: known.worth for known in seen.appraised}
+    assert all(worth is not None for worth in worths.values())
