@@ -35,7 +35,6 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
     EXPECTED,
     INDEX,
-    FormPolicy,
     KnownPolicy,
     NewPolicy,
 )
@@ -150,7 +149,7 @@ def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
     """Return by what new records are found, and by what known ones are refreshed."""
     new, known = EXPECTED, INDEX
     for name in source.policies:
-        policy = plugins.load(source.policy_group, name, FormPolicy)
+        policy = plugins.load(source.policy_group, name, object)
         if isinstance(policy, NewPolicy):
             new = policy
         elif isinstance(policy, KnownPolicy):
