@@ -64,14 +64,14 @@ class Game:
     only: tuple[str, Sequence[str]] | None = None
 
 
-NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 20.0)
+NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 8.0)
 KNOWN_GAME = Game(
     "github_ranking",
     ("language:select", "description:keyword"),
     "known",
     40,
     20660.0,
-    12.0,
+    6.0,
     differs_by="stars",
     only=("language", ("C", "Go", "Java", "Python", "Rust")),
 )
