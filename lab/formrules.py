@@ -25,6 +25,7 @@ from halflife.core.object_store import Attributes
 from halflife.engine import bootstrap
 from halflife.engine.service import Rhythm
 from halflife.kinds.form.recorded import RecordedForm, held_records
+from halflife.queries.known.content import number
 from halflife.queries.policies import KNOWN, NEW
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
@@ -63,14 +64,14 @@ class Game:
     only: tuple[str, Sequence[str]] | None = None
 
 
-NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 20.0)
+NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 8.0)
 KNOWN_GAME = Game(
     "github_ranking",
     ("language:select", "description:keyword"),
     "known",
     40,
     20660.0,
-    12.0,
+    6.0,
     differs_by="stars",
     only=("language", ("C", "Go", "Java", "Python", "Rust")),
 )
@@ -90,12 +91,11 @@ class _Watch:
         self.quality.append(self.source.quality(store, now))
         column, there = self.source.differs_by, self.source.relation.at(now)
         held = held_records(store, self.source.name)
-        known = [key for key in held if key in there] if column else []
-        self.stale.append(
-            float(np.mean([abs(held[k][column] - there[k][column]) for k in known]))
-            if known
-            else 0.0
-        )
+        gaps = [
+            abs(number(held[key][column]) - number(there[key][column]))
+            for key in (held.keys() & there.keys() if column else ())
+        ]
+        self.stale.append(float(np.mean(gaps)) if gaps else 0.0)
 
 
 def played(source: RecordedForm, game: Game, policy: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import Sampled
 from halflife.queries.known.coverage import Coverage, Hits, Known, counted
-from halflife.queries.known.exact import full_cover, pruned, repriced, within_budget
 from halflife.queries.known.form_coverage import Told, learned, refresh, send, settle
 from halflife.queries.known.greedy import (
     Limits,
@@ -40,6 +39,7 @@ from halflife.queries.known.greedy import (
 )
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
+from lab.exact_probes import full_cover, pruned, repriced, within_budget
 from lab.probeworlds import World, known_worlds, made_up
 from lab.tables import listed
 

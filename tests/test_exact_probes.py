@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core.arrays import Floats
-from halflife.queries.known.exact import (
+from halflife.queries.known.greedy import choose, offers, read
+from halflife.queries.known.keywords import Pool, pool_of
+from lab.exact_probes import (
     _needed,
     full_cover,
     pruned,
     repriced,
     within_budget,
 )
-from halflife.queries.known.greedy import choose, offers, read
-from halflife.queries.known.keywords import Pool, pool_of
 from probe_worlds import relation, worlds
 
 World = tuple[Pool, Floats, Floats]

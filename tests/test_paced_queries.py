@@ -1,4 +1,4 @@
-"""A loop of queries, one every so often, within the staleness that is allowed."""
+"""Loops of queries, one every so often, with the staleness that is allowed."""
 
 import numpy as np
 import pytest

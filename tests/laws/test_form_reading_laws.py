@@ -11,7 +11,6 @@ from halflife.core.forms import Attribute, Found, Interface, Query, Term
 from halflife.core.object_store import NEVER, Register, Snapshot, Spell, Version
 from halflife.queries.completeness import Begun, Read, Reader
 from halflife.queries.doubt import Check, Doubts
-from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.first_crawl import (
     UNREAD,
     crawl_ahead,
@@ -28,6 +27,7 @@ from halflife.queries.local import Counter, Local, Origin
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import Reported
 from halflife.queries.table_form import Faults, Tabled
+from lab.faulty_form import Troubled, Troubles
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
 PRICE = Attribute("price", "range", cuts=(10.0, 20.0))

@@ -11,16 +11,6 @@ from hypothesis import given, settings, strategies as st
 from halflife.core.forms import Query, Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known import sets as module
-from halflife.queries.known.exact import (
-    _mixed,
-    _needed,
-    _paid,
-    _Program,
-    full_cover,
-    pruned,
-    repriced,
-    within_budget,
-)
 from halflife.queries.known.greedy import (
     Limits,
     _begins,
@@ -40,6 +30,16 @@ from halflife.queries.known.sets import (
     SetTable,
     common_sets,
     joined,
+)
+from lab.exact_probes import (
+    _mixed,
+    _needed,
+    _paid,
+    _Program,
+    full_cover,
+    pruned,
+    repriced,
+    within_budget,
 )
 from probe_worlds import relation, rows, worlds
 

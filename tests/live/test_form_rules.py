@@ -22,7 +22,8 @@ from replay.worlds import BEGAN, COLORS, lot
 GROUP = "halflife.policies.form"
 NAMES = sorted(entry_points(group=GROUP).names)
 URL = "http://recorded-0.invalid"
-TWICE = Rhythm(43200.0, 43200.0, 43200.0, 43200.0, 43200.0)
+QUARTERLY = Rhythm(21600.0, 21600.0, 21600.0, 21600.0, 86400.0)
+DAYS = 1.3
 SHAPE = Interface(
     (Attribute("color", "select", COLORS), Attribute("size", "select", ("s", "l"))),
     page_size=10,
@@ -33,15 +34,15 @@ SHAPE = Interface(
 
 
 def present(now):
-    """Return forty records at first, then four more a day; prices move daily."""
-    day = int(now - BEGAN)
+    """Return forty records, then eight more every half day, when all prices move."""
+    step = int(2.0 * (now - BEGAN))
     return {
         f"car{i:03}": {
             "color": COLORS[int(lot("color", i) * 5)],
             "size": "sl"[i % 2],
-            "price": 100 + day,
+            "price": 100 + step,
         }
-        for i in range(40 + 4 * day)
+        for i in range(40 + 8 * step)
     }
 
 
@@ -56,7 +57,7 @@ def settings(*lines):
     head, _, attributes = told.partition("[source.attributes]\n")
     more = "robots = false\n" + "".join(f"{line}\n" for line in lines)
     return (
-        '[budget]\nrequests = 60\nper = "day"\n[fetch]\ndelay = 0.0\n'
+        '[budget]\nrequests = 200\nper = "day"\n[fetch]\ndelay = 0.0\n'
         f"{head}{more}[source.attributes]\n{attributes}"
     )
 
@@ -77,7 +78,7 @@ def played(tmp_path, days, *lines):
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
         answer = {URL: recorded.form(table)}
-        play = Play(BEGAN, days, rhythm=TWICE, told=told)
+        play = Play(BEGAN, days, rhythm=QUARTERLY, told=told)
         sent = play_recorded(config, store, answer, play)
         register = store.register("cars")
         plan = runner.plan(store, config.source[0], BEGAN + days, 50)
@@ -88,13 +89,13 @@ def played(tmp_path, days, *lines):
 def test_a_live_form_goes_by_the_rule_that_its_settings_name(name, tmp_path):
     policy = load(GROUP, name, FormPolicy)
     lines = f'policy = "{name}"', f'purpose = "{policy.job}"'
-    asked, register, plan, sent = played(tmp_path, 2.6, *lines)
-    assert len(sent) <= 60 * 2.6 + 1
+    asked, register, plan, sent = played(tmp_path, DAYS, *lines)
+    assert len(sent) <= 200 * DAYS
     if policy.job == "new":
         found = {spell.key for spell in register.spells}
         assert found - present(BEGAN).keys(), "no new record was found"
     else:
-        later = [v for v in register.versions if v.seen_from > BEGAN + 1.0]
+        later = [v for v in register.versions if v.seen_from > BEGAN + 0.5]
         assert later, "no known record was refreshed"
     if policy not in (EXPECTED, INDEX):
         told = [one.why for one in (*asked, *plan)]
@@ -103,7 +104,7 @@ def test_a_live_form_goes_by_the_rule_that_its_settings_name(name, tmp_path):
 
 def test_a_rule_for_new_records_and_one_for_known_ones_work_together(tmp_path):
     lines = 'policy = ["expected", "cube-root"]', 'purpose = "both"'
-    asked, register, _, _ = played(tmp_path, 2.6, *lines)
+    asked, register, _, _ = played(tmp_path, DAYS, *lines)
     assert any(one.why.startswith("cube-root: ") for one in asked)
     assert {spell.key for spell in register.spells} - present(BEGAN).keys()
 

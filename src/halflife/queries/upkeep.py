@@ -213,7 +213,10 @@ class Upkeep:
             self._in_turn = bool(self.values)
             if self._in_turn:
                 return self.values.ranked(self.now, self.gap)[:most]
-        return self.fresh.ranked(self.local, most) if self.foresees else []
+        rule = self.fresh
+        if self._round is None and isinstance(rule, Ranks):
+            return rule.ranked(self.local, most)
+        return []
 
     @property
     def foresees(self) -> bool:

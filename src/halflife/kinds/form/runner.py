@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,6 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
     EXPECTED,
     INDEX,
-    FormPolicy,
     KnownPolicy,
     NewPolicy,
 )
@@ -146,11 +146,16 @@ def wish(source: FormConfig) -> Wish:
     )
 
 
+@lru_cache(64)  # asked for at every turn, and what is installed is slow to list
+def _policy(group: str, name: str) -> object:
+    return plugins.load(group, name, object)
+
+
 def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
     """Return by what new records are found, and by what known ones are refreshed."""
     new, known = EXPECTED, INDEX
     for name in source.policies:
-        policy = plugins.load(source.policy_group, name, FormPolicy)
+        policy = _policy(source.policy_group, name)
         if isinstance(policy, NewPolicy):
             new = policy
         elif isinstance(policy, KnownPolicy):

@@ -96,7 +96,7 @@ def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
     left = [Choice(probe.number, *probe[3:]) for probe in unsent]
     memory, pool = worker.rule.so_far(left), worker.pool
     return KnownRound(
-        tuple(Due(*_named(pool, one.number), *one[1:]) for one in memory.choices),
+        tuple(_due(pool, one) for one in memory.choices),
         tuple(Frequent(*_named(pool, one.number), *one[1:]) for one in memory.paces),
         memory.began,
         memory.interval,
@@ -126,6 +126,11 @@ def go_on(worker: Refresher, before: KnownRound) -> None:
         before.turns, before.last,
     )  # fmt: skip
     worker.rule.go_on(memory)
+
+
+def _due(pool: Pool, choice: Choice) -> Due:
+    query, key = _named(pool, choice.number)
+    return Due(query, key, *choice[1:])
 
 
 def _named(pool: Pool, number: int) -> tuple[Query | None, str]:
