@@ -58,12 +58,14 @@ class Memo:
         decays: How copies decay.
         casts: Forecasts, by source, looks, the last look and confidence.
         worths: What requests buy, by source, looks, the last look and what else counts.
+        dues: When sources are due, by source, with what that goes by.
 
     """
 
     decays: dict[Seen, Decay] = field(default_factory=dict)
     casts: dict[tuple[str, int, float, float], Knots] = field(default_factory=dict)
     worths: dict[tuple[Seen, tuple[float, ...]], Worth] = field(default_factory=dict)
+    dues: dict[str, tuple[object, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Known:
         whole: Requests that one look at all of it takes.
         worth: What requests buy; None if that is not known.
         why: Why it is not.
+        pace: Requests a day that its policy spends, whatever they buy; None if the
+            market decides.
 
     """
 
@@ -106,6 +110,7 @@ class Known:
     whole: float
     worth: Worth | None = None
     why: str = ""
+    pace: float | None = None
 
 
 class Prospects(NamedTuple):
@@ -412,6 +417,19 @@ class Kind(ABC, Generic[Source, State]):
         """Return the days between two reads, at least."""
         del state
         return 0.0
+
+    def is_scheduled(self, source: Source) -> bool:
+        """Say whether its policy, and not the market, says when it is fetched."""
+        del source
+        return False
+
+    def due(self, state: State) -> float:
+        """Return the moment by which its policy has it fetched, in days.
+
+        ``inf`` if the market decides. What is due is served before what is bought.
+        """
+        del state
+        return inf
 
     def parts(self, state: State) -> Floats:
         """Return the age in days of each part that a target of ages counts."""

@@ -1,13 +1,14 @@
 """The kind of source that lists objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from halflife import plugins
 from halflife.core.arrays import Floats
 from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
@@ -27,6 +28,7 @@ from halflife.kinds.protocol import (
     Errand,
     Known,
     Memo,
+    Prospects,
     Reading,
     Step,
     one_offer,
@@ -39,13 +41,16 @@ from halflife.kinds.whole import (
     step_of,
     together,
 )
+from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.stand import FIRST, LATEST, SOONEST, Memory, Stand
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Learned, Rhythm
+from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.readers.containment import contained
 from halflife.stores import Store
+from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
     from halflife.replay.recorded_source import RecordedSource
@@ -83,6 +88,67 @@ class ListingState:
         """The history if it tells how the listing changes: two looks at least."""
         some = self.collection is not None and self.collection.looks.size > 1
         return self.collection if some else None
+
+    @cached_property
+    def policy(self) -> ListingPolicy:
+        """The policy that its settings name."""
+        return policy_of(self.source)
+
+    @property
+    def terms(self) -> ListingTerms:
+        """What its settings ask for."""
+        source = self.source
+        return ListingTerms(
+            source.recall,
+            source.confidence,
+            source.weight,
+            self.whole,
+            source.group,
+            source.latest,
+        )
+
+    @cached_property
+    def due(self) -> float:
+        """The moment by which its policy has it fetched; ``inf`` if the market decides.
+
+        After a fetch that showed some of it only, it is tried again an hour later.
+        """
+        known = self.collection
+        if self.policy.schedule is None:
+            return inf
+        if known is None:
+            return 0.0
+        due, age = self._due(known), age_of(known, self.now)
+        last = float(known.looks[-1]) if known.looks.size else -inf
+        partly = self.now - age > last
+        return max(due, self.now - age + FIRST) if partly else due
+
+    def _due(self, known: Collection) -> float:
+        """Return when it is due by the complete fetches; worked out once for each."""
+        looks, dues = known.looks, self.memo.dues
+        last = float(looks[-1]) if looks.size else -inf
+        mark = int(looks.size), last, name_of(self.source), self.terms
+        if self.source.name not in dues or dues[self.source.name][0] != mark:
+            dues[self.source.name] = mark, self.policy.due(known, self.terms)
+        return dues[self.source.name][1]
+
+    def gains(self, ages: Floats) -> Floats:
+        """Return what a fetch buys so many days after the last, in quality-days."""
+        known, gain = self.known, self.policy.gain
+        if known is not None and gain is not None:
+            return np.maximum(gain(known, ages, self.terms), 0.0)
+        if self.decay is None:
+            return np.full(ages.size, NEVER_SEEN)
+        return np.array([self.decay.index(age) for age in ages.tolist()])
+
+    @cached_property
+    def gain(self) -> float:
+        """What a fetch buys now; its days count as the source's rhythm has it."""
+        if self.known is None:
+            return NEVER_SEEN
+        last = min(float(self.known.looks[-1]), self.now)
+        age = self.habit.rhythm.between(*np.array([last, self.now]))
+        return float(self.gains(np.array([float(age)]))[0])
 
     @cached_property
     def decay(self) -> Decay | None:
@@ -139,26 +205,76 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def worth(self, state: ListingState, confidence: float) -> Known:
         """Return what requests buy in the long run."""
         source, known, least = state.source, state.known, state.shortest
+        pace = _pace(state)
         if known is None:
             once = state.collection is not None and state.collection.looks.size
             why = "it was looked at once" if once else "it was never looked at"
-            return Known(source, state.whole, None, why)
+            return Known(source, state.whole, None, why, pace)
         cost, worths = (state.whole, least), state.memo.worths
         seen = source.name, int(known.looks.size), float(known.looks[-1])
         mark = seen, (confidence, source.weight, *cost)
         if mark not in worths:  # only another look changes it
             decay = recall_decay(known, confidence, least)
             worths[mark] = renewed(source, "recall", decay, cost, confidence)
-        return Known(source, state.whole, worths[mark])
+        return Known(source, state.whole, worths[mark], pace=pace)
 
     def offers(self, state: ListingState) -> Offers:
-        """Return what a look buys now."""
-        known, decay = state.known, state.decay
-        if known is None or decay is None:
-            return one_offer(state.source, state.whole, NEVER_SEEN)
-        last, now = np.array([min(float(known.looks[-1]), state.now), state.now])
-        age = float(state.habit.rhythm.between(last, now))
-        return one_offer(state.source, state.whole, decay.index(age))
+        """Return what a fetch buys now; nothing before it is due by a schedule."""
+        scheduled = state.policy.schedule is not None
+        gain = 0.0 if scheduled and state.now < state.due else state.gain
+        return one_offer(state.source, state.whole, gain)
+
+    def prospects(self, state: ListingState) -> Prospects | None:
+        """Return what a fetch buys, the older the copy is.
+
+        One that is fetched by a schedule takes its requests at any price.
+        """
+        policy, known = state.policy, state.known
+        if known is None or (policy.schedule is None and policy.gain is None):
+            return super().prospects(state)
+        if policy.schedule is not None:
+            days = max(state.due - float(known.looks[-1]), state.shortest)
+            gain = np.where(days <= price.AGES, NEVER_SEEN, 0.0)
+        else:
+            gain = state.gains(price.AGES)
+        cost = np.array([state.whole])
+        return Prospects(state.source.weight * gain[None, :], cost, np.ones(1))
+
+    def is_scheduled(self, source: ListingConfig) -> bool:
+        """Say whether the settings name a policy that has a schedule."""
+        return policy_of(source).schedule is not None
+
+    def due(self, state: ListingState) -> float:
+        """Return the moment by which its policy has it fetched."""
+        return state.due
+
+    def least(self, state: ListingState) -> float:
+        """Return the days between two fetches, at least."""
+        return SOONEST if state.known is None else state.shortest
+
+    def stand(
+        self,
+        state: ListingState,
+        goal: Goal,
+        memory: Memory,
+        settled: Sequence[Issued],
+    ) -> tuple[Stand, Memory] | None:
+        """Return how it stands to a goal.
+
+        Under a schedule it asks for a fetch when it is due; what targets of its own ask
+        for comes on top.
+        """
+        found = super().stand(state, goal, memory, settled)
+        if found is None or state.policy.schedule is None:
+            return found
+        stand, memory = found
+        wait = max(state.due - state.now, 0.0)
+        asked = stand.asked if state.source.targets else 0.0
+        again = stand.again if state.source.targets else inf
+        asked = state.whole if wait <= 0 else asked
+        said = f"{stand.said}; {_when(state)}"
+        again = min(again, wait or SOONEST)
+        return replace(stand, asked=asked, said=said, again=again), memory
 
     def measure(self, source: ListingConfig) -> str:
         """Return what the quality of a listing is called."""
@@ -189,7 +305,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         why = "it was never read whole"
         if known is not None and known.looks.size:
             why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
-        gain = float(self.offers(state).gain[0]) / max(state.expected, 1)
+        if state.source.policies:
+            why = f"{why}; {_when(state)}"
+        gain = state.source.weight * state.gain / max(state.expected, 1)
         return [Step("all of it", state.expected, gain, why)]
 
     def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
@@ -338,6 +456,41 @@ def _state(reading: Reading, source: ListingConfig) -> ListingState:
         memo=reading.memo,
         expected=costs.expected(store, source),
     )
+
+
+def _when(state: ListingState) -> str:
+    """Say when a listing is fetched by its policy."""
+    name, wait = name_of(state.source), state.due - state.now
+    if state.policy.schedule is None:
+        return f"policy {name}: when a fetch is worth its price"
+    if wait > 0:
+        return f"policy {name}: due in {span(wait)}"
+    late = f" since {span(-wait)}" if -wait < state.now else ""
+    return f"policy {name}: due{late}"
+
+
+def _pace(state: ListingState) -> float | None:
+    """Return the requests a day that a schedule spends; None if the market decides."""
+    known = state.known
+    if state.policy.schedule is None or known is None:
+        return None
+    days = max(state.due - float(known.looks[-1]), state.shortest)
+    return state.whole / days
+
+
+def name_of(source: ListingConfig) -> str:
+    """Return the name of the policy that a listing goes by."""
+    return next(iter((*source.policies, *source.usual_policies)))
+
+
+def policy_of(source: ListingConfig) -> ListingPolicy:
+    """Return the policy that a listing goes by."""
+    return _loaded(source.policy_group, name_of(source))
+
+
+@cache  # entry points are read from disk
+def _loaded(group: str, name: str) -> ListingPolicy:
+    return plugins.load(group, name, ListingPolicy)
 
 
 def age_of(collection: Collection | None, now: float) -> float:
