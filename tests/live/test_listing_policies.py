@@ -12,7 +12,7 @@ from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser, limits
 from halflife.engine.service import Rhythm
 from halflife.kinds.listing import recorded
-from halflife.kinds.listing.kind import policy_of
+from halflife.kinds.listing.state import policy_of
 from halflife.kinds.registry import kind_of
 from halflife.market.stand import FIRST, LATEST, SOONEST
 from halflife.policies.listings import ListingTerms

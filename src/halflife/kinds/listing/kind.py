@@ -1,33 +1,31 @@
 """The kind of source that lists objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife import plugins
 from halflife.core.arrays import Floats
 from halflife.core.errors import SourceError
 from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
 from halflife.core.wording import span
-from halflife.engine import costs, rhythms
+from halflife.engine import costs
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import recall_decay, renewed
 from halflife.kinds.listing import runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.listing.state import ListingState, age_of, policy_of, state_of
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Description,
     Desk,
     Errand,
     Known,
-    Memo,
     Prospects,
     Reading,
     Step,
@@ -46,8 +44,7 @@ from halflife.market.curves import Decay
 from halflife.market.stand import FIRST, LATEST, SOONEST, Memory, Stand
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
-from halflife.models.rhythm import FLAT, Learned, Rhythm
-from halflife.policies.listings import ListingPolicy, ListingTerms
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.readers.containment import contained
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
@@ -56,118 +53,6 @@ if TYPE_CHECKING:
     from halflife.replay.recorded_source import RecordedSource
 
 RECENT = 6  # looks that tell how often there is one
-
-
-@dataclass(frozen=True)
-class ListingState:
-    """What is known of a listing.
-
-    Attributes:
-        source: Its settings.
-        now: When it was read, in days.
-        whole: Requests of a whole look.
-        shortest: Days between two whole looks that settings allow.
-        collection: Its history; None if nobody has looked.
-        habit: What is known of the hours at which it changes.
-        memo: What was worked out before.
-        expected: Requests that the next look is expected to take.
-
-    """
-
-    source: ListingConfig
-    now: float
-    whole: float
-    shortest: float
-    collection: Collection | None
-    habit: Learned
-    memo: Memo
-    expected: int
-
-    @property
-    def known(self) -> Collection | None:
-        """The history if it tells how the listing changes: two looks at least."""
-        some = self.collection is not None and self.collection.looks.size > 1
-        return self.collection if some else None
-
-    @cached_property
-    def policy(self) -> ListingPolicy:
-        """The policy that its settings name."""
-        return policy_of(self.source)
-
-    @property
-    def terms(self) -> ListingTerms:
-        """What its settings ask for."""
-        source = self.source
-        return ListingTerms(
-            source.recall,
-            source.confidence,
-            source.weight,
-            self.whole,
-            source.group,
-            source.latest,
-        )
-
-    @cached_property
-    def due(self) -> float:
-        """The moment by which its policy has it fetched; ``inf`` if the market decides.
-
-        After a fetch that showed some of it only, it is tried again an hour later.
-        """
-        known = self.collection
-        if self.policy.schedule is None:
-            return inf
-        if known is None:
-            return 0.0
-        due, age = self._due(known), age_of(known, self.now)
-        last = float(known.looks[-1]) if known.looks.size else -inf
-        partly = self.now - age > last
-        return max(due, self.now - age + FIRST) if partly else due
-
-    def _due(self, known: Collection) -> float:
-        """Return when it is due by the complete fetches; worked out once for each."""
-        looks, dues = known.looks, self.memo.dues
-        last = float(looks[-1]) if looks.size else -inf
-        mark = int(looks.size), last, name_of(self.source), self.terms
-        if self.source.name not in dues or dues[self.source.name][0] != mark:
-            dues[self.source.name] = mark, self.policy.due(known, self.terms)
-        return dues[self.source.name][1]
-
-    def gains(self, ages: Floats) -> Floats:
-        """Return what a fetch buys so many days after the last, in quality-days."""
-        known, gain = self.known, self.policy.gain
-        if known is not None and gain is not None:
-            return np.maximum(gain(known, ages, self.terms), 0.0)
-        if self.decay is None:
-            return np.full(ages.size, NEVER_SEEN)
-        return np.array([self.decay.index(age) for age in ages.tolist()])
-
-    @cached_property
-    def gain(self) -> float:
-        """What a fetch buys now; its days count as the source's rhythm has it."""
-        if self.known is None:
-            return NEVER_SEEN
-        last = min(float(self.known.looks[-1]), self.now)
-        age = self.habit.rhythm.between(*np.array([last, self.now]))
-        return float(self.gains(np.array([float(age)]))[0])
-
-    @cached_property
-    def decay(self) -> Decay | None:
-        """How the copy decays after a look."""
-        known = self.known
-        if known is None:
-            return None
-        seen = self.source.name, int(known.looks.size), float(known.looks[-1])
-        if seen not in self.memo.decays:
-            self.memo.decays[seen] = recall_decay(known, 0.95, self.shortest)
-        return self.memo.decays[seen]
-
-    def knots(self, known: Collection, both: float) -> Knots:
-        """Return the forecasts made since the last look; older ones are given up."""
-        looks, casts = known.looks, self.memo.casts
-        mark = known.name, int(looks.size), float(looks[-1]), both
-        for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
-            del casts[old]
-        return casts.setdefault(mark, {})
 
 
 class ListingKind(WholeKind[ListingConfig, ListingState]):
@@ -186,7 +71,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         self, reading: Reading, sources: Sequence[ListingConfig]
     ) -> Mapping[str, ListingState]:
         """Read what is known of listings."""
-        return {source.name: _state(reading, source) for source in sources}
+        return {source.name: state_of(reading, source) for source in sources}
 
     def quality(
         self, state: ListingState, sure: float, ahead: Floats, *, looks: bool
@@ -205,7 +90,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def worth(self, state: ListingState, confidence: float) -> Known:
         """Return what requests buy in the long run."""
         source, known, least = state.source, state.known, state.shortest
-        pace = _pace(state)
+        pace = state.pace
         if known is None:
             once = state.collection is not None and state.collection.looks.size
             why = "it was looked at once" if once else "it was never looked at"
@@ -272,7 +157,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         asked = stand.asked if state.source.targets else 0.0
         again = stand.again if state.source.targets else inf
         asked = state.whole if wait <= 0 else asked
-        said = f"{stand.said}; {_when(state)}"
+        said = f"{stand.said}; {state.when()}"
         again = min(again, wait or SOONEST)
         return replace(stand, asked=asked, said=said, again=again), memory
 
@@ -306,7 +191,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         if known is not None and known.looks.size:
             why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
         if state.source.policies:
-            why = f"{why}; {_when(state)}"
+            why = f"{why}; {state.when()}"
         gain = state.source.weight * state.gain / max(state.expected, 1)
         return [Step("all of it", state.expected, gain, why)]
 
@@ -439,67 +324,6 @@ class ListingReader:
         assert isinstance(result, runner.Looked)
         if result.run:
             audit_set(self._desk.store, self._source.name, result.run)
-
-
-def _state(reading: Reading, source: ListingConfig) -> ListingState:
-    store, name = reading.store, source.name
-    whole = float(costs.noted(store, source))
-    collection = store.collection(name) if name in store.collections() else None
-    least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
-    return ListingState(
-        source=source,
-        now=reading.now,
-        whole=whole,
-        shortest=least,
-        collection=collection,
-        habit=habit,
-        memo=reading.memo,
-        expected=costs.expected(store, source),
-    )
-
-
-def _when(state: ListingState) -> str:
-    """Say when a listing is fetched by its policy."""
-    name, wait = name_of(state.source), state.due - state.now
-    if state.policy.schedule is None:
-        return f"policy {name}: when a fetch is worth its price"
-    if wait > 0:
-        return f"policy {name}: due in {span(wait)}"
-    late = f" since {span(-wait)}" if -wait < state.now else ""
-    return f"policy {name}: due{late}"
-
-
-def _pace(state: ListingState) -> float | None:
-    """Return the requests a day that a schedule spends; None if the market decides."""
-    known = state.known
-    if state.policy.schedule is None or known is None:
-        return None
-    days = max(state.due - float(known.looks[-1]), state.shortest)
-    return state.whole / days
-
-
-def name_of(source: ListingConfig) -> str:
-    """Return the name of the policy that a listing goes by."""
-    return next(iter((*source.policies, *source.usual_policies)))
-
-
-def policy_of(source: ListingConfig) -> ListingPolicy:
-    """Return the policy that a listing goes by."""
-    return _loaded(source.policy_group, name_of(source))
-
-
-@cache  # entry points are read from disk
-def _loaded(group: str, name: str) -> ListingPolicy:
-    return plugins.load(group, name, ListingPolicy)
-
-
-def age_of(collection: Collection | None, now: float) -> float:
-    """Return the days since anything of a collection was seen; ``inf`` if never."""
-    if collection is None or len(collection.lives) + collection.looks.size == 0:
-        return inf
-    seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
-    last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
-    return max(now - last, 0.0)
 
 
 def listing_quality(

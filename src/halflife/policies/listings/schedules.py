@@ -132,10 +132,10 @@ def _crossing(low: Callable[[Floats], Floats], ahead: Floats, level: float) -> f
     below = np.flatnonzero(low(ahead) < level)
     if not below.size:
         return FARTHEST
-    ends = np.append(0.0, ahead)[below[0] : below[0] + 2]
-    fine = np.linspace(*ends, FINE)[1:]
-    times, heights = np.append(ends[0], fine), np.append(np.inf, low(fine))
-    heights[0] = 1.0 if ends[0] == 0.0 else low(ends[:1])[0]
+    i = int(below[0])
+    begin = float(ahead[i - 1]) if i else 0.0
+    times = np.linspace(begin, float(ahead[i]), FINE)
+    heights = np.append(1.0, low(times[1:])) if begin == 0.0 else low(times)
     i = int(np.flatnonzero(heights < level)[0])
     share = (heights[i - 1] - level) / (heights[i - 1] - heights[i])
     return float(times[i - 1] + share * (times[i] - times[i - 1]))
