@@ -11,16 +11,12 @@ from halflife.bench.setpolicies import (
     schedules as schedules_of,
 )
 from halflife.core.errors import UsageError
-from halflife.policies.threshold import (
+from halflife.policies.listings.pace import Pace, expected, lower, pace, worth
+from halflife.policies.listings.schedules import (
     Fixed,
-    Pace,
     PacedThreshold,
     Priced,
     Threshold,
-    expected,
-    lower,
-    pace,
-    worth,
 )
 from halflife.replay.listings import SetReplay, recall_difference, rho_ratio, thin
 from set_lives import grown, seen

@@ -10,8 +10,8 @@ from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core import notebook
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
+from halflife.policies.listings.schedules import Fixed
 from halflife.policies.simple import uniform
-from halflife.policies.threshold import Fixed
 from halflife.replay.listings import SetReplay
 from halflife.replay.pages import Replay
 from set_lives import grown

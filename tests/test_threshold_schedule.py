@@ -9,17 +9,8 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from halflife.policies.threshold import (
-    FARTHEST,
-    Fixed,
-    Pace,
-    PacedThreshold,
-    Priced,
-    expected,
-    lower,
-    pace,
-    worth,
-)
+from halflife.policies.listings.pace import FARTHEST, Pace, expected, lower, pace, worth
+from halflife.policies.listings.schedules import Fixed, PacedThreshold, Priced
 from set_lives import grown, seen
 
 PACE = Pace(40.0, 0.05, 3.0, 60.0, 90.0, 1.7, 2.3)

@@ -9,22 +9,24 @@ from scipy import stats
 
 from halflife.core.lifetimes import Collection, Lives
 from halflife.models.setquality import when
-from halflife.policies.threshold import (
+from halflife.policies.listings.pace import (
     FARTHEST,
-    Fixed,
     Pace,
+    _gaps,
+    _kept_and_new,
+    _spread,
+    expected,
+    last_fetch,
+    lower,
+    moments,
+    pace,
+    worth,
+)
+from halflife.policies.listings.schedules import (
+    Fixed,
     PacedThreshold,
     Priced,
     Threshold,
-    _ahead,
-    _gaps,
-    _kept_and_new,
-    _last,
-    _spread,
-    expected,
-    lower,
-    pace,
-    worth,
 )
 from set_lives import grown, seen
 
@@ -39,7 +41,7 @@ def never_looked():
 
 def test_before_the_first_look_nothing_is_known():
     empty = never_looked()
-    assert _last(empty) == 0.0
+    assert last_fetch(empty) == 0.0
     assert pace(empty) == Pace(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
     assert Fixed(3.0)(empty) == 3.0
 
@@ -172,14 +174,14 @@ def test_worth_is_a_sum_of_trapezes():
 
 def test_moments_ahead_begin_where_a_thousandth_has_moved_and_end_in_a_year():
     for gone, come, size in ((0.05, 3.0, 40.0), (2.0, 0.0, 9.0), (0.1, 5.0, 0.0)):
-        found = _ahead(Pace(size, gone, come, 1.0, 1.0, 1.0, 1.0))
+        found = moments(Pace(size, gone, come, 1.0, 1.0, 1.0, 1.0))
         turnover = gone + come / max(size, 1.0)
         assert found[0] == pytest.approx(1e-3 / turnover)
         assert found[-1] == pytest.approx(FARTHEST)
         ratio = found[1:] / found[:-1]
         assert np.ptp(ratio) < 1e-9
         assert found.size == 400
-    still = _ahead(Pace(40.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0))
+    still = moments(Pace(40.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0))
     assert still[0] == pytest.approx(FARTHEST / 10.0)
 
 
@@ -187,7 +189,7 @@ def test_moments_ahead_begin_where_a_thousandth_has_moved_and_end_in_a_year():
 def test_a_paced_threshold_holds_for_the_last_moment_not_below_the_level(measure):
     known = grown(default_rng(1), (0.05,), arrivals=4.0, days=30)
     found = pace(known, 20.0)
-    ahead = _ahead(found)
+    ahead = moments(found)
     for level in (0.6, 0.8, 0.9, 0.999999):
         schedule = PacedThreshold(level, measure, 0.9, 20.0)
         low = lower(found, ahead, measure, 0.9)
@@ -200,7 +202,7 @@ def test_a_paced_threshold_holds_for_the_last_moment_not_below_the_level(measure
 def test_a_priced_schedule_syncs_at_the_first_moment_that_is_worth_it(measure):
     known = grown(default_rng(1), (0.05,), arrivals=4.0, days=30)
     found = pace(known, 20.0)
-    ahead = _ahead(found)
+    ahead = moments(found)
     bought = worth(found, ahead, measure)
     for row in (3, 100, 250):  # exactly at the price it is worth it
         price = float(bought[row])

@@ -9,7 +9,12 @@ import pytest
 from halflife.bench.setpolicies import attributes, carried, stretch
 from halflife.core.filters import parse
 from halflife.grouping.partition import partition
-from halflife.policies.threshold import Fixed, PacedThreshold, Priced, Threshold
+from halflife.policies.listings.schedules import (
+    Fixed,
+    PacedThreshold,
+    Priced,
+    Threshold,
+)
 from halflife.recordings.objects import load_parquet
 from halflife.replay.listings import SetReplay, thin
 

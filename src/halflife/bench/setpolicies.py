@@ -13,20 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from halflife.core.arrays import Floats, Ints
-from halflife.core.filters import missing, numbers
-from halflife.core.lifetimes import Collection, Values
+from halflife.core.lifetimes import Collection
+from halflife.grouping.attributes import attributes_that_part
 from halflife.grouping.partition import Partition, Terms, partition
 from halflife.grouping.risk import at_risk, cells
 from halflife.metrics.intervals import Interval, mean_interval
-from halflife.policies.threshold import (
-    FARTHEST,
+from halflife.policies.listings import ListingPolicy, ListingTerms, named
+from halflife.policies.listings.pace import FARTHEST, last_fetch, pace, worth
+from halflife.policies.listings.schedules import (
     Fixed,
     PacedThreshold,
     Priced,
     Schedule,
-    Threshold,
-    pace,
-    worth,
 )
 from halflife.recordings.objects import load_parquet
 from halflife.replay.listings import (
@@ -57,7 +55,8 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     """Return a row for each schedule: quality, syncs, and how often it fell short.
 
     ``static`` is what the forecast says when learning ends, kept for good;
-    ``threshold`` asks it anew after each sync; ``paced`` does so by two rates;
+    ``threshold`` asks it anew after each sync; ``paced`` does so by two rates, ``static
+    AR`` and ``adaptive AR`` by the paper's autoregressions;
     ``priced`` spends where it lowers mean loss most, at the price at which the
     paced threshold stood when learning ended; ``fixed in hindsight`` is the longest
     interval with recall below the target for at most 5 % of the time, or at the
@@ -69,10 +68,13 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     known = part.until(begin)
     rivals: dict[str, Schedule] = {"every look": Fixed(0.0)}
     for sure in CONFIDENCES:
-        asked = Threshold(target, confidence=sure)
+        terms = ListingTerms(target, sure)
+        asked = _schedule(named.threshold_pooled, terms)
         paced = PacedThreshold(target, confidence=sure, window=memory)
-        rivals[f"static {sure}"] = Fixed(asked.holds(known))
+        rivals[f"static {sure}"] = Fixed(asked(known) - last_fetch(known))
         rivals[f"threshold {sure}"] = asked
+        rivals[f"static AR {sure}"] = _schedule(named.threshold_static, terms)
+        rivals[f"adaptive AR {sure}"] = _schedule(named.threshold_adaptive, terms)
         rivals[f"paced {sure}"] = paced
         days = np.array([min(paced.holds(known), FARTHEST)])
         price = float(worth(pace(known, memory), days, "recall")[0])
@@ -82,6 +84,12 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     _, scores["fixed in hindsight, ends"] = replay.longest_fixed(at_ends=True)
     rows = [_told(part, name, score) for name, score in scores.items()]
     return rows + _compared(part, scores)
+
+
+def _schedule(policy: ListingPolicy, terms: ListingTerms) -> Schedule:
+    """Return the schedule that a policy makes; it must have one."""
+    assert policy.schedule is not None
+    return policy.schedule(terms)
 
 
 def _told(source: Collection, name: str, score: Score) -> Row:
@@ -103,6 +111,7 @@ def _compared(source: Collection, scores: Mapping[str, Score]) -> list[Row]:
     """Return the pairs of Table 2, and the threshold against its rivals."""
     pairs = [
         *((f"threshold {c}", f"static {c}") for c in CONFIDENCES),
+        *((f"adaptive AR {c}", f"static AR {c}") for c in CONFIDENCES),
         *((f"priced {c}", f"paced {c}") for c in CONFIDENCES),
         *((f"threshold {c}", "fixed in hindsight") for c in CONFIDENCES),
         ("threshold 0.95", "fixed in hindsight, ends"),
@@ -122,22 +131,6 @@ def _compared(source: Collection, scores: Mapping[str, Score]) -> list[Row]:
     ]
 
 
-def attributes(source: Collection) -> list[str]:
-    """Return the attributes worth grouping by: few values, or numbers.
-
-    Text with a value of its own for more than one in four lives is a name or a
-    description, and a column with a single value parts nothing.
-    """
-    return [n for n, v in sorted(source.lives.attributes.items()) if _parts(v)]
-
-
-def _parts(column: Values) -> bool:
-    there = column[~missing(column)]
-    different = len(set(there.tolist()))
-    number = column.dtype.kind != "b" and not np.isnan(numbers(there)).any()
-    return different > 1 and (number or different <= len(column) / 4)
-
-
 def groups(source: Collection, seed: int = 0) -> list[Row]:
     """Return what groups learned from the first part of a history buy in the rest.
 
@@ -146,7 +139,7 @@ def groups(source: Collection, seed: int = 0) -> list[Row]:
     precision forecast seven looks ahead, of all objects and category by category.
     """
     begin = float(source.looks[int(LEARNED * (source.looks.size - 1))])
-    past, names = source.until(begin), attributes(source)
+    past, names = source.until(begin), attributes_that_part(source.lives.attributes)
     rivals = {
         "one": Terms(most=1),
         "default": Terms(),
@@ -250,7 +243,12 @@ def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:
     part, begin = stretch(source)
     known, memory = part.until(begin), MEMORY * _usual_gap(part)
     rng = np.random.default_rng(0)
-    found = partition(known.lives, attributes(part), rng, terms=Terms(most=4))
+    found = partition(
+        known.lives,
+        attributes_that_part(part.lives.attributes),
+        rng,
+        terms=Terms(most=4),
+    )
     label: Ints = found.assign(part.lives.attributes)
     whole = SetReplay(part, begin, target)
     apart = SetReplay(part, begin, target, group=label)

@@ -98,7 +98,8 @@ class Appraiser:
 def limits(config: Config, known: Sequence[Known]) -> Limits:
     """Return what sources get at least, and they and their hosts take at most, a day.
 
-    A longest interval asks for so many whole looks, a least one allows no more. A host
+    A longest interval asks for so many whole looks, a least one allows no more. A
+    schedule takes what it takes, and no more unless there is a target beside it. A host
     takes one request at a time, the delay apart.
     """
     days, delay = config.budget.days, config.fetch.delay
@@ -109,6 +110,10 @@ def limits(config: Config, known: Sequence[Known]) -> Limits:
         often = one.whole / source.soonest if source.soonest > 0 else inf
         most[source.name] = min(own, often)
         least[source.name] = one.whole / source.latest
+        if one.pace is not None:
+            least[source.name] = max(least[source.name], one.pace)
+            if not source.targets:
+                most[source.name] = min(most[source.name], least[source.name])
         host[source.name] = _host(source)
     room = 86400.0 / delay if delay > 0 else inf
     return Limits(least, most, host, dict.fromkeys(host.values(), room))

@@ -2,8 +2,8 @@
 
 Never more comes out of a turn than came in within an hour, however long nobody was
 there to spend it. Three things go beyond: what was never looked at, what waited for
-longer than the settings allow, and the one thing that costs more than an hour brings
-and was saved for. None goes beyond what the budget's window has left.
+longer than the settings or its policy allow, and the one thing that costs more than an
+hour brings and was saved for. None goes beyond what the budget's window has left.
 
 What would buy less than a request buys in the long run waits, and what it would have
 cost is kept for later, the less readily the more was kept already (``market.pricing``).
@@ -32,7 +32,7 @@ from halflife.kinds.registry import kind_of
 from halflife.kinds.terms import Terms
 from halflife.market import Limits, price as market_price, take, target_rule
 from halflife.market.offers import Taken, Turn, intervals
-from halflife.market.stand import Memory
+from halflife.market.stand import SOONEST, Memory
 from halflife.stores import Store
 
 HOURS = 24.0
@@ -100,7 +100,7 @@ class Decision:
         memories: What to remember until the next decision.
         idle: Whether nothing had come in, so that nobody asked what there is to do.
         again: Days after which a target may ask for something.
-        due_in: Days until the next longest interval is over.
+        due_in: Days until a longest interval is over, or a schedule asks for a fetch.
 
     """
 
@@ -170,7 +170,8 @@ def decide(at: Situation) -> Decision:
 
 def _presses(source: SourceConfig) -> bool:
     """Say whether a source may have to be fetched before anything has come in."""
-    return targets.latest(source) < inf or targets.level(source) is not None
+    pressed = targets.latest(source) < inf or targets.level(source) is not None
+    return pressed or kind_of(source).is_scheduled(source)
 
 
 def _whole(
@@ -224,9 +225,9 @@ def _shared(
         max(due, 0),
         _waits(offers, taken),
         aim,
-        _reasons(groups, aim, paid),
+        _reasons(appraiser, groups, aim, paid),
         aim.memories,
-        again=_again(sources, aim),
+        again=_again(appraiser, sources, aim),
         due_in=_due_in(appraiser, sources),
     )
 
@@ -245,16 +246,20 @@ def _pressed(turn: Turn, offers: Offers, asks: Mapping[str, float]) -> Turn:
 
 
 def _reasons(
+    appraiser: Appraiser,
     groups: Sequence[Sequence[SourceConfig]],
     aim: targets.Aim,
     got: Mapping[tuple[str, ...], float],
 ) -> dict[tuple[str, ...], str]:
-    """Return why groups that a target asks for get something."""
-    return {
-        names(group): aim.stands[group[0].name].why()
-        for group in groups
-        if group[0].name in aim.asks and got.get(names(group))
-    }
+    """Return why groups that a target or a schedule asks for get something."""
+    found = {}
+    for group in (one for one in groups if got.get(names(one))):
+        first = group[0]
+        if first.name in aim.asks:
+            found[names(group)] = aim.stands[first.name].why()
+        elif _until_due(appraiser, first) <= 0:
+            found[names(group)] = f"due by policy {', '.join(first.policies)}"
+    return found
 
 
 def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
@@ -291,24 +296,40 @@ def _aimed(
         sum(shares.get(name, 0.0) <= 0 for name in asks),
         _waits(offers, taken),
         aim,
-        _reasons(groups, aim, paid),
+        _reasons(appraiser, groups, aim, paid),
         aim.memories,
-        again=_again(sources, aim),
+        again=_again(appraiser, sources, aim),
         due_in=_due_in(appraiser, sources),
     )
 
 
-def _again(sources: Sequence[SourceConfig], aim: targets.Aim) -> float:
-    """Return the days after which a target may ask for something."""
+def _again(
+    appraiser: Appraiser, sources: Sequence[SourceConfig], aim: targets.Aim
+) -> float:
+    """Return the days after which a target or a schedule may ask for something."""
     stands = [stand.again for stand in aim.stands.values()]
     ages = [targets.latest(source) / 2.0 for source in sources]
-    return min([*stands, *ages], default=inf)
+    # What is due and not served waits for requests, so that nobody asks at once again.
+    dues = [_until_due(appraiser, source) or SOONEST for source in sources]
+    return min([*stands, *ages, *dues], default=inf)
+
+
+def _until_due(appraiser: Appraiser, source: SourceConfig) -> float:
+    """Return the days until a source is due by its policy; ``inf`` if it has no say."""
+    kind = kind_of(source)
+    if not kind.is_scheduled(source):
+        return inf
+    return max(kind.due(appraiser.state(source)) - appraiser.now, 0.0)
 
 
 def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
-    """Return the days until the next longest interval is over; what is over is done."""
+    """Return the days until a longest interval is over, or a schedule asks for a fetch.
+
+    What is over already is done, or waits for requests.
+    """
     soonest = inf
     for source in sources:
+        soonest = min(soonest, _until_due(appraiser, source) or inf)
         latest = targets.latest(source)
         if latest < inf:
             left = latest - appraiser.age(source)
@@ -355,7 +376,7 @@ def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
 def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
     aim = targets.aim(appraiser, [source])
     asks = sum(aim.asks.values())
-    late = targets.latest(source) < inf
+    late = targets.latest(source) < inf or kind_of(source).is_scheduled(source)
     some = [source] if asks > 0 or late else []
     offers = _worth_it(appraiser.offers(some), some, dict.fromkeys([source.name], 1.0))
     turn = _turn(appraiser, some, offers)
@@ -445,7 +466,8 @@ def _turn(
 
     Whatever is not a page is one thing, which is done again as soon as settings and
     politeness allow, or within minutes as long as nobody knows how it changes. What
-    takes more than the budget ever has is not waited for.
+    takes more than the budget ever has is not waited for. What is due by its policy
+    must not wait either.
     """
     age = np.zeros(len(offers))
     soonest, latest = np.zeros(len(offers)), np.full(len(offers), inf)
@@ -454,7 +476,8 @@ def _turn(
         age[mine] = appraiser.age(source)
         least = kind_of(source).least(appraiser.state(source))
         soonest[mine] = max(source.soonest, least)
-        latest[mine] = max(targets.latest(source), least)
+        by_policy = age[mine] + _until_due(appraiser, source)
+        latest[mine] = np.maximum(np.minimum(targets.latest(source), by_policy), least)
     turn = intervals(age, soonest, latest)
     fits = offers.cost <= appraiser.config.budget.requests
     return Turn(turn.ready & fits, turn.urgent & fits)

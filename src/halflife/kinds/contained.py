@@ -332,6 +332,15 @@ class ContainedKind(Kind[SourceConfig, Held]):
         """Return the days between two reads, at least."""
         return self._of(state, "least", 0.0, wrong=laws.bad_number)
 
+    def is_scheduled(self, source: SourceConfig) -> bool:
+        """Say whether its policy says when it is fetched."""
+        call = lambda: self._kind.is_scheduled(source)  # noqa: E731
+        return self._ask([source], "is_scheduled", False, call)  # noqa: FBT003
+
+    def due(self, state: Held) -> float:
+        """Return the moment by which its policy has it fetched."""
+        return self._of(state, "due", inf, wrong=laws.bad_number)
+
     def parts(self, state: Held) -> Floats:
         """Return the age in days of each part that a target of ages counts."""
         wrong = lambda found: laws.bad_column("parts", found)  # noqa: E731

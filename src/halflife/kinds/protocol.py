@@ -61,6 +61,7 @@ class Memo:
         casts: Forecasts, by source, looks, the last look and confidence.
         worths: What requests buy, by source, looks, the last look and what else counts.
         filed: The topics of pages, by the sources that are kept together.
+        dues: When sources are due, by source, with what that goes by.
 
     """
 
@@ -68,6 +69,7 @@ class Memo:
     casts: dict[tuple[str, int, float, float], Knots] = field(default_factory=dict)
     worths: dict[tuple[Seen, tuple[float, ...]], Worth] = field(default_factory=dict)
     filed: dict[Group, object] = field(default_factory=dict)
+    dues: dict[str, tuple[object, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class Known:
         whole: Requests that one look at all of it takes.
         worth: What requests buy; None if that is not known.
         why: Why it is not.
+        pace: Requests a day that its policy spends, whatever they buy; None if the
+            market decides.
 
     """
 
@@ -110,6 +114,7 @@ class Known:
     whole: float
     worth: Worth | None = None
     why: str = ""
+    pace: float | None = None
 
 
 class Prospects(NamedTuple):
@@ -411,6 +416,19 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
         """Return the days between two reads, at least."""
         del state
         return 0.0
+
+    def is_scheduled(self, source: Source) -> bool:
+        """Say whether its policy, and not the market, says when it is fetched."""
+        del source
+        return False
+
+    def due(self, state: State) -> float:
+        """Return the moment by which its policy has it fetched, in days.
+
+        ``inf`` if the market decides. What is due is served before what is bought.
+        """
+        del state
+        return inf
 
     def parts(self, state: State) -> Floats:
         """Return the age in days of each part that a target of ages counts."""

@@ -128,6 +128,21 @@ class Experts:
 
         return rolled
 
+    def after_last(
+        self, metric: str, kind: str, ahead: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the decay so many days after the last look, and its variance."""
+        series, lags, _ = self._series[metric]
+        coefficients = self._coefficients(metric, kind)
+        recent = decay.recent_values(series, max([*lags, 1]))
+        last, recent = (
+            np.repeat(x[-1:], ahead.size, 0) for x in (coefficients, recent)
+        )
+        steps = ahead / series.step
+        noise = float(decay.error_variance(series, lags, coefficients)[-1])
+        total = decay.roll(last, lags, recent, steps)
+        return total, noise * decay.sum_variance(last, lags, steps)
+
     def coefficients(self, metric: str, kind: str) -> tuple[tuple[int, ...], Floats]:
         """Return the lags of an autoregression and its coefficients at each look."""
         return self._series[metric][1], self._coefficients(metric, kind)

@@ -43,6 +43,28 @@ def model_bounds(
     return _counted_bounds(experts, name, loss, ahead, confidence)
 
 
+def lower_bounds(
+    experts: Experts, name: str, ahead: Floats, metric: str, confidence: float
+) -> Floats:
+    """Return the one-sided lower bound of a quality so many days after the last look.
+
+    That is the lower of the bounds above, of the copy of the last look, for each of
+    some moments.
+    """
+    sided = 2.0 * confidence - 1.0
+    if name in _SERIES:
+        total, variance = experts.after_last(metric, _SERIES[name], ahead)
+        loss = _normal(sided) * np.sqrt(variance) - total
+        return np.asarray(np.exp(-np.clip(loss, 0.0, 700.0)))
+    looks, row = experts.census.looks.size, METRICS.index(metric)
+    low = np.empty(ahead.size)
+    for i, days in enumerate(ahead.tolist()):
+        each = np.full(looks, days)
+        loss = experts.expected(name, days, each)
+        low[i] = model_bounds(experts, name, loss, each, sided)[row, 0, -1]
+    return low
+
+
 def _series_bounds(
     experts: Experts,
     which: tuple[str, str],

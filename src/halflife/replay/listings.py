@@ -16,7 +16,7 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.wording import number
 from halflife.metrics.intervals import Interval, mean_interval
-from halflife.policies.threshold import Fixed, Schedule
+from halflife.policies.listings.schedules import Fixed, Schedule
 
 _SOON = 1e-9  # days; looks on a grid of minutes are not exact numbers
 

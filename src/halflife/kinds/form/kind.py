@@ -23,8 +23,9 @@ from halflife.kinds.form import audit, client, runner, value
 from halflife.kinds.form.quality import form_ages, form_quality
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import schema_drift
-from halflife.kinds.listing.kind import RECENT, age_of
+from halflife.kinds.listing.kind import RECENT
 from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.state import age_of
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Description,

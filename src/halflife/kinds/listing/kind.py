@@ -1,8 +1,7 @@
 """The kind of source that lists objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,20 @@ from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
 from halflife.core.wording import span
-from halflife.engine import costs, rhythms
+from halflife.engine import costs
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import recall_decay, renewed
 from halflife.kinds.listing import runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.listing.state import ListingState, age_of, policy_of, state_of
 from halflife.kinds.protocol import (
     NEVER_SEEN,
     Description,
     Desk,
     Errand,
     Known,
-    Memo,
+    Prospects,
     Reading,
     Step,
     one_offer,
@@ -39,13 +39,15 @@ from halflife.kinds.whole import (
     step_of,
     together,
 )
+from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.stand import FIRST, LATEST, SOONEST, Memory, Stand
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
-from halflife.models.rhythm import FLAT, Learned, Rhythm
+from halflife.models.rhythm import FLAT, Rhythm
 from halflife.readers.containment import contained
 from halflife.stores import Store
+from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,57 +58,6 @@ if TYPE_CHECKING:
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RECENT = 6  # looks that tell how often there is one
-
-
-@dataclass(frozen=True)
-class ListingState:
-    """What is known of a listing.
-
-    Attributes:
-        source: Its settings.
-        now: When it was read, in days.
-        whole: Requests of a whole look.
-        shortest: Days between two whole looks that settings allow.
-        collection: Its history; None if nobody has looked.
-        habit: What is known of the hours at which it changes.
-        memo: What was worked out before.
-        expected: Requests that the next look is expected to take.
-
-    """
-
-    source: ListingConfig
-    now: float
-    whole: float
-    shortest: float
-    collection: Collection | None
-    habit: Learned
-    memo: Memo
-    expected: int
-
-    @property
-    def known(self) -> Collection | None:
-        """The history if it tells how the listing changes: two looks at least."""
-        some = self.collection is not None and self.collection.looks.size > 1
-        return self.collection if some else None
-
-    @cached_property
-    def decay(self) -> Decay | None:
-        """How the copy decays after a look."""
-        known = self.known
-        if known is None:
-            return None
-        seen = self.source.name, int(known.looks.size), float(known.looks[-1])
-        if seen not in self.memo.decays:
-            self.memo.decays[seen] = recall_decay(known, 0.95, self.shortest)
-        return self.memo.decays[seen]
-
-    def knots(self, known: Collection, both: float) -> Knots:
-        """Return the forecasts made since the last look; older ones are given up."""
-        looks, casts = known.looks, self.memo.casts
-        mark = known.name, int(looks.size), float(looks[-1]), both
-        for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
-            del casts[old]
-        return casts.setdefault(mark, {})
 
 
 class ListingKind(WholeKind[ListingConfig, ListingState]):
@@ -124,7 +75,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         self, reading: Reading, sources: Sequence[ListingConfig]
     ) -> Mapping[str, ListingState]:
         """Read what is known of listings."""
-        return {source.name: _state(reading, source) for source in sources}
+        return {source.name: state_of(reading, source) for source in sources}
 
     def quality(
         self, state: ListingState, sure: float, ahead: Floats, *, looks: bool
@@ -143,26 +94,76 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def worth(self, state: ListingState, confidence: float) -> Known:
         """Return what requests buy in the long run."""
         source, known, least = state.source, state.known, state.shortest
+        pace = state.pace
         if known is None:
             once = state.collection is not None and state.collection.looks.size
             why = "it was looked at once" if once else "it was never looked at"
-            return Known(source, state.whole, None, why)
+            return Known(source, state.whole, None, why, pace)
         cost, worths = (state.whole, least), state.memo.worths
         seen = source.name, int(known.looks.size), float(known.looks[-1])
         mark = seen, (confidence, source.weight, *cost)
         if mark not in worths:  # only another look changes it
             decay = recall_decay(known, confidence, least)
             worths[mark] = renewed(source, "recall", decay, cost, confidence)
-        return Known(source, state.whole, worths[mark])
+        return Known(source, state.whole, worths[mark], pace=pace)
 
     def offers(self, state: ListingState) -> Offers:
-        """Return what a look buys now."""
-        known, decay = state.known, state.decay
-        if known is None or decay is None:
-            return one_offer(state.source, state.whole, NEVER_SEEN)
-        last, now = np.array([min(float(known.looks[-1]), state.now), state.now])
-        age = float(state.habit.rhythm.between(last, now))
-        return one_offer(state.source, state.whole, decay.index(age))
+        """Return what a fetch buys now; nothing before it is due by a schedule."""
+        scheduled = state.policy.schedule is not None
+        gain = 0.0 if scheduled and state.now < state.due else state.gain
+        return one_offer(state.source, state.whole, gain)
+
+    def prospects(self, state: ListingState) -> Prospects | None:
+        """Return what a fetch buys, the older the copy is.
+
+        One that is fetched by a schedule takes its requests at any price.
+        """
+        policy, known = state.policy, state.known
+        if known is None or (policy.schedule is None and policy.gain is None):
+            return super().prospects(state)
+        if policy.schedule is not None:
+            days = max(state.due - float(known.looks[-1]), state.shortest)
+            gain = np.where(days <= price.AGES, NEVER_SEEN, 0.0)
+        else:
+            gain = state.gains(price.AGES)
+        cost = np.array([state.whole])
+        return Prospects(state.source.weight * gain[None, :], cost, np.ones(1))
+
+    def is_scheduled(self, source: ListingConfig) -> bool:
+        """Say whether the settings name a policy that has a schedule."""
+        return policy_of(source).schedule is not None
+
+    def due(self, state: ListingState) -> float:
+        """Return the moment by which its policy has it fetched."""
+        return state.due
+
+    def least(self, state: ListingState) -> float:
+        """Return the days between two fetches, at least."""
+        return SOONEST if state.known is None else state.shortest
+
+    def stand(
+        self,
+        state: ListingState,
+        goal: Goal,
+        memory: Memory,
+        settled: Sequence[Issued],
+    ) -> tuple[Stand, Memory] | None:
+        """Return how it stands to a goal.
+
+        Under a schedule it asks for a fetch when it is due; what targets of its own ask
+        for comes on top.
+        """
+        found = super().stand(state, goal, memory, settled)
+        if found is None or state.policy.schedule is None:
+            return found
+        stand, memory = found
+        wait = max(state.due - state.now, 0.0)
+        asked = stand.asked if state.source.targets else 0.0
+        again = stand.again if state.source.targets else inf
+        asked = state.whole if wait <= 0 else asked
+        said = f"{stand.said}; {state.when()}"
+        again = min(again, wait or SOONEST)
+        return replace(stand, asked=asked, said=said, again=again), memory
 
     def measure(self, source: ListingConfig) -> str:
         """Return what the quality of a listing is called."""
@@ -193,7 +194,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         why = "it was never read whole"
         if known is not None and known.looks.size:
             why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
-        gain = float(self.offers(state).gain[0]) / max(state.expected, 1)
+        if state.source.policies:
+            why = f"{why}; {state.when()}"
+        gain = state.source.weight * state.gain / max(state.expected, 1)
         return [Step("all of it", state.expected, gain, why)]
 
     def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
@@ -357,32 +360,6 @@ class ListingReader:
         assert isinstance(result, runner.Looked)
         if result.run:
             audit_set(self._desk.store, self._source.name, result.run)
-
-
-def _state(reading: Reading, source: ListingConfig) -> ListingState:
-    store, name = reading.store, source.name
-    whole = float(costs.noted(store, source))
-    collection = store.collection(name) if name in store.collections() else None
-    least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
-    return ListingState(
-        source=source,
-        now=reading.now,
-        whole=whole,
-        shortest=least,
-        collection=collection,
-        habit=habit,
-        memo=reading.memo,
-        expected=costs.expected(store, source),
-    )
-
-
-def age_of(collection: Collection | None, now: float) -> float:
-    """Return the days since anything of a collection was seen; ``inf`` if never."""
-    if collection is None or len(collection.lives) + collection.looks.size == 0:
-        return inf
-    seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
-    last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
-    return max(now - last, 0.0)
 
 
 def listing_quality(

@@ -15,6 +15,7 @@ class ListingConfig(RecordsConfig):
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall"})
     policy_group: ClassVar[str] = "halflife.policies.listing"
+    usual_policies: ClassVar[tuple[str, ...]] = ("market-price",)
 
     kind: Literal["listing"] = "listing"
     python: str = Field(default="", pattern=r"^([\w.]+:\w+)?$")

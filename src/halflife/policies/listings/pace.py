@@ -1,131 +1,16 @@
-"""When to sync a whole set source again.
+"""How fast a listing changes, by two rates, and what follows for its copy."""
 
-A schedule is asked right after a sync. It sees the source through the looks we
-chose to make and says by when the next is due.
-"""
-
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
-from halflife.models.setquality import when
 
 Measure: TypeAlias = Literal["recall", "precision"]
 FARTHEST = 365.0  # days; no schedule waits longer
 _STEPS = 400
-
-
-class Schedule(Protocol):
-    """Anything that says when a set source is due."""
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to sync again, given what the looks showed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Sync every so many days."""
-
-    days: float
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to sync again."""
-        return _last(known) + self.days
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """Sync just before the lower bound of the default forecast falls below a level.
-
-    Papers/000, s. 6.2. The forecast (``models.setquality``) is made anew after each
-    sync, so the schedule adapts; with ``Fixed`` of what it says once, it is static.
-
-    Attributes:
-        level: The quality to keep.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
-
-    """
-
-    level: float = 0.9
-    measure: Measure = "recall"
-    confidence: float = 0.95
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to sync again."""
-        return _last(known) + self.holds(known)
-
-    def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
-        now = _last(known)
-        days = when(known, now, self.measure, self.level, self.confidence)
-        return FARTHEST if days is None else days
-
-
-@dataclass(frozen=True, slots=True)
-class PacedThreshold:
-    """The same by two rates: ends per object and arrivals, of the last days.
-
-    Cheaper by far than the default forecast, and the paper's model of s. 3 with
-    bounds widened by how bursty the source was.
-
-    Attributes:
-        level: The quality to keep.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
-        window: How far back to learn from, in days.
-
-    """
-
-    level: float = 0.9
-    measure: Measure = "recall"
-    confidence: float = 0.95
-    window: float = 45.0
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to sync again."""
-        return _last(known) + self.holds(known)
-
-    def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
-        paced = pace(known, self.window)
-        ahead = _ahead(paced)
-        low = lower(paced, ahead, self.measure, self.confidence)
-        below = np.flatnonzero(low < self.level)
-        return float(ahead[max(below[0] - 1, 0)]) if below.size else FARTHEST
-
-
-@dataclass(frozen=True, slots=True)
-class Priced:
-    """Sync when what it buys reaches its price.
-
-    A sync t days after the last buys U(t) = t D(t) - integral of D over 0..t with
-    D(t) = 1 - expected recall, in days of a wholly wrong copy (docs/allocation.md).
-    Of all schedules with as many syncs it loses the least on average; it promises
-    no level.
-
-    Attributes:
-        price: The days of a wrong copy that a sync is worth.
-        measure: Whose loss.
-        window: How far back to learn from, in days.
-
-    """
-
-    price: float
-    measure: Measure = "recall"
-    window: float = 45.0
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to sync again."""
-        paced = pace(known, self.window)
-        ahead = _ahead(paced)
-        enough = np.flatnonzero(worth(paced, ahead, self.measure) >= self.price)
-        return _last(known) + (float(ahead[enough[0]]) if enough.size else FARTHEST)
 
 
 class Pace(NamedTuple):
@@ -191,7 +76,7 @@ def _gaps(known: Collection, window: float) -> tuple[Floats, Floats, Floats, Flo
     news = np.bincount(first, minlength=looks.size + 1)[: looks.size]
     ends = np.bincount(gone, minlength=looks.size + 1)[: looks.size]
     size = np.cumsum(news - ends).astype(np.float64)
-    begin = int(np.searchsorted(looks, _last(known) - window - 1e-9))
+    begin = int(np.searchsorted(looks, last_fetch(known) - window - 1e-9))
     begin = max(min(begin, looks.size - 2), 0)
     later = slice(begin + 1, None)
     gap = np.diff(looks[begin:])
@@ -257,17 +142,25 @@ def worth(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
     return found
 
 
+def worth_at(paced: Pace, ages: Floats, measure: Measure) -> Floats:
+    """Return the same at any ages, in any order."""
+    ahead = moments(paced)
+    times, found = np.r_[0.0, ahead], np.r_[0.0, worth(paced, ahead, measure)]
+    return np.interp(ages, times, found)
+
+
 def _kept_and_new(paced: Pace, ahead: Floats) -> tuple[Floats, Floats]:
     x = paced.gone * ahead
     return paced.size * np.exp(-x), paced.come * ahead * lazy_scipy.exprel(-x)
 
 
-def _ahead(paced: Pace) -> Floats:
+def moments(paced: Pace) -> Floats:
     """Return moments from very soon to very late for such a pace, in days."""
     turnover = paced.gone + paced.come / max(paced.size, 1.0)
     quick = min(1e-3 / max(turnover, 1e-6), FARTHEST / 10.0)
     return np.geomspace(quick, FARTHEST, _STEPS)
 
 
-def _last(known: Collection) -> float:
+def last_fetch(known: Collection) -> float:
+    """Return when a listing was last fetched whole; 0 if never."""
     return float(known.looks[-1]) if known.looks.size else 0.0

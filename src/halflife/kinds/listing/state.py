@@ -1,0 +1,195 @@
+"""What is known of a listing, and when its policy has it fetched."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import inf
+
+import numpy as np
+
+from halflife import plugins
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection
+from halflife.core.wording import span
+from halflife.engine import costs, rhythms
+from halflife.engine.renewals import recall_decay
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.protocol import NEVER_SEEN, Memo, Reading
+from halflife.market.curves import Decay
+from halflife.market.stand import FIRST
+from halflife.models.recall_curve import Knots
+from halflife.models.rhythm import Learned
+from halflife.policies.listings import ListingPolicy, ListingTerms
+
+_TIGHT = 1e-6  # days; a difference of two moments is not exact
+
+
+@dataclass(frozen=True)
+class ListingState:
+    """What is known of a listing.
+
+    Attributes:
+        source: Its settings.
+        now: When it was read, in days.
+        whole: Requests of a whole look.
+        shortest: Days between two whole looks that settings allow.
+        collection: Its history; None if nobody has looked.
+        habit: What is known of the hours at which it changes.
+        memo: What was worked out before.
+        expected: Requests that the next look is expected to take.
+
+    """
+
+    source: ListingConfig
+    now: float
+    whole: float
+    shortest: float
+    collection: Collection | None
+    habit: Learned
+    memo: Memo
+    expected: int
+
+    @property
+    def known(self) -> Collection | None:
+        """The history if it tells how the listing changes: two looks at least."""
+        some = self.collection is not None and self.collection.looks.size > 1
+        return self.collection if some else None
+
+    @cached_property
+    def policy(self) -> ListingPolicy:
+        """The policy that its settings name."""
+        return policy_of(self.source)
+
+    @property
+    def terms(self) -> ListingTerms:
+        """What its settings ask for."""
+        source = self.source
+        return ListingTerms(
+            source.recall,
+            source.confidence,
+            source.weight,
+            self.whole,
+            source.group,
+            source.latest,
+        )
+
+    @cached_property
+    def due(self) -> float:
+        """The moment by which its policy has it fetched; ``inf`` if the market decides.
+
+        After a fetch that showed some of it only, it is tried again an hour later.
+        """
+        known = self.collection
+        if self.policy.schedule is None:
+            return inf
+        if known is None:
+            return 0.0
+        due, age = self._due(known), age_of(known, self.now)
+        last = float(known.looks[-1]) if known.looks.size else -inf
+        partly = self.now - age > last + _TIGHT
+        return max(due, self.now - age + FIRST) if partly else due
+
+    def _due(self, known: Collection) -> float:
+        """Return when it is due by the complete fetches; worked out once for each."""
+        looks, dues = known.looks, self.memo.dues
+        last = float(looks[-1]) if looks.size else -inf
+        mark = int(looks.size), last, name_of(self.source), self.terms
+        if self.source.name not in dues or dues[self.source.name][0] != mark:
+            dues[self.source.name] = mark, self.policy.due(known, self.terms)
+        return dues[self.source.name][1]
+
+    def gains(self, ages: Floats) -> Floats:
+        """Return what a fetch buys so many days after the last, in quality-days."""
+        known, gain = self.known, self.policy.gain
+        if known is not None and gain is not None:
+            return np.maximum(gain(known, ages, self.terms), 0.0)
+        if self.decay is None:
+            return np.full(ages.size, NEVER_SEEN)
+        return np.array([self.decay.index(age) for age in ages.tolist()])
+
+    @cached_property
+    def gain(self) -> float:
+        """What a fetch buys now; its days count as the source's rhythm has it."""
+        if self.known is None:
+            return NEVER_SEEN
+        last = min(float(self.known.looks[-1]), self.now)
+        age = self.habit.rhythm.between(*np.array([last, self.now]))
+        return float(self.gains(np.array([float(age)]))[0])
+
+    @cached_property
+    def decay(self) -> Decay | None:
+        """How the copy decays after a look."""
+        known = self.known
+        if known is None:
+            return None
+        seen = self.source.name, int(known.looks.size), float(known.looks[-1])
+        if seen not in self.memo.decays:
+            self.memo.decays[seen] = recall_decay(known, 0.95, self.shortest)
+        return self.memo.decays[seen]
+
+    def knots(self, known: Collection, both: float) -> Knots:
+        """Return the forecasts made since the last look; older ones are given up."""
+        looks, casts = known.looks, self.memo.casts
+        mark = known.name, int(looks.size), float(looks[-1]), both
+        for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
+            del casts[old]
+        return casts.setdefault(mark, {})
+
+    @property
+    def pace(self) -> float | None:
+        """Requests a day that a schedule spends; None if the market decides."""
+        if self.policy.schedule is None or self.known is None:
+            return None
+        days = max(self.due - float(self.known.looks[-1]), self.shortest)
+        return self.whole / days
+
+    def when(self) -> str:
+        """Say when its policy has it fetched."""
+        name, wait = name_of(self.source), self.due - self.now
+        if self.policy.schedule is None:
+            return f"policy {name}: when a fetch is worth its price"
+        if wait > 0:
+            return f"policy {name}: due in {span(wait)}"
+        late = f" since {span(-wait)}" if -wait < self.now else ""
+        return f"policy {name}: due{late}"
+
+
+def state_of(reading: Reading, source: ListingConfig) -> ListingState:
+    """Read what is known of a listing."""
+    store, name = reading.store, source.name
+    whole = float(costs.noted(store, source))
+    collection = store.collection(name) if name in store.collections() else None
+    least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
+    return ListingState(
+        source=source,
+        now=reading.now,
+        whole=whole,
+        shortest=least,
+        collection=collection,
+        habit=habit,
+        memo=reading.memo,
+        expected=costs.expected(store, source),
+    )
+
+
+def name_of(source: ListingConfig) -> str:
+    """Return the name of the policy that a listing goes by."""
+    return next(iter((*source.policies, *source.usual_policies)))
+
+
+def policy_of(source: ListingConfig) -> ListingPolicy:
+    """Return the policy that a listing goes by."""
+    return _loaded(source.policy_group, name_of(source))
+
+
+@cache  # entry points are read from disk
+def _loaded(group: str, name: str) -> ListingPolicy:
+    return plugins.load(group, name, ListingPolicy)
+
+
+def age_of(collection: Collection | None, now: float) -> float:
+    """Return the days since anything of a collection was seen; ``inf`` if never."""
+    if collection is None or len(collection.lives) + collection.looks.size == 0:
+        return inf
+    seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
+    last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
+    return max(now - last, 0.0)

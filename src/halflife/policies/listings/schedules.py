@@ -1,0 +1,245 @@
+"""When to fetch a whole listing again, as the paper's schedules have it.
+
+A schedule is asked right after a fetch. It sees the listing through the fetches that
+were made and says by when the next is due. It knows neither clock nor budget.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.lifetimes import Collection
+from halflife.grouping.attributes import attributes_that_part
+from halflife.grouping.partition import Terms, partition
+from halflife.models.census import Census
+from halflife.models.experts import Experts
+from halflife.models.parametric import lower_bounds
+from halflife.models.setquality import when
+from halflife.policies.listings.pace import (
+    FARTHEST,
+    Measure,
+    last_fetch,
+    lower,
+    moments,
+    pace,
+    worth,
+)
+
+COARSE, FINE = 48, 12  # moments at which a bound is worked out, and between two
+GROUPS = 4  # groups of objects with schedules of their own, at most
+
+
+class Schedule(Protocol):
+    """Anything that says when a listing is due."""
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again, given what fetches showed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Fetch every so many days."""
+
+    days: float
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.days
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Fetch just before the lower bound of the default forecast falls below a level.
+
+    Papers/000, s. 6.2, with the pooled forecast (``models.setquality``) in place of the
+    paper's. It is made anew after each fetch, so the schedule adapts; with ``Fixed`` of
+    what it says once, it is static.
+
+    Attributes:
+        level: The quality to keep.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+
+    """
+
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+        now = last_fetch(known)
+        days = when(known, now, self.measure, self.level, self.confidence)
+        return FARTHEST if days is None else days
+
+
+@dataclass(frozen=True, slots=True)
+class ModelThreshold:
+    """Fetch just before the lower bound of one of the paper's models falls below.
+
+    Papers/000, s. 6.2. ``exponential`` is the static model of s. 3: one rate of ends
+    and one of arrivals, learned from all that was seen, with bounds by the delta
+    method. ``static-ar``, ``adaptive-ar``, ``kalman-ar`` and ``chosen-ar`` are
+    autoregressions on the decay of s. 4: coefficients of the first 30 days that stay,
+    that each fetch corrects (eqs. 6 and 7), that a Kalman filter follows, or whichever
+    of these erred least so far.
+
+    Attributes:
+        model: Its name in ``models.experts``.
+        level: The quality to keep.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+
+    """
+
+    model: str = "exponential"
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+        census = Census.of(known)
+        if census.looks.size < 2 or census.size[-1] == 0:
+            return FARTHEST
+        experts = Experts(census)
+
+        def low(ahead: Floats) -> Floats:
+            wanted = self.measure, self.confidence
+            return lower_bounds(experts, self.model, ahead, *wanted)
+
+        first = min(census.step / 16.0, 1.0)
+        return _crossing(low, np.geomspace(first, FARTHEST, COARSE), self.level)
+
+
+def _crossing(low: Callable[[Floats], Floats], ahead: Floats, level: float) -> float:
+    """Return when a curve that begins at 1 first falls below a level.
+
+    Between the two moments where it does it is worked out again, and then a line.
+    """
+    below = np.flatnonzero(low(ahead) < level)
+    if not below.size:
+        return FARTHEST
+    i = int(below[0])
+    begin = float(ahead[i - 1]) if i else 0.0
+    times = np.linspace(begin, float(ahead[i]), FINE)
+    heights = np.append(1.0, low(times[1:])) if begin == 0.0 else low(times)
+    i = int(np.flatnonzero(heights < level)[0])
+    share = (heights[i - 1] - level) / (heights[i - 1] - heights[i])
+    return float(times[i - 1] + share * (times[i] - times[i - 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class PacedThreshold:
+    """The same by two rates: ends per object and arrivals, of the last days.
+
+    Cheaper by far than the default forecast, and the paper's model of s. 3 with
+    bounds widened by how bursty the source was.
+
+    Attributes:
+        level: The quality to keep.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+        window: How far back to learn from, in days.
+
+    """
+
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+    window: float = 45.0
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+        paced = pace(known, self.window)
+        ahead = moments(paced)
+        low = lower(paced, ahead, self.measure, self.confidence)
+        below = np.flatnonzero(low < self.level)
+        return float(ahead[max(below[0] - 1, 0)]) if below.size else FARTHEST
+
+
+@dataclass(frozen=True, slots=True)
+class GroupThreshold:
+    """Fetch when the first of the groups of objects that decay alike is due.
+
+    Papers/000, s. 5 and 6.2: objects are parted by an attribute into groups of one rate
+    each, and every group has the schedule of the static model on its own history. A
+    listing is fetched whole, so the group that is due first decides.
+
+    Attributes:
+        group: The attribute; if it is empty, every one that may part objects.
+        level: The quality to keep in each group.
+        measure: Of what.
+        confidence: How sure to be of it at the end of a cycle, one-sided.
+
+    """
+
+    group: str = ""
+    level: float = 0.9
+    measure: Measure = "recall"
+    confidence: float = 0.95
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.holds(known)
+
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound of every group stays above the level."""
+        rule = ModelThreshold("exponential", self.level, self.measure, self.confidence)
+        return min((rule.holds(part) for part in self.parts(known)), default=FARTHEST)
+
+    def parts(self, known: Collection) -> list[Collection]:
+        """Return the history of each group."""
+        lives = known.lives
+        names = [self.group] if self.group in lives.attributes else []
+        if not self.group:
+            names = attributes_that_part(lives.attributes)
+        rng = np.random.default_rng(0)  # the same history has the same groups
+        found = partition(lives, names, rng, terms=Terms(most=GROUPS))
+        return [known.select(found.of == g) for g in range(len(found))]
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Fetch when what it buys reaches its price.
+
+    A fetch t days after the last buys U(t) = t D(t) - integral of D over 0..t with
+    D(t) = 1 - expected recall, in days of a wholly wrong copy (docs/allocation.md).
+    Of all schedules with as many fetches it loses the least on average; it promises
+    no level.
+
+    Attributes:
+        price: The days of a wrong copy that a fetch is worth.
+        measure: Whose loss.
+        window: How far back to learn from, in days.
+
+    """
+
+    price: float
+    measure: Measure = "recall"
+    window: float = 45.0
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        paced = pace(known, self.window)
+        ahead = moments(paced)
+        enough = np.flatnonzero(worth(paced, ahead, self.measure) >= self.price)
+        return last_fetch(known) + (
+            float(ahead[enough[0]]) if enough.size else FARTHEST
+        )
