@@ -58,12 +58,14 @@ class Memo:
         decays: How copies decay.
         casts: Forecasts, by source, looks, the last look and confidence.
         worths: What requests buy, by source, looks, the last look and what else counts.
+        rules: What the policies of a kind learned from all of its sources.
 
     """
 
     decays: dict[Seen, Decay] = field(default_factory=dict)
     casts: dict[tuple[str, int, float, float], Knots] = field(default_factory=dict)
     worths: dict[tuple[Seen, tuple[float, ...]], Worth] = field(default_factory=dict)
+    rules: dict[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,30 @@
 """A recorded search box: what a word found at a moment."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import nan
+from pathlib import Path
+from zlib import crc32
 
+import numpy as np
+
+from halflife.core.arrays import Ints
+from halflife.core.errors import UsageError
+from halflife.kinds.search.settings import TAU
+from halflife.recordings import textdb
 from halflife.replay.world import Asked, Recorded, Told, as_json
+from halflife.stores import summaries
+from halflife.stores.sqlite import SqliteStore
+from halflife.summary.drift import Drift, drift
+from halflife.summary.metrics import METRICS
+from halflife.summary.weekly import Weekly
+
+WEEK = 7.0
+PER_PAGE = 20  # documents on a page of results, as a search engine shows them
+SUMMARY = "summary"
+MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
 
 
 def search_box(
@@ -11,16 +33,176 @@ def search_box(
     """Return a search at ``/search``; ``find`` names what a word finds, in order."""
 
     def answer(asked: Asked, now: float) -> Told:
-        if asked.url.path != "/search":
-            return as_json({"error": "no such page"}, 404)
-        query = asked.url.query
-        found = find(query.get("q", "").lower(), now)
-        skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
-        hits = [
-            {"_id": name, "_source": {"body": text(name)}}
-            for name in found[skip : skip + count]
-        ]
-        total = {"value": len(found), "relation": "eq"}
-        return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
+        found = find(asked.url.query.get("q", "").lower(), now)
+        return results(asked, found, lambda name: (name, text(name)))
 
     return answer
+
+
+def results(
+    asked: Asked, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
+) -> Told:
+    """Return a page of what was found; ``hit`` gives the name and text of each."""
+    if asked.url.path != "/search":
+        return as_json({"error": "no such page"}, 404)
+    query = asked.url.query
+    skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
+    some = [hit(one) for one in found[skip : skip + count]]
+    hits = [{"_id": name, "_source": {"body": body}} for name, body in some]
+    total = {"value": len(found), "relation": "eq"}
+    return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
+
+
+@dataclass(frozen=True)
+class RecordedSearch:
+    """A text database as it was week by week, behind a search box.
+
+    Its quality at a moment is that of the summary in use, judged by the truth: the
+    complete summary of the week in which it was made against that of now. ``summary``
+    is 1 as long as their divergence is no more than ``tau``, and 0 from then on, so
+    that its mean is the share of time in which the summary was not out of date; ``ur``,
+    ``up``, ``wr`` and ``wp`` are recall and precision of its words.
+
+    Attributes:
+        name: The name of the source.
+        weekly: Recorded databases.
+        site: Which of them it is.
+        tau: The divergence from which a summary counts as out of date.
+        measure: What its copy is judged by.
+        began: When its first whole week began, in days; by default when it did.
+        policy: The rule that its settings name; empty if they name none.
+        per_page: Documents on a page of results.
+
+    """
+
+    name: str
+    weekly: Weekly
+    site: str
+    tau: float = TAU
+    measure: str = SUMMARY
+    began: float | None = None
+    policy: str = ""
+    per_page: int = PER_PAGE
+    kind: str = "search"
+    _made: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise UsageError(
+                f"a summary is judged by {', '.join(MEASURES)}, not {self.measure!r}"
+            )
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The beginning of the first whole week, and the end of the last."""
+        weekly = self.weekly
+        begin = float(weekly.begin[weekly.place(self.site)]) + WEEK * weekly.since
+        begin = begin if self.began is None else self.began
+        return begin, begin + WEEK * (weekly.weeks - weekly.since)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """The complete summaries of all weeks, compared."""
+        return drift(self.weekly, self.site)
+
+    def week(self, now: float) -> int:
+        """Return the recorded week of a time, from 0 for the first whole one."""
+        passed = int((now - self.span[0]) // WEEK)
+        return min(max(passed, 0), self.weekly.weeks - self.weekly.since - 1)
+
+    def answer(self, asked: Asked, now: float) -> Told:
+        """Return what the search box answered at a moment."""
+        word = asked.url.query.get("q", "").lower()
+        return results(asked, self._find(word, self.week(now)), self._hit)
+
+    def _find(self, word: str, week: int) -> list[str]:
+        """Return the documents that hold a word, in an order of the word's own."""
+        rows = self._rows.get(word)
+        if rows is None:
+            return []
+        weekly, at = self.weekly, week + self.weekly.since
+        there = (weekly.week_from[rows] <= at) & (at <= weekly.week_to[rows])
+        pages = {str(row): str(weekly.page[row]) for row in rows[there].tolist()}
+        return sorted(pages, key=lambda row: crc32(f"{word} {pages[row]}".encode()))
+
+    def _hit(self, row: str) -> tuple[str, str]:
+        (terms,) = self.weekly.terms(np.array([int(row)]))
+        return str(self.weekly.page[int(row)]), " ".join(self.weekly.words[terms])
+
+    @cached_property
+    def _rows(self) -> dict[str, Ints]:
+        """The documents of all weeks that hold each word."""
+        weekly, place = self.weekly, self.weekly.place(self.site)
+        low, high = int(weekly.first[place]), int(weekly.first[place + 1])
+        terms = weekly.term[weekly.start[low] : weekly.start[high]]
+        row = np.repeat(np.arange(low, high), np.diff(weekly.start[low : high + 1]))
+        order = np.argsort(terms, kind="stable")
+        known, start = np.unique(terms[order], return_index=True)
+        words = [str(word).lower() for word in weekly.words[known]]
+        return dict(zip(words, np.split(row[order], start[1:]), strict=True))
+
+    def settings(self, origin: str) -> str:
+        """Return how it is asked."""
+        asked = f"{origin}/search?q={{query}}&from={{offset}}&size={{count}}"
+        lines = [
+            f'kind = "search"\nsearch_url = "{asked}"\nengine = "elasticsearch"',
+            f"per_page = {self.per_page}\ntau = {self.tau}",
+        ]
+        lines += [f'policy = "{self.policy}"'] if self.policy else []
+        return "\n".join(lines)
+
+    def quality(self, store: SqliteStore, now: float) -> float:
+        """Return how good the summary in use is; 0 if there is none."""
+        made = self._made_in(store)
+        if made is None:
+            return 0.0
+        if self.measure == SUMMARY:
+            return float(self.divergence(store, now) <= self.tau)
+        change = self.drift.change.of(self.measure)
+        return float(np.nan_to_num(change[made, self.week(now)]))
+
+    def divergence(self, store: SqliteStore, now: float) -> float:
+        """Return how far the truth is from that of when the summary was made."""
+        made = self._made_in(store)
+        return (
+            nan if made is None else float(self.drift.change.kl[made, self.week(now)])
+        )
+
+    def _made_in(self, store: SqliteStore) -> int | None:
+        """Return the week in which the summary in use was made."""
+        version = summaries.current_version(store, self.name)
+        if version and version not in self._made:
+            kept = summaries.read(store, self.name, version)
+            self._made.clear()
+            self._made[version] = 0 if kept is None else self.week(kept.at)
+        return self._made.get(version)
+
+
+def recorded_searches(
+    folder: Path,
+    names: Iterable[str] = (),
+    *,
+    tau: float | None = None,
+    measure: str = SUMMARY,
+    recent: bool = False,
+) -> list[RecordedSearch]:
+    """Return the text databases that are recorded in a folder (``recordings.textdb``).
+
+    Their weeks are laid side by side: the first whole week of each begins when that of
+    the latest did. ``recent`` shows only what is new in the last 13 weeks. ``tau`` is
+    by default what half of the summaries reach in about half of the recorded time.
+    """
+    weekly = textdb.load(folder)
+    weekly = weekly.recent() if recent else weekly
+    chosen = tuple(names) or weekly.sites
+    tau = (0.05 if recent else 0.005) if tau is None else tau
+    began = float(weekly.begin.max()) + WEEK * weekly.since
+    return [
+        RecordedSearch(_named(site), weekly, site, tau, measure, began)
+        for site in chosen
+    ]
+
+
+def _named(site: str) -> str:
+    """Return the name of a site as settings can have it."""
+    return re.sub(r"[^A-Za-z0-9._:-]", "-", site.lstrip("._:-/")) or "database"
