@@ -29,7 +29,7 @@ from halflife.queries.known.content import number
 from halflife.queries.policies import KNOWN, NEW
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 ORIGIN = "http://recorded-0.invalid"
 QUARTERLY = Rhythm(21600.0, 21600.0, 21600.0, 21600.0, 21600.0)
@@ -85,7 +85,7 @@ class _Watch:
 
     stale: list[float] = field(default_factory=list)
 
-    def look(self, now: float, store: SqliteStore) -> None:
+    def look(self, now: float, store: Store) -> None:
         """Write down how good the copy is."""
         self.at.append(now)
         self.quality.append(self.source.quality(store, now))

@@ -24,7 +24,7 @@ from halflife.kinds.listing.recorded import RecordedListing
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.world import Sent
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores import Store
 
 POLICIES = ("threshold", "threshold-adaptive", "threshold-groups", "market-price")
 ORIGIN = "http://recorded.invalid"
@@ -59,7 +59,7 @@ class Watch:
     at: list[float] = field(default_factory=list)
     recall: list[float] = field(default_factory=list)
 
-    def look(self, now: float, store: SqliteStore) -> None:
+    def look(self, now: float, store: Store) -> None:
         """Write down the recall of a moment."""
         self.at.append(now)
         self.recall.append(self.source.quality(store, now))

@@ -100,6 +100,7 @@ SEARCH = {
     "hit_link": lines,
     "hit_text": lines,
     "hit_snippet": lines,
+    "tau": st.sampled_from([0.005, 0.5, 2.0]),
 }
 FORM = {
     "next": lines,

@@ -37,8 +37,8 @@ from halflife.policies.texts.lessons import (
     Fitted,
     Lessons,
     _columns,
-    _rate,
     _spells,
+    rate_of,
 )
 from halflife.policies.texts.names import Hindsight, named
 from halflife.policies.texts.samples import DOCUMENTS, PRICE, READ, SHARE, Sampling
@@ -478,11 +478,11 @@ def test_a_domain_in_which_nothing_ended_takes_the_mean_of_the_others():
     )
     x = np.array([0.5, 0.1])
     fitted = Fitted(model, ("gov",))  # exp(-0.5 + 0.2) takes the 0.3 away
-    assert _rate(fitted, "edu", x) == pytest.approx((4.0, 2.0))
-    assert _rate(fitted, "gov", x) == pytest.approx((2.0, 1.5))  # geometric, plain
-    assert _rate(fitted, "org", x) == pytest.approx((2.0, 1.5))
+    assert rate_of(fitted, "edu", x) == pytest.approx((4.0, 2.0))
+    assert rate_of(fitted, "gov", x) == pytest.approx((2.0, 1.5))  # geometric, plain
+    assert rate_of(fitted, "org", x) == pytest.approx((2.0, 1.5))
     idle = Fitted(model, model.domains)  # nothing ended anywhere: all there is
-    assert _rate(idle, "com", x) == pytest.approx((36.0 ** (1 / 3), 7 / 3))
+    assert rate_of(idle, "com", x) == pytest.approx((36.0 ** (1 / 3), 7 / 3))
 
 
 def test_models_learn_nothing_from_the_database_they_are_for():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import inf, nan
 from typing import (
     TYPE_CHECKING,
+    Any,
     ClassVar,
     Generic,
     NamedTuple,
@@ -62,6 +63,7 @@ class Memo:
         worths: What requests buy, by source, looks, the last look and what else counts.
         filed: The topics of pages, by the sources that are kept together.
         dues: When sources are due, by source, with what that goes by.
+        rules: What the policies of a kind learned from all of its sources.
 
     """
 
@@ -70,6 +72,7 @@ class Memo:
     worths: dict[tuple[Seen, tuple[float, ...]], Worth] = field(default_factory=dict)
     filed: dict[Group, object] = field(default_factory=dict)
     dues: dict[str, tuple[object, float]] = field(default_factory=dict)
+    rules: dict[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

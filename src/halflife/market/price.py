@@ -55,13 +55,27 @@ def long_run(gain: Floats, cost: Floats, budget: float, many: Floats) -> float:
 
 def _spent(dense: Floats, cost: Floats, price: float) -> float:
     """Return the requests a day that are taken at a price."""
-    reached = (dense < price).sum(axis=1)
-    some = np.flatnonzero(reached < AGES.size)
-    at = np.maximum(reached[some], 1)
+    every = reached(dense, price)
+    some = np.flatnonzero(every < np.inf)
+    return float(np.sum(cost[some] / every[some]))
+
+
+def reached(dense: Floats, price: float) -> Floats:
+    """Return the days after which each unit gains a price; ``inf`` if it never does.
+
+    ``dense`` is the gain per request at ``AGES`` (units x ages), which never falls.
+
+    >>> reached(np.array([AGES, 0.0 * AGES]), 2.0).round(1)
+    array([ 2., inf])
+    """
+    below_price = (dense < price).sum(axis=1)
+    some = np.flatnonzero(below_price < AGES.size)
+    at = np.maximum(below_price[some], 1)
     below, above = dense[some, at - 1], dense[some, at]
     part = np.clip((price - below) / np.maximum(above - below, _LEAST), 0.0, 1.0)
-    every = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
-    return float(np.sum(cost[some] / every))
+    every = np.full(dense.shape[0], np.inf)
+    every[some] = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
+    return every
 
 
 def asked(price: float, saved: float, most: float) -> float:

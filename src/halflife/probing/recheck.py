@@ -55,6 +55,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
     shown: int = PER_QUERY,
     snippets: bool = False,
     requests: int = MOST,
+    limit: float = LIMIT,
     over: Callable[[], bool] = lambda: False,
 ) -> Rechecked:
     """Say whether a database is still what it was when it was summarised.
@@ -67,6 +68,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
         shown: Matches looked at a query; all of them are taken.
         snippets: Whether documents of which only a snippet is shown count.
         requests: Requests that it takes at most.
+        limit: The excess up to which it is passed.
         over: Whether nothing more can be asked.
 
     """
@@ -81,7 +83,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
             if over():
                 return told._replace(documents=tuple(found.documents.values()))
         documents = tuple(found.documents.values())
-        told = _judged(old, documents, rng, last=share == STAGES[-1])
+        told = _judged(old, documents, rng, limit, last=share == STAGES[-1])
         if told.holds is not None:
             break
     return told
@@ -91,6 +93,7 @@ def _judged(
     old: Sequence[Document],
     new: tuple[Document, ...],
     rng: Generator,
+    limit: float,
     *,
     last: bool,
 ) -> Rechecked:
@@ -102,7 +105,7 @@ def _judged(
     if differs is None or (len(new) < FEW and not last):
         return Rechecked(False if last else None, float("nan"), new)
     unsure = 0.0 if last else UNSURE / sqrt(len(new))
-    if differs.excess <= LIMIT - unsure:
+    if differs.excess <= limit - unsure:
         return Rechecked(holds=True, excess=differs.excess, documents=new)
     return Rechecked(False if last else None, differs.excess, new)
 

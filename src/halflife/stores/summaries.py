@@ -83,8 +83,13 @@ def save(store: NoteBook, kept: Kept) -> Kept:
 
 def current(store: NoteBook, source: str) -> Kept | None:
     """Return the summary of a database that is in use; None if there is none."""
-    number = _numbers(store, source).current
+    number = current_version(store, source)
     return read(store, source, number) if number else None
+
+
+def current_version(store: NoteBook, source: str) -> int:
+    """Return the number of the summary that is in use; 0 if there is none."""
+    return _numbers(store, source).current
 
 
 def versions(store: NoteBook, source: str) -> list[Kept]:

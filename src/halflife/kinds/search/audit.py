@@ -21,7 +21,7 @@ def audit_summary(store: Store, source: SearchConfig) -> bool:
     """Score what was forecast of a summary by the last look at its database.
 
     That is a check that it passed, or another summary, whether or not that is in use:
-    it held if the new one is no farther from it than ``selecting.CHANGED``, less what
+    it held if the new one is no farther from it than the source's ``tau``, less what
     two samples of one database differ by. A check that it did not pass tells nothing
     before there is another. Return whether anything could be told. What is believed of
     the summary in use from now on is written down.
@@ -35,7 +35,7 @@ def audit_summary(store: Store, source: SearchConfig) -> bool:
     at = selection.looked(store, used)
     if at <= made + BRIEF:
         return False
-    told = _told(store, _Look(used, at), waiting)
+    told = _told(store, _Look(used, at, source.tau), waiting)
     with store.together():
         kept.record(told)
         kept.drop(waiting)
@@ -49,6 +49,7 @@ class _Look:
 
     used: Kept
     at: float
+    tau: float
 
     def held(self, store: Store, made: float) -> bool | None:
         """Say whether what was in use before still held; None if nobody knows."""
@@ -60,7 +61,7 @@ class _Look:
             for one in summaries.versions(store, self.used.source)
             if abs(one.at - made) <= BRIEF
         ]
-        return selection.held(before[-1], self.used) if before else None
+        return selection.held(before[-1], self.used, self.tau) if before else None
 
 
 def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:

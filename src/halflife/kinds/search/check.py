@@ -22,13 +22,15 @@ from halflife.kinds.search import selection
 from halflife.kinds.search.client import Engine, Line
 from halflife.kinds.search.dictionary import dictionary
 from halflife.kinds.search.runner import Heard, given, settings
-from halflife.kinds.search.settings import SearchConfig
+from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.net.gate import Gate
+from halflife.policies.texts.samples import DOCUMENTS as SAMPLE
 from halflife.probing.query_sampling import PER_QUERY
-from halflife.probing.recheck import Rechecked, recheck
+from halflife.probing.recheck import LIMIT, Rechecked, recheck
 from halflife.readers.containment import contained
-from halflife.stores import Run, Store, summary_lifetimes
+from halflife.stores import Run, Store, summary_drift, summary_lifetimes
 from halflife.stores.summaries import Kept
+from halflife.stores.summary_drift import LastCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class Checker:
                     shown=shown,
                     snippets=snippets,
                     requests=selection.check_requests(source, kept),
+                    limit=LIMIT * source.tau / TAU,
                     over=lambda: line.over,
                 )
 
@@ -176,6 +179,9 @@ class Checker:
             life = selection.life(self.store, kept)
             seen = life.seen(now, holds=True) if found.holds else life.suspected(now)
             summary_lifetimes.note(self.store, kept.source, seen)
+            before = summary_drift.last_check(self.store, kept.source)
+            told = seen_again(before, kept, found, now)
+            summary_drift.note_check(self.store, kept.source, told)
         return Checked(
             kept.source,
             line.engine.requests,
@@ -186,6 +192,22 @@ class Checker:
             found.excess,
             trouble,
         )
+
+
+def seen_again(
+    before: LastCheck, kept: Kept, found: Rechecked, now: float
+) -> LastCheck:
+    """Return what a check showed of the documents that a summary was made of.
+
+    The first ``SAMPLE`` of them that were seen again are compared word by word; one of
+    which only a snippet is shown cannot be.
+    """
+    known = {d.key: set(d.words) for d in kept.documents if d.whole}
+    again = [d for d in found.documents if d.whole and d.key in known][:SAMPLE]
+    changed = sum(known[one.key] != set(one.words) for one in again)
+    share = changed / len(again) if again else float(not found.holds)
+    asked, passed = before.asked + 1, before.passed + bool(found.holds)
+    return LastCheck(kept.version, now, share, found.excess, asked, passed)
 
 
 def _trouble(line: Line) -> str:

@@ -25,8 +25,9 @@ from halflife.kinds.protocol import (
     Step,
     one_offer,
 )
-from halflife.kinds.search import check, runner, selection
+from halflife.kinds.search import check, rules, runner, selection
 from halflife.kinds.search.audit import audit_summary
+from halflife.kinds.search.rules import Choice
 from halflife.kinds.search.selection import Holding
 from halflife.kinds.search.settings import SearchConfig
 from halflife.kinds.whole import AHEAD, WholeKind, WholeResult
@@ -79,6 +80,8 @@ class SearchState:
         now: When it was read, in days.
         reading: What the settings allow.
         used: The summary in use; None if there is none.
+        choice: What the rule that its settings name does for it; None if they name
+            none, or there is no summary yet.
         habit: Nothing is known of the hours at which it changes.
 
     """
@@ -87,12 +90,26 @@ class SearchState:
     now: float
     reading: Reading
     used: Used | None
+    choice: Choice | None = None
     habit: Learned = field(default_factory=Learned)
 
     @property
     def age(self) -> float:
-        """Days since the last look; ``inf`` if there was none."""
-        return inf if self.used is None else max(self.now - self.used.looked, 0.0)
+        """Days since the last look; ``inf`` if there was none.
+
+        If a rule says what is done, days since its present interval began.
+        """
+        if self.used is None:
+            return inf
+        begun = self.used.looked if self.choice is None else self.choice.since
+        return max(self.now - begun, 0.0)
+
+    @property
+    def requests(self) -> int:
+        """Requests of the next look: of a check, or of a new summary."""
+        if self.used is None:
+            return 1
+        return self.used.requests if self.choice is None else self.choice.requests
 
 
 class SearchKind(WholeKind[SearchConfig, SearchState]):
@@ -108,13 +125,15 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     def states(
         self, reading: Reading, sources: Sequence[SearchConfig]
     ) -> Mapping[str, SearchState]:
-        """Read what is known of databases."""
-        return {
-            source.name: SearchState(
-                source, reading.now, reading, used(reading, source)
-            )
-            for source in sources
-        }
+        """Read what is known of databases.
+
+        A rule sees all databases that name it, whichever are asked for.
+        """
+        found: dict[str, SearchState] = {}
+        for source in sources:
+            if source.name not in found:
+                found |= _joint(reading, source)
+        return {source.name: found[source.name] for source in sources}
 
     def own_table(self, reading: Reading, sources: Sequence[SearchConfig]) -> "Table":
         """Return how large databases are, and how old their summaries."""
@@ -155,7 +174,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         mean = np.concatenate([[0.0], now.survival.lasting(every) / every])
         alive = now.survival.alive(every)
         low = np.concatenate([[0.0], alive])
-        each = now.kept.requests * selection.deal(alive, source, now.kept)
+        each = now.kept.requests * _deal(state, now.kept, alive)
         requests = np.concatenate([[0.0], np.maximum.accumulate(each / every)])
         high = np.ones(requests.size)
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
@@ -165,11 +184,16 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         """Return what a look buys: a check, or a new summary where one is due.
 
         A check leads to a new one as often as the summary does not hold, and is worth
-        its part of all that.
+        its part of all that. If a rule says what is done, what is due is worth what
+        the rule gives it, and nothing else is worth anything.
         """
         source, now = state.source, state.used
         if now is None:
             return one_offer(source, 1.0, NEVER_SEEN)
+        if state.choice is not None:
+            asked = float(state.choice.requests)
+            worth = state.choice.gain * asked / source.weight  # it is weighted already
+            return one_offer(source, asked, worth)
         cost = float(now.requests)
         if now.holding.doubted:
             life = float(now.survival.life()[0])
@@ -206,8 +230,10 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         offers = self.offers(state)
         gain = float(offers.gain[0] / offers.cost[0])
         seen = f"last looked at {span(state.age)} ago"
+        if state.choice is not None:
+            seen = f"{state.choice.policy}: {state.choice.why}"
         what = f"its summary, {self.way(state)}"
-        return [Step(what, state.used.requests, gain, seen)]
+        return [Step(what, state.requests, gain, seen)]
 
     def ages(self, state: SearchState, *, some: bool = False) -> Floats:
         """Return the days since it was summarised or checked."""
@@ -225,7 +251,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
 
     def cost(self, state: SearchState) -> float:
         """Return the requests of the next look: of a check, or of a new summary."""
-        return 1.0 if state.used is None else float(state.used.requests)
+        return float(state.requests)
 
     def shortest(self, state: SearchState) -> float:
         """Return the days between two summaries that settings allow."""
@@ -241,10 +267,13 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         now = state.used
         if now is None:
             return None
+        one = np.ones(1)
+        if (mine := state.choice) is not None:  # it takes its share at any price
+            due = np.where(mine.every <= price.AGES, mine.price * mine.usual, 0.0)
+            return Prospects(due[None, :], mine.usual * one, one)
         left = now.survival.alive(price.AGES)
         deal = selection.deal(left, state.source, now.kept)
         gain = price.gains(now.survival, 1) / deal
-        one = np.ones(1)
         return Prospects(state.source.weight * gain, now.kept.requests * one, one)
 
     def standing(self, state: SearchState, goal: Goal) -> tuple[Whole, float] | None:
@@ -252,15 +281,18 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
 
         That is what `halflife budget` counts on; how often it failed tells the longest
         interval. Its rounds are days. One that did not pass a check is made anew at
-        once.
+        once. A rule that has survival of its own goes by that.
         """
-        now = state.used
+        now, mine = state.used, state.choice
         if now is None:
             return None
         if now.holding.doubted:
             return Whole(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
         old = max(state.now - now.kept.at, 0.0)
-        alive = now.holding.alive(np.array([old + AHEAD]))[0]
+        holding = now.holding
+        if mine is not None and mine.survival is not None:
+            holding = Holding(mine.survival, holding.held)
+        alive = holding.alive(np.array([old + AHEAD]))[0]
         return Whole(1.0, state.age, float(alive < goal.level), 0.0, ROUND), inf
 
     def is_due(self, now: Whole, *, late: bool) -> bool:
@@ -270,6 +302,9 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     def way(self, state: SearchState) -> str:
         """Say how a summary is looked at next."""
         now = state.used
+        if state.choice is not None:
+            done = "made anew" if state.choice.renews else "by a check"
+            return f"{done}, as the rule {state.choice.policy} has it"
         if now is not None and now.holding.doubted:
             return "made anew, as it did not pass a check"
         checked = now is not None and now.requests < now.kept.requests
@@ -321,13 +356,23 @@ class SearchReader:
         """Check the summary, or make it."""
         desk, source = self._desk, self._source
         kept = summaries.current(desk.store, source.name)
-        if kept and selection.look_requests(desk.store, source, kept) < kept.requests:
+        if kept and self._checks(kept, requests):
             checker = check.Checker(desk.config, desk.store, desk.clock, desk.gate)
             self._worker = checker
             return await checker.check(source, kept, most=requests)
         wish = runner.again(kept) if kept else runner.Wish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=requests)
+
+    def _checks(self, kept: Kept, requests: int) -> bool:
+        """Say whether the summary is checked; if a rule decides, the grant tells.
+
+        A check is granted fewer requests than a new summary takes.
+        """
+        if rules.rule_of(self._source) is not None:
+            return kept.method == "qbs" and requests < kept.requests
+        look = selection.look_requests(self._desk.store, self._source, kept)
+        return look < kept.requests
 
     def ease(self) -> None:
         """Ask nothing more."""
@@ -353,6 +398,40 @@ def used(reading: Reading, source: SearchConfig) -> Used | None:
         selection.looked(store, kept),
         selection.look_requests(store, source, kept),
     )
+
+
+def _deal(state: SearchState, kept: Kept, alive: Floats) -> Floats:
+    """Return what a look takes, in renewals; a rule that never checks renews."""
+    if state.choice is not None and state.choice.renews:
+        return np.ones_like(alive)
+    return selection.deal(alive, state.source, kept)
+
+
+def _joint(reading: Reading, source: SearchConfig) -> dict[str, SearchState]:
+    """Return the states of all databases that share the rule of a source.
+
+    They are worked out once for each reading.
+    """
+    if rules.rule_of(source) is None:
+        alone = SearchState(source, reading.now, reading, used(reading, source))
+        return {source.name: alone}
+    key = "states", source.policies
+    last = reading.memo.rules.get(key)
+    if last is not None and last[0] is reading:
+        found: dict[str, SearchState] = last[1]
+        return found
+    group = rules.sharing(reading, source)
+    known = {one.name: used(reading, one) for one in group}
+    kept = {name: now.kept for name, now in known.items() if now is not None}
+    chosen = rules.choices(reading, source, kept)
+    found = {
+        one.name: SearchState(
+            one, reading.now, reading, known[one.name], chosen.get(one.name)
+        )
+        for one in group
+    }
+    reading.memo.rules[key] = reading, found
+    return found
 
 
 KIND = SearchKind()

@@ -1,24 +1,33 @@
 """A recorded search box: what a word found at a moment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, reduce
+from math import nan
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
 from halflife.core.arrays import Ints
+from halflife.core.errors import UsageError
+from halflife.kinds.search.settings import TAU
 from halflife.recordings import textdb
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
 from halflife.replay.world import Asked, Recorded, Told, as_json
 from halflife.stores import Store, summaries
-from halflife.summary.metrics import weighted_recall
+from halflife.summary.drift import Drift, drift
+from halflife.summary.metrics import METRICS
 from halflife.summary.weekly import Weekly
 
 WEEK = 7.0  # days
+FULL_TAU = 0.005  # divergence that half of all summaries reach in half of the weeks
+RECENT_TAU = 0.05  # the same for what is new in the last 13 weeks
 LAST_DAY = 20_076.0  # on which databases end of which nobody knows when they began
+PER_PAGE = 20  # documents on a page of results, as a search engine shows them
+SUMMARY = "summary"
+MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
 
 
 def search_box(
@@ -27,112 +36,185 @@ def search_box(
     """Return a search at ``/search``; ``find`` names what a word finds, in order."""
 
     def answer(asked: Asked, now: float) -> Told:
-        if asked.url.path != "/search":
-            return as_json({"error": "no such page"}, 404)
-        query = asked.url.query
-        found = find(query.get("q", "").lower(), now)
-        skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
-        hits = [
-            {"_id": name, "_source": {"body": text(name)}}
-            for name in found[skip : skip + count]
-        ]
-        total = {"value": len(found), "relation": "eq"}
-        return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
+        found = find(asked.url.query.get("q", "").lower(), now)
+        return results(asked, found, lambda name: (name, text(name)))
 
     return answer
 
 
+def results(
+    asked: Asked, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
+) -> Told:
+    """Return a page of what was found; ``hit`` gives the name and text of each."""
+    if asked.url.path != "/search":
+        return as_json({"error": "no such page"}, 404)
+    query = asked.url.query
+    skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
+    some = [hit(one) for one in found[skip : skip + count]]
+    hits = [{"_id": name, "_source": {"body": body}} for name, body in some]
+    total = {"value": len(found), "relation": "eq"}
+    return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
+
+
 @dataclass(frozen=True)
 class RecordedSearch:
-    """A text database that only answers queries, recorded week by week.
+    """A text database as it was week by week, behind a search box.
+
+    Its quality at a moment is that of the summary in use, judged by the truth: the
+    complete summary of the week in which it was made against that of now. ``summary``
+    is 1 as long as their divergence is no more than ``tau``, and 0 from then on, so
+    that its mean is the share of time in which the summary was not out of date; ``ur``,
+    ``up``, ``wr`` and ``wp`` are recall and precision of its words.
 
     Attributes:
         name: The name of the source.
-        weekly: Its documents, and the weeks in which they were there.
-        began: When week 0 began, in days.
+        weekly: Recorded databases.
+        site: Which of them it is.
+        tau: The divergence from which a summary counts as out of date.
+        measure: What its copy is judged by.
+        began: When its first whole week began, in days; by default when it did.
+        policy: The rule that its settings name; empty if they name none.
+        per_page: Documents on a page of results.
 
     """
 
     name: str
     weekly: Weekly
-    began: float
+    site: str
+    tau: float = TAU
+    measure: str = SUMMARY
+    began: float | None = None
+    policy: str = ""
+    per_page: int = PER_PAGE
     kind: str = "search"
-    measure: str = "recall of words"
-    _scored: dict[tuple[int, int], float] = field(default_factory=dict)
+    _made: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise UsageError(
+                f"a summary is judged by {', '.join(MEASURES)}, not {self.measure!r}"
+            )
 
     @property
     def span(self) -> tuple[float, float]:
-        """The first week and the end of the last."""
-        first = self.began + WEEK * self.weekly.since
-        return first, self.began + WEEK * self.weekly.weeks
-
-    def week(self, now: float) -> int:
-        """Return the week of a moment."""
-        last = self.weekly.weeks - 1
-        return int(np.clip((now - self.began) // WEEK, self.weekly.since, last))
-
-    def items(self, now: float) -> int:
-        """Return how many documents there were."""
-        return int(self._there(self.week(now)).size)
-
-    def moved(self, days: float) -> "RecordedSearch":
-        """Return the same database, with everything so many days later."""
-        return replace(self, began=self.began + days, _scored={})
-
-    def answer(self, asked: Asked, now: float) -> Told:
-        """Return a page of what a query found at a moment."""
-        return search_box(self._find, self._text)(asked, now)
-
-    def settings(self, origin: str) -> str:
-        """Return how it is searched."""
-        asked = f"{origin}/search?q={{query}}&from={{offset}}&size={{count}}"
-        return (
-            f'kind = "search"\nsearch_url = "{asked}"\n'
-            'engine = "elasticsearch"\nper_page = 20'
-        )
-
-    def quality(self, store: Store, now: float) -> float:
-        """Return the share of the words' true counts on words that the summary has."""
-        used = summaries.VERSIONS.load(store, self.name)
-        if used is None or not used.current:
-            return 0.0
-        at = used.current, self.week(now)
-        if at not in self._scored:
-            kept = summaries.current(store, self.name)
-            true = self.weekly.summary(self.weekly.sites[0], at[1])
-            held = {} if kept is None else kept.summary.counts()
-            self._scored[at] = weighted_recall(held, true.counts()) if held else 0.0
-        return self._scored[at]
+        """The beginning of the first whole week, and the end of the last."""
+        weekly = self.weekly
+        begin = float(weekly.begin[weekly.place(self.site)]) + WEEK * weekly.since
+        begin = begin if self.began is None else self.began
+        return begin, begin + WEEK * (weekly.weeks - weekly.since)
 
     @cached_property
-    def _holders(self) -> dict[str, Ints]:
-        """The documents with each word, in the order in which they are found."""
-        weekly = self.weekly
-        rows = np.repeat(np.arange(weekly.page.size), np.diff(weekly.start))
-        place = np.array([crc32(str(p).encode()) for p in weekly.page.tolist()])
-        order = np.lexsort((rows, place[rows], weekly.term))
-        rows, term = rows[order], weekly.term[order]
-        edges = np.flatnonzero(np.diff(term, prepend=-1, append=-1))
-        words = weekly.words[term[edges[:-1]]].tolist()
-        return dict(zip(words, np.split(rows, edges[1:-1]), strict=True))
+    def drift(self) -> Drift:
+        """The complete summaries of all weeks, compared."""
+        return drift(self.weekly, self.site)
 
-    def _there(self, week: int) -> Ints:
-        return self.weekly.present(self.weekly.sites[0], week)
+    def week(self, now: float) -> int:
+        """Return the recorded week of a time, from 0 for the first whole one."""
+        passed = int((now - self.span[0]) // WEEK)
+        return min(max(passed, 0), self.weekly.weeks - self.weekly.since - 1)
 
-    def _find(self, query: str, now: float) -> list[str]:
-        week, found = self.week(now), None
-        for word in query.split():
-            rows = self._holders.get(word, np.zeros(0, dtype=np.intp))
-            found = rows if found is None else found[np.isin(found, rows)]
-        if found is None:
+    def items(self, now: float) -> int:
+        """Return how many documents there were at a time."""
+        at = self.week(now) + self.weekly.since
+        return int(self.weekly.present(self.site, at).size)
+
+    def moved(self, days: float) -> "RecordedSearch":
+        """Return the same database as if all had happened so many days later."""
+        return replace(self, began=self.span[0] + days, _made={})
+
+    def answer(self, asked: Asked, now: float) -> Told:
+        """Return what the search box answered at a moment."""
+        query = asked.url.query.get("q", "").lower()
+        return results(asked, self._find(query, self.week(now)), self._hit)
+
+    def _find(self, query: str, week: int) -> list[str]:
+        """Return the documents that hold all words, in an order of the query's own."""
+        none = np.zeros(0, dtype=np.intp)
+        holders = [self._rows.get(word, none) for word in query.split()]
+        if not holders:
             return []
-        weekly = self.weekly
-        there = (weekly.week_from[found] <= week) & (week <= weekly.week_to[found])
-        return [f"{weekly.page[i]}#{i}" for i in found[there].tolist()]
+        rows = reduce(np.intersect1d, holders)
+        weekly, at = self.weekly, week + self.weekly.since
+        there = (weekly.week_from[rows] <= at) & (at <= weekly.week_to[rows])
+        pages = {str(row): str(weekly.page[row]) for row in rows[there].tolist()}
+        return sorted(pages, key=lambda row: crc32(f"{query} {pages[row]}".encode()))
 
-    def _text(self, name: str) -> str:
-        (terms,) = self.weekly.terms(np.array([int(name.rpartition("#")[2])]))
-        return " ".join(self.weekly.words[terms].tolist())
+    def _hit(self, row: str) -> tuple[str, str]:
+        (terms,) = self.weekly.terms(np.array([int(row)]))
+        return str(self.weekly.page[int(row)]), " ".join(self.weekly.words[terms])
+
+    @cached_property
+    def _rows(self) -> dict[str, Ints]:
+        """The documents of all weeks that hold each word."""
+        weekly, place = self.weekly, self.weekly.place(self.site)
+        low, high = int(weekly.first[place]), int(weekly.first[place + 1])
+        terms = weekly.term[weekly.start[low] : weekly.start[high]]
+        row = np.repeat(np.arange(low, high), np.diff(weekly.start[low : high + 1]))
+        order = np.argsort(terms, kind="stable")
+        known, start = np.unique(terms[order], return_index=True)
+        words = [str(word).lower() for word in weekly.words[known]]
+        return dict(zip(words, np.split(row[order], start[1:]), strict=True))
+
+    def settings(self, origin: str) -> str:
+        """Return how it is asked."""
+        asked = f"{origin}/search?q={{query}}&from={{offset}}&size={{count}}"
+        lines = [
+            f'kind = "search"\nsearch_url = "{asked}"\nengine = "elasticsearch"',
+            f"per_page = {self.per_page}\ntau = {self.tau}",
+        ]
+        lines += [f'policy = "{self.policy}"'] if self.policy else []
+        return "\n".join(lines)
+
+    def quality(self, store: Store, now: float) -> float:
+        """Return how good the summary in use is; 0 if there is none."""
+        made = self._made_in(store)
+        if made is None:
+            return 0.0
+        if self.measure == SUMMARY:
+            return float(self.divergence(store, now) <= self.tau)
+        change = self.drift.change.of(self.measure)
+        return float(np.nan_to_num(change[made, self.week(now)]))
+
+    def divergence(self, store: Store, now: float) -> float:
+        """Return how far the truth is from that of when the summary was made."""
+        made = self._made_in(store)
+        return (
+            nan if made is None else float(self.drift.change.kl[made, self.week(now)])
+        )
+
+    def _made_in(self, store: Store) -> int | None:
+        """Return the week in which the summary in use was made."""
+        version = summaries.current_version(store, self.name)
+        if version and version not in self._made:
+            kept = summaries.read(store, self.name, version)
+            self._made.clear()
+            self._made[version] = 0 if kept is None else self.week(kept.at)
+        return self._made.get(version)
+
+
+def recorded_searches(
+    folder: Path,
+    names: Iterable[str] = (),
+    *,
+    tau: float | None = None,
+    measure: str = SUMMARY,
+    recent: bool = False,
+) -> list[RecordedSearch]:
+    """Return the text databases that are recorded in a folder (``recordings.textdb``).
+
+    Their weeks are laid side by side: the first whole week of each begins when that of
+    the latest did. ``recent`` shows only what is new in the last 13 weeks. ``tau`` is
+    by default what half of the summaries reach in about half of the recorded time.
+    """
+    weekly = textdb.load(folder)
+    weekly = weekly.recent() if recent else weekly
+    chosen = tuple(names) or weekly.sites
+    tau = (RECENT_TAU if recent else FULL_TAU) if tau is None else tau
+    began = float(weekly.begin.max()) + WEEK * weekly.since
+    return [
+        RecordedSearch(source_name(site), weekly, site, tau, measure, began)
+        for site in chosen
+    ]
 
 
 def text_histories(folder: Path) -> Sequence[RecordedHistory]:
@@ -149,7 +231,8 @@ def text_histories(folder: Path) -> Sequence[RecordedHistory]:
     ]
 
 
-def _database(load: Callable[[], Weekly], name: str, _: float) -> RecordedSearch:
-    weekly = load().select((name,))
-    began = float(weekly.begin[0]) or LAST_DAY - WEEK * weekly.weeks
-    return RecordedSearch(source_name(name), weekly, began)
+def _database(load: Callable[[], Weekly], site: str, _: float) -> RecordedSearch:
+    weekly = load().select((site,))
+    first = float(weekly.begin[0]) or LAST_DAY - WEEK * weekly.weeks
+    began = first + WEEK * weekly.since
+    return RecordedSearch(source_name(site), weekly, site, FULL_TAU, began=began)

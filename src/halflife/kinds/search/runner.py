@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -35,8 +36,9 @@ from halflife.probing.sample_resample import WORDS
 from halflife.probing.size import Method, Size, estimate_size
 from halflife.probing.totals import Told
 from halflife.readers.containment import contained
-from halflife.stores import Run, Store, summaries, summary_lifetimes
+from halflife.stores import Run, Store, summaries, summary_drift, summary_lifetimes
 from halflife.stores.summaries import Kept
+from halflife.stores.summary_drift import Refresh
 from halflife.stores.summary_lifetimes import Life
 from halflife.summary import Summary
 
@@ -312,7 +314,7 @@ class Summarizer:
         kept = replace(kept, ending=ending, requests=requests)
         before = summaries.current(self.store, source.name)
         kept = summaries.save(self.store, kept)
-        judge(self.store, before, kept)
+        judge(self.store, before, kept, source.tau)
         used = summaries.current(self.store, source.name)
         in_use = used is not None and used.version == kept.version
         return Summarized(source.name, requests, ending, kept, in_use)
@@ -323,13 +325,27 @@ def again(kept: Kept) -> Wish:
     return Wish(kept.method, snippets=selection.is_glimpsed(kept))
 
 
-def judge(store: Store, old: Kept | None, new: Kept) -> None:
+def judge(store: Store, old: Kept | None, new: Kept, tau: float) -> None:
     """Write down what a new summary tells of the one that was in use before."""
     if old is not None:
-        holds, life = selection.held(old, new), selection.life(store, old)
-        if holds is not None:
-            summary_lifetimes.note(store, old.source, life.seen(new.at, holds=holds))
+        differs, life = selection.divergence(old, new), selection.life(store, old)
+        if differs is not None:
+            seen = life.seen(new.at, holds=differs <= tau)
+            summary_lifetimes.note(store, old.source, seen)
+            _note_refresh(store, new, Refresh(new.version, new.at - old.at, differs))
     summary_lifetimes.note(store, new.source, Life(new.version, new.at, new.at))
+
+
+def _note_refresh(store: Store, new: Kept, refresh: Refresh) -> None:
+    """Keep what a refresh showed, with those before it that nobody kept yet."""
+    before: list[Refresh] = []
+    if not summary_drift.refreshes(store, new.source):
+        past = [v for v in summaries.versions(store, new.source) if v.whole]
+        for old, one in pairwise([v for v in past if v.version < new.version]):
+            differs = selection.divergence(old, one)
+            if differs is not None:
+                before.append(Refresh(one.version, one.at - old.at, differs))
+    summary_drift.note_refresh(store, new.source, *before, refresh)
 
 
 def given(how: SearchSettings, *, snippets: bool) -> bool:

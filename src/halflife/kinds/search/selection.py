@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.kinds.search.settings import SearchConfig
+from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.models.drift import WeibullSurvival, features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.net.addresses import parse_url
@@ -25,7 +25,7 @@ from halflife.summary.lifetime import Outcome, learned
 from halflife.summary.split_test import excess
 
 METHODS = ("cori", "bgloss", "lm", "redde", "crcs")
-CHANGED = 0.5  # the divergence from which a summary counts as out of date
+CHANGED = TAU  # the divergence from which a summary counts as out of date
 ALARMS, FOUND = 0.05, 0.95  # checks not passed: of summaries that hold, and do not
 TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
 
@@ -91,7 +91,7 @@ def belief(
     By the published model that goes by the domain and the number of documents
     (Ipeirotis et al., TODS 2007, Tables IV and V), and by what looks at each database
     have shown so far. A summary is out of date when the divergence of the true one
-    from it exceeds ``CHANGED``.
+    from it exceeds ``tau``, a setting of the source.
     """
     age = np.array([max(now - one.at, 0.0) for one in kept])
     where = {source.name: source for source in sources}
@@ -135,11 +135,10 @@ def holding(
     kept: Kept, source: SearchConfig | None, store: Store | None = None
 ) -> Holding:
     """Return how long the summary in use holds, by the model and by all looks."""
-    where = "misc" if source is None else domain(source)
     if store is None:
-        return Holding(_survival(kept, where))
+        return Holding(_survival(kept, source))
     mine = life(store, kept)
-    found = _learned(kept, where, store)
+    found = _learned(kept, source, store)
     return Holding(found, mine.held, mine.is_doubted)
 
 
@@ -151,14 +150,13 @@ def survival(
     That is the published model, and with a store what its own summaries have taught
     beside it (``summary.lasting``).
     """
-    where = domain(source)
-    return _survival(kept, where) if store is None else _learned(kept, where, store)
+    return _survival(kept, source) if store is None else _learned(kept, source, store)
 
 
-def _learned(kept: Kept, where: str, store: Store) -> WeibullSurvival:
+def _learned(kept: Kept, source: SearchConfig | None, store: Store) -> WeibullSurvival:
     known = summary_lifetimes.lives(store, kept.source)
     return learned(
-        _survival(kept, where), [Outcome(one.held, one.failed) for one in known]
+        _survival(kept, source), [Outcome(one.held, one.failed) for one in known]
     )
 
 
@@ -173,16 +171,22 @@ def looked(store: Store, kept: Kept) -> float:
     return max([kept.at, *(one.looked for one in known)])
 
 
-def held(old: Kept, new: Kept) -> bool | None:
+def held(old: Kept, new: Kept, tau: float = CHANGED) -> bool | None:
     """Say whether a summary still held when another was made; None if unknown.
 
-    It did if the new one is no farther from it than ``CHANGED``, less what two samples
+    It did if the new one is no farther from it than ``tau``, less what two samples
     of one database differ by.
     """
+    differs = divergence(old, new)
+    return None if differs is None else differs <= tau
+
+
+def divergence(old: Kept, new: Kept) -> float | None:
+    """Return how far a summary is from the one before, beyond chance; or None."""
     number = zlib.crc32(new.source.encode())
     rng = np.random.default_rng([new.version, number])
     differs = excess(old.documents, new.documents, rng)
-    return None if differs is None else differs.excess <= CHANGED
+    return None if differs is None else differs.excess
 
 
 def is_glimpsed(kept: Kept) -> bool:
@@ -219,9 +223,10 @@ def deal(alive: Floats, source: SearchConfig, kept: Kept) -> Floats:
     return np.asarray(check / kept.requests + (1.0 - alive) * FOUND + alive * ALARMS)
 
 
-def _survival(kept: Kept, where: str) -> WeibullSurvival:
+def _survival(kept: Kept, source: SearchConfig | None) -> WeibullSurvival:
+    where, tau = ("misc", TAU) if source is None else (domain(source), source.tau)
     model = paper("QBS" if kept.method == "qbs" else "FPS", SIZE)
-    x = features(max(kept.summary.size, 1.0), 0.0, CHANGED, SIZE)
+    x = features(max(kept.summary.size, 1.0), 0.0, tau, SIZE)
     return model.survival([where], x)
 
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from halflife.config.answers import ResultsConfig
 from halflife.config.values import Url, filled, places
@@ -11,6 +11,7 @@ Engine: TypeAlias = Literal[
     "", "elasticsearch", "solr", "meilisearch", "json", "html", "feed"
 ]
 _PLACES = frozenset({"query", "page", "offset", "count"})
+TAU = 0.5  # the paper's threshold; its study ends at 1
 _NO_RECORDS: tuple[object, ...] = ("", "", "", [])
 
 
@@ -19,6 +20,7 @@ class SearchConfig(ResultsConfig):
 
     measures: ClassVar[frozenset[str]] = frozenset({"summary"})
     policy_group: ClassVar[str] = "halflife.policies.search"
+    usual_policies: ClassVar[tuple[str, ...]] = ("checks",)
 
     kind: Literal["search"] = "search"
     search_url: Url = ""
@@ -28,6 +30,7 @@ class SearchConfig(ResultsConfig):
     hit_link: str = ""
     hit_text: str = ""
     hit_snippet: str = ""
+    tau: float = Field(default=TAU, gt=0, le=10, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _query_has_its_place(self) -> Self:

@@ -6,6 +6,7 @@ rule is called again, until it wishes for nothing. What it knows is what a crawl
 has seen: the summaries it made, and no database between two refreshes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
+from halflife.models.drift import WeibullSurvival
 
 NONE: Ints = np.zeros(0, dtype=np.intp)
 
@@ -85,6 +87,28 @@ class Wish:
 
     refresh: Ints = field(default_factory=lambda: NONE)
     sample: Ints = field(default_factory=lambda: NONE)
+
+
+class Taught(Protocol):
+    """What a rule learns from before it starts, from a recording or from a store."""
+
+    @property
+    def cost(self) -> Floats | None:
+        """Of a refresh of each database; None if all cost the same."""
+        ...
+
+    @property
+    def weight(self) -> Floats | None:
+        """How much each database counts; None if all count the same."""
+        ...
+
+    def survival(self, names: Sequence[str]) -> WeibullSurvival:
+        """Return each database's survival by these features, time in weeks."""
+        ...
+
+    def odds(self) -> Floats:
+        """Return the log odds of a change, databases x age in weeks."""
+        ...
 
 
 class TextPolicy(Protocol):

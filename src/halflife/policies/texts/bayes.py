@@ -8,6 +8,7 @@ all squares and products. Each is taken as normal in either class.
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.policies.texts import Shelf, Wish, best
@@ -32,6 +33,19 @@ class Bayes:
         self.odds = odds
         self.bounded = bounded
 
+    def score(self, shelf: Shelf, age: Floats) -> Floats:
+        """Return ln(1 + odds of a change), which rises with them and is above 0.
+
+        Between two weeks the log odds are on a line, and flat after the last.
+        """
+        del shelf
+        last = self.odds.shape[1] - 1
+        week = np.clip(age, 0.0, last)
+        before = np.minimum(week.astype(np.intp), max(last - 1, 0))
+        row, after = np.arange(age.size), np.minimum(before + 1, last)
+        low, high = self.odds[row, before], self.odds[row, after]
+        return np.asarray(np.logaddexp(0.0, low + (week - before) * (high - low)))
+
     def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
         """Return the most likely."""
         most = self.odds.shape[1] - 1
@@ -44,6 +58,11 @@ class Bayes:
 
 def by_class(lessons: Lessons, *, bounded: bool = True) -> Bayes:
     """Return the policy, each database judged by what the others taught."""
+    return Bayes(odds_of(lessons), bounded=bounded)
+
+
+def odds_of(lessons: Lessons) -> Floats:
+    """Return the log odds of a change, each database judged by the others alone."""
     ages = np.arange(1, lessons.kl.shape[2])
     raw = [_examples(lessons, i) for i in range(len(lessons.found))]
     asked = [_asked(lessons, i, ages) for i in range(len(raw))]
@@ -57,7 +76,7 @@ def by_class(lessons: Lessons, *, bounded: bool = True) -> Bayes:
     for i, own in enumerate(sums):
         now = (asked[i] - mean) / spread
         odds[i, 1:] = _odds(total - own, _products(now))
-    return Bayes(odds, bounded=bounded)
+    return odds
 
 
 def _kappa(lessons: Lessons, i: int) -> Floats:
@@ -65,17 +84,30 @@ def _kappa(lessons: Lessons, i: int) -> Floats:
 
 
 def _features(lessons: Lessons, i: int, week: Ints, age: Ints) -> Floats:
-    one = lessons.found[i]
     kinds = np.arange(lessons.stratum.max() + 1) == lessons.stratum[i]
+    size, kappa = lessons.found[i].size[week], _kappa(lessons, i)[week]
+    return features(age, size, kappa, np.tile(kinds, (age.size, 1)))
+
+
+def features(age: ArrayLike, size: Floats, kappa: Floats, kinds: Bools) -> Floats:
+    """Return the features of examples, a row each; ages in weeks, above 0."""
     return np.column_stack(
         (
             age,
             np.log(age),
-            np.log(np.maximum(one.size[week], 1.0)),
-            _kappa(lessons, i)[week],
-            np.tile(kinds.astype(np.float64), (age.size, 1)),
+            np.log(np.maximum(size, 1.0)),
+            kappa,
+            kinds.astype(np.float64),
         )
     )
+
+
+def taught(x: Floats, gone: Bools, asked: Floats) -> Floats:
+    """Return the log odds of a change of what is asked, as all examples teach it."""
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    spread[spread == 0] = 1.0
+    sums = _sums(_products((x - mean) / spread), gone)
+    return _odds(sums, _products((asked - mean) / spread))
 
 
 def _examples(lessons: Lessons, i: int) -> tuple[Floats, Bools]:

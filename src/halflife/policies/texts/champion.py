@@ -45,10 +45,21 @@ class Learned:
         return self.scale * age ** (b + 1.0) * b / (b + 1.0)
 
 
-def champion(shelf: Shelf, budget: float, rng: Generator) -> Wish:
-    """Renew the summaries whose refresh is worth most."""
-    found = learn(shelf.refreshes, shelf.size)
-    return best(found.worth(shelf.age.astype(np.float64)), budget, rng)
+class Champion:
+    """Renews the summaries whose refresh is worth most."""
+
+    by_cost = True
+
+    def score(self, shelf: Shelf, age: Floats) -> Floats:
+        """Return U(age) of each database."""
+        return learn(shelf.refreshes, shelf.size).worth(age)
+
+    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+        """Return what is worth most."""
+        return best(self.score(shelf, shelf.age.astype(np.float64)), budget, rng)
+
+
+champion = Champion()
 
 
 def learn(seen: Refreshes, size: Floats) -> Learned:

@@ -27,7 +27,7 @@ FULL = ("ln_size", "kl_1", "tau")
 SIZE = ("ln_size", "tau")
 KAPPA = ("kl_1", "tau")
 LOGS = ("ln_size", "ln_kl_1", "ln_tau")  # ours: kappa spans orders of magnitude
-_TINY = 1e-6  # of divergence, so that none at all has a logarithm
+TINY = 1e-6  # of divergence, so that none at all has a logarithm
 
 
 class Fitted(NamedTuple):
@@ -79,6 +79,14 @@ class Lessons:
         """Return the place of the week in which the last summary of all is made."""
         return self.start + self.history - 1
 
+    @property
+    def cost(self) -> None:
+        """Every refresh costs the same."""
+
+    @property
+    def weight(self) -> None:
+        """Every database counts the same."""
+
     @cached_property
     def kl(self) -> Floats:
         """Return the divergences (databases x made x week)."""
@@ -127,9 +135,15 @@ class Lessons:
             self.fitted[key] = self._fit(key)
         x = self.now(names)
         rows = zip(self.found, self.fitted[key], x, strict=True)
-        rates = [_rate(fitted, one.stratum, row) for one, fitted, row in rows]
+        rates = [rate_of(fitted, one.stratum, row) for one, fitted, row in rows]
         rate, shape = np.array(rates).T
         return WeibullSurvival(rate, shape)
+
+    def odds(self) -> Floats:
+        """Return the log odds of a change as the others tell it, by age in weeks."""
+        from halflife.policies.texts.bayes import odds_of  # noqa: PLC0415  (a cycle)
+
+        return odds_of(self)
 
     def _fit(self, names: tuple[str, ...]) -> tuple[Fitted, ...]:
         """Return a model for each database, fitted to all the others."""
@@ -160,7 +174,7 @@ def _columns(told: Features, names: Sequence[str]) -> Floats:
         [
             told.column(name)
             if name in told.names
-            else np.log(told.column(name.removeprefix("ln_")) + _TINY)
+            else np.log(told.column(name.removeprefix("ln_")) + TINY)
             for name in names
         ]
     )
@@ -172,7 +186,7 @@ def _spells(lives: Lifetimes, known: Bools) -> Spells:
     return Spells.of(np.zeros(length.size), lower, np.where(gone, length, np.inf))
 
 
-def _rate(fitted: Fitted, stratum: str, x: Floats) -> tuple[float, float]:
+def rate_of(fitted: Fitted, stratum: str, x: Floats) -> tuple[float, float]:
     """Return rate and shape, per week, of a database with these features."""
     drift = fitted.drift
     some = [d for d in drift.domains if d not in fitted.idle]

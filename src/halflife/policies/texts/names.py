@@ -1,4 +1,10 @@
-"""The rules for summaries by their names."""
+"""The rules for summaries by their names: one table, for replays and live sources.
+
+A rule is an object with ``about`` and ``paper``. ``prepare`` makes it ready for a
+replay of weekly recordings (``halflife replay --text``), ``choose`` says what it does
+for the databases of a live store (``[[source]] policy``). Both turn the same
+arithmetic.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +15,18 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.policies.texts import Shelf, TextPolicy, Wish, best
-from halflife.policies.texts.bayes import by_class
+from halflife.policies.texts import Shelf, Taught, TextPolicy, Wish, best
+from halflife.policies.texts.bayes import Bayes
 from halflife.policies.texts.champion import champion
 from halflife.policies.texts.lessons import FULL, KAPPA, LOGS, SIZE, Lessons
+from halflife.policies.texts.live import Choices, Databases, Due, choose
 from halflife.policies.texts.samples import PRICE, Sampling
 from halflife.policies.texts.survival import by_lives
 from halflife.policies.texts.turns import naive
+
+PAPER = "Ipeirotis et al. 2007"
+Prepare = Callable[[Lessons], Callable[[float], TextPolicy]]
+PrepareAny = Callable[[Taught], Callable[[float], TextPolicy]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +36,54 @@ class Rule:
     Attributes:
         prepare: Learns what it may know beforehand; returns the rule for any T.
         about: What it does, in one line.
+        paper: Where it was published; empty if it is ours.
         price: Of one sample, in refreshes.
         bounded: Whether it keeps to the budget.
+        due: When it renews a live summary, and how.
 
     """
 
-    prepare: Callable[[Lessons], Callable[[float], TextPolicy]]
+    prepare: Prepare
     about: str
+    paper: str = ""
     price: float = 0.0
     bounded: bool = True
+    due: Due | None = None
+
+    def choose(self, known: Databases) -> Choices:
+        """Return what to do for each database of a live store."""
+        if self.due is None:
+            raise UsageError(f"the rule {self.about!r} serves replays alone")
+        return choose(self.due, known)
 
 
-def _always(policy: TextPolicy) -> Callable[[Lessons], Callable[[float], TextPolicy]]:
+@dataclass(frozen=True, slots=True)
+class ByPrice:
+    """What a live source goes by if its settings name no rule.
+
+    It has no interval of its own: what a look is worth is weighed against what all
+    other sources offer, and the price of a request decides.
+    """
+
+    about: str
+    paper: str = ""
+
+    def choose(self, known: Databases) -> None:
+        """Return None: the price of a request decides."""
+        del known
+
+
+def _always(policy: TextPolicy) -> PrepareAny:
     return lambda _: lambda _: policy
 
 
-def _survival(
-    names: Sequence[str],
-) -> Callable[[Lessons], Callable[[float], TextPolicy]]:
-    def prepare(lessons: Lessons) -> Callable[[float], TextPolicy]:
-        lives = lessons.survival(names)
-        return lambda every: by_lives(lives, every)
+def _survival(names: Sequence[str], about: str, paper: str = "") -> Rule:
+    def frequencies(lessons: Taught) -> Callable[[float], TextPolicy]:
+        lives, more = lessons.survival(names), (lessons.cost, lessons.weight)
+        return lambda every: by_lives(lives, every, cost=more[0], weight=more[1])
 
-    return prepare
+    due = Due(frequencies, survival=lambda taught: taught.survival(names))
+    return Rule(frequencies, about, paper, due=due)
 
 
 class Hindsight:
@@ -72,35 +108,55 @@ def _hindsight(lessons: Lessons) -> Callable[[float], TextPolicy]:
     return lambda _: policy
 
 
-def _bayes(*, bounded: bool) -> Callable[[Lessons], Callable[[float], TextPolicy]]:
-    def prepare(lessons: Lessons) -> Callable[[float], TextPolicy]:
-        policy = by_class(lessons, bounded=bounded)
+def _bayes(about: str, *, bounded: bool) -> Rule:
+    def prepare(lessons: Taught) -> Callable[[float], TextPolicy]:
+        policy = Bayes(lessons.odds(), bounded=bounded)
         return lambda _: policy
 
-    return prepare
+    due = Due(prepare, level=None if bounded else float(np.log(2.0)))
+    paper = f"{PAPER}, s. 5.2"
+    return Rule(prepare, about, paper, bounded=bounded, due=due)
 
+
+def _samples(price: float, about: str, *, live: bool) -> Rule:
+    policy = _always(Sampling(price))
+    due = Due(policy, samples=True) if live else None
+    paper = f"Cho and Ntoulas 2002; {PAPER}, s. 5.3"
+    return Rule(policy, about, paper, price, due=due)
+
+
+NAIVE = Rule(
+    _always(naive), "every database every T weeks", f"{PAPER}, s. 4.4",
+    due=Due(_always(naive)),
+)  # fmt: skip
+SURVIVAL = _survival(FULL, "Eq. 4 with kappa, size and tau", f"{PAPER}, s. 5.1")
+SURVIVAL_SIZE = _survival(SIZE, "Eq. 4 with size and tau", f"{PAPER}, s. 5.1")
+SURVIVAL_KAPPA = _survival(KAPPA, "Eq. 4 with kappa and tau", f"{PAPER}, s. 5.1")
+SURVIVAL_LOG = _survival(LOGS, "Eq. 4 with ln kappa, size and ln tau")
+BAYES = _bayes("most likely changed, Naive Bayes", bounded=True)
+BAYES_FREE = _bayes("all likely changed, whatever it costs", bounded=False)
+SAMPLING = _samples(PRICE, "most changed documents, samples paid", live=True)
+SAMPLING_FREE = _samples(0.0, "most changed documents, samples free", live=False)
+CHAMPION = Rule(
+    _always(champion), "index rule, drift learned by refreshes",
+    due=Due(_always(champion), checks=True),
+)  # fmt: skip
+HINDSIGHT = Rule(_hindsight, "index rule, drift known beforehand: a bound")
+CHECKS = ByPrice("checked when a check is worth its price, renewed when it fails")
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        "naive": Rule(_always(naive), "every database every T weeks"),
-        "survival": Rule(_survival(FULL), "Eq. 4 with kappa, size and tau"),
-        "survival-size": Rule(_survival(SIZE), "Eq. 4 with size and tau"),
-        "survival-kappa": Rule(_survival(KAPPA), "Eq. 4 with kappa and tau"),
-        "survival-log": Rule(_survival(LOGS), "Eq. 4 with ln kappa, size and ln tau"),
-        "bayes": Rule(_bayes(bounded=True), "most likely changed, Naive Bayes"),
-        "bayes-free": Rule(
-            _bayes(bounded=False),
-            "all likely changed, whatever it costs",
-            bounded=False,
-        ),
-        "sampling": Rule(
-            _always(Sampling(PRICE)), "most changed documents, samples paid", PRICE
-        ),
-        "sampling-free": Rule(
-            _always(Sampling(0.0)), "most changed documents, samples free"
-        ),
-        "champion": Rule(_always(champion), "index rule, drift learned by refreshes"),
-        "hindsight": Rule(_hindsight, "index rule, drift known beforehand: a bound"),
+        "naive": NAIVE,
+        "survival": SURVIVAL,
+        "survival-size": SURVIVAL_SIZE,
+        "survival-kappa": SURVIVAL_KAPPA,
+        "survival-log": SURVIVAL_LOG,
+        "bayes": BAYES,
+        "bayes-free": BAYES_FREE,
+        "sampling": SAMPLING,
+        "sampling-free": SAMPLING_FREE,
+        "champion": CHAMPION,
+        "hindsight": HINDSIGHT,
     }
 )
 

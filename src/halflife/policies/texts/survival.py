@@ -8,6 +8,7 @@ f (integral of S over 0..1/f) with frequencies that add up to n / T.
 from collections.abc import Sequence
 
 from halflife.allocation import allocate
+from halflife.core.arrays import Floats
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts.lessons import FULL, Lessons
 from halflife.policies.texts.turns import Frequencies
@@ -20,8 +21,17 @@ def by_survival(
     return by_lives(lessons.survival(names), every)
 
 
-def by_lives(lives: WeibullSurvival, every: float) -> Frequencies:
+def by_lives(
+    lives: WeibullSurvival,
+    every: float,
+    *,
+    cost: Floats | None = None,
+    weight: Floats | None = None,
+) -> Frequencies:
     """Return the policy for known lives, time in weeks.
+
+    The budget renews every database once in ``every`` weeks. Where refreshes differ in
+    cost, sum(cost f) is the cost of all of them over ``every``.
 
     >>> import numpy as np
     >>> lives = WeibullSurvival(np.array([0.088, 0.023]), np.array([1.05, 1.05]))
@@ -29,5 +39,8 @@ def by_lives(lives: WeibullSurvival, every: float) -> Frequencies:
     ...     1 / by_lives(lives, 10.0).frequency).round()
     (array([46., 35.]), array([ 8., 13.]))
     """
-    budget = lives.rate.size / every
-    return Frequencies(allocate(lives.rate, budget, shape=lives.shape).frequency)
+    each = lives.rate.size if cost is None else float(cost.sum())
+    found = allocate(
+        lives.rate, each / every, shape=lives.shape, cost=cost, weight=weight
+    )
+    return Frequencies(found.frequency)

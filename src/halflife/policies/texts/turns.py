@@ -1,16 +1,30 @@
 """Rules that follow fixed frequencies."""
 
+from dataclasses import dataclass
+
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.policies.texts import Shelf, Wish, best
 
 
-def naive(shelf: Shelf, budget: float, rng: Generator) -> Wish:
-    """Renew the oldest summaries: every database in turn, every T weeks."""
-    return best(shelf.age.astype(float), budget, rng)
+class Naive:
+    """Renews every database in turn, every T weeks."""
+
+    def score(self, shelf: Shelf, age: Floats) -> Floats:
+        """Return the age: the oldest comes first."""
+        del shelf
+        return age
+
+    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+        """Return the oldest summaries."""
+        return best(self.score(shelf, shelf.age.astype(float)), budget, rng)
 
 
+naive = Naive()
+
+
+@dataclass(frozen=True, slots=True)
 class Frequencies:
     """Renews each summary so often a week; what is most overdue comes first.
 
@@ -18,9 +32,13 @@ class Frequencies:
     frequencies add up to the budget, each comes round after about one.
     """
 
-    def __init__(self, frequency: Floats) -> None:
-        self.frequency = frequency
+    frequency: Floats
+
+    def score(self, shelf: Shelf, age: Floats) -> Floats:
+        """Return how many intervals have passed."""
+        del shelf
+        return age * self.frequency
 
     def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
         """Return the most overdue."""
-        return best(shelf.age * self.frequency, budget, rng)
+        return best(self.score(shelf, shelf.age.astype(float)), budget, rng)
