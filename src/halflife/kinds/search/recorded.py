@@ -120,7 +120,8 @@ class RecordedSearch:
         return self.weekly.present(self.weekly.sites[0], week)
 
     def _find(self, query: str, now: float) -> list[str]:
-        week, found = self.week(now), None
+        week = self.week(now)
+        found: Ints | None = None
         for word in query.split():
             rows = self._holders.get(word, np.zeros(0, dtype=np.intp))
             found = rows if found is None else found[np.isin(found, rows)]
