@@ -161,23 +161,17 @@ def replay(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
-    wanted = Service(sources, kind, policies, budgets, days, json=json)
-    if store and not any((history, pages, text, query_new, query_known)):
-        _replay_store(config, wanted)
-        return
-    _one_of(history, pages, text, query_new, query_known)
-    if history is not None and history.is_dir():
-        columns_only = ticks is not None or seeds > 1 or jobs > 1
-        if wanted.is_picked or not (columns_only or _is_large(history, policies)):
-            _replay_folder(history, wanted)
-            return
+    service = Service(sources, kind, policies, budgets, days, json=json)
     path, folder = pages or history, query_new or query_known
-    if text is not None:
+    if _is_own((history, pages, text, query_new, query_known), store=store):
+        _replay_store(config, service)
+    elif history is not None and _is_played(history, service, ticks, seeds, jobs):
+        _replay_folder(history, service)
+    elif text is not None:
         _replay_texts(text, policies, every, json=json)
     elif folder is not None:
         columns = attributes if query_new else keywords
-        when = begin, end
-        asked = _asked(folder, columns, policies, when, page_size, seeds)
+        asked = _asked(folder, columns, policies, (begin, end), page_size, seeds)
         _replay_queries(asked, budgets, new=query_new is not None, json=json)
     elif path is not None and not _replayed_as_set(path, pages, json=json):
         rules = _rules(budgets, seeds, ticks, jobs, of_pages=pages is not None)
@@ -268,31 +262,42 @@ def _replay_folder(path: Path, wanted: Service) -> None:
     replace(wanted, days=days).play(found, {"history": str(path), "days": days})
 
 
-def _is_large(path: Path, policies: str) -> bool:
-    """Say whether a folder is one of pages that is played on columns alone.
+def _is_played(
+    path: Path, service: Service, ticks: int | None, seeds: int, jobs: int
+) -> bool:
+    """Say whether a history is one that the service is played on.
 
-    They are too many for the service, or the oracle takes part, which is no policy.
+    Every folder is, but for pages that are too many and of which none were picked, and
+    for the options and the oracle that columns alone know.
     """
     from halflife.bench.league import ORACLE
     from halflife.cli.words import listed
     from halflife.recordings.parquet import read_table
 
+    if not path.is_dir() or service.is_picked:
+        return path.is_dir()
     pages = path / "pages.parquet"
     if not (pages.is_file() and (path / "changes.parquet").is_file()):
-        return False
+        return True
     many = read_table(pages, ("site", "page")).num_rows > MANY_PAGES
-    return many or ORACLE in listed(policies)
+    on_columns = ticks is not None or seeds > 1 or jobs > 1
+    return not (many or on_columns or ORACLE in listed(service.policies))
 
 
-def _one_of(*given: Path | None) -> None:
-    """Raise ``UsageError`` unless just one history is named."""
+def _is_own(given: Sequence[Path | None], *, store: bool) -> bool:
+    """Say whether one's own store is to be replayed, not one of the histories given.
+
+    Raise ``UsageError`` unless just one of all is named.
+    """
     from halflife.core.errors import UsageError
 
-    if sum(one is not None for one in given) != 1:
+    named = sum(one is not None for one in given)
+    if named != 1 and not (store and not named):
         raise UsageError(
             "name one history: HISTORY, or --pages, --text, --query-new or "
             "--query-known with a folder, or --store alone"
         )
+    return not named
 
 
 def _asked(

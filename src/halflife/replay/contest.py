@@ -181,7 +181,7 @@ def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floa
         "policy": policy,
         "budget": budget,
         "quality": float(series.mean()),
-        "interval": series_interval(series)._asdict(),
+        "interval": _interval(series),
         "requests": len(sent),
         "requests_a_day": len(sent) / game.days,
         "granted_a_day": pace,
@@ -189,6 +189,13 @@ def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floa
         "sources": _by_source(watch, quality.mean(axis=0)),
     }
     return row, series
+
+
+def _interval(series: Floats) -> dict[str, float]:
+    """Return the mean of a series with its 95 % interval around it."""
+    mean, spread = float(series.mean()), series_interval(series)
+    off = mean - spread.mean  # batches leave out what does not fill one
+    return {"mean": mean, "low": spread.low + off, "high": spread.high + off}
 
 
 def _by_source(watch: Watch, mean: Floats) -> list[dict[str, object]]:

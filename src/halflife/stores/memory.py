@@ -85,6 +85,7 @@ class MemoryStore:
         self.hosts: dict[str, HostState] = {}
         self._notes: dict[tuple[str, str, int], Note] = {}
         self._sets: dict[str, Register] = {}
+        self._collections: dict[str, Collection] = {}
         self._staged: dict[str, Staged] = {}
         self.forecasts = MemoryForecasts(self)
         self.held_answers = MemoryHeldAnswers(self)
@@ -345,14 +346,24 @@ class MemoryStore:
 
     def collection(self, name: str) -> Collection:
         """Return the history of a set source; raise ``UsageError`` if there is none."""
-        return self.register(name).collection(name)
+        if name not in self._collections:  # asked for often, changed by a read
+            self._collections[name] = self._kept(name).collection(name)
+        return self._collections[name]
 
     def register(self, name: str) -> Register:
         """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        kept = self._kept(name)
+        return Register(
+            list(kept.snapshots),
+            [replace(spell) for spell in kept.spells],
+            list(kept.versions),
+            dict(kept.unobserved),
+        )
+
+    def _kept(self, name: str) -> Register:
         if name not in self._sets:
             raise lifetimes.unknown(name)
-        kept = self._sets[name]
-        return lifetimes.merged(Register(), kept)
+        return self._sets[name]
 
     def save_collection(self, run: Run, collection: Collection) -> None:
         """Keep a history in place of all that was kept of the set source."""
@@ -369,6 +380,7 @@ class MemoryStore:
         if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
         self._sets.pop(name, None)
+        self._collections.pop(name, None)
         if new.snapshots:
             self._sets[name] = new
 

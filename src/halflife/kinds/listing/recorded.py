@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import numpy as np
+
 from halflife.core.object_store import NEVER, Attributes
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Asked, Recorded, Told, as_json
@@ -88,6 +90,7 @@ class RecordedListing:
             return 1.0
         if self.name not in store.collections():
             return 0.0
-        spells = store.register(self.name).spells
-        held = {spell.key for spell in spells if spell.gone_by == NEVER}
+        lives = store.collection(self.name).lives
+        rows = np.flatnonzero(lives.gone_by == NEVER).tolist()
+        held = {lives.keys[row] for row in rows}
         return len(held & there.keys()) / len(there)
