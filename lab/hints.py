@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from halflife.allocation import blind_bound, signal_bound
-from halflife.allocation.signals import hinted_bound
 from halflife.belief.hints import Hinted
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
@@ -34,8 +33,10 @@ from halflife.policies import Strategy
 from halflife.policies.index import freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
 from halflife.recordings.histories import load
-from halflife.recordings.pages import Recording, reveal
+from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay, Score
+from lab.hinted_bound import hinted_bound
+from lab.revealed_hints import reveal
 
 RECALLS = (0.3, 0.6, 0.9)
 PRECISIONS = (1.0, 0.8, 0.5, 0.2)

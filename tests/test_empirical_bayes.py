@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.bench.fit import (
-    mostly_still,
-    projection,
-    spread,
-    three_kinds,
-    watch,
-)
+from halflife.bench.fit import watch
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
@@ -26,6 +20,7 @@ from halflife.models.empirical_bayes import (
     wide_prior,
 )
 from halflife.models.gaps import Status
+from lab.projection import mostly_still, projection, spread, three_kinds
 
 
 def no_gaps():

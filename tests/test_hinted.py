@@ -25,9 +25,9 @@ from halflife.models.signals import Announced
 from halflife.policies import Strategy
 from halflife.policies.index import Index, freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
-from halflife.recordings.pages import reveal
 from halflife.replay.pages import Replay
 from lab import hints
+from lab.revealed_hints import reveal
 from store_cases import fold
 from store_looks import hint, present
 

@@ -11,9 +11,10 @@ from halflife.metrics.bounds import Trace, best_in_hindsight
 from halflife.policies.adaptive import nutch, stormcrawler
 from halflife.policies.index import age, freshness, harmonic
 from halflife.policies.simple import proportional, round_robin, uniform
-from halflife.recordings.pages import Recording, reveal
+from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 from halflife.replay.scorer import TrueCopy
+from lab.revealed_hints import reveal
 
 STRATEGIES = {
     "harmonic": harmonic,

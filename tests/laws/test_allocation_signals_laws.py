@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import poisson
 
-from halflife.allocation.signals import Hints, _mixed, cycle, hinted_bound, value
+from halflife.allocation.signals import Hints, cycle, value
+from lab.hinted_bound import _mixed, hinted_bound
 
 
 def by_definition(rate, recall, false):

@@ -5,9 +5,10 @@ import pytest
 from scipy.integrate import quad
 
 from halflife.allocation import blind_bound, index, signal_bound
-from halflife.allocation.signals import Hints, cycle, hinted_bound, value
+from halflife.allocation.signals import Hints, cycle, value
 from halflife.bench.population import rates_and_weights
 from halflife.models.poisson import Exponential
+from lab.hinted_bound import hinted_bound
 
 
 def simulated(rate, recall, false, until, rounds, rng):

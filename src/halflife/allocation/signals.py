@@ -25,9 +25,8 @@ from halflife.core.arrays import Floats
 MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
 _MOST_TERMS = 400
 _LEAST_WORTH = 0.02  # hints worth less are taken as an even stream
-_LEAST_MISSED = 1e-6  # share of changes that goes unannounced, at least
-_FAR = 45.0  # a T from which an item is surely stale
-_GRID = 3000
+LEAST_MISSED = 1e-6  # share of changes that goes unannounced, at least
+FAR = 45.0  # a T from which an item is surely stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Hints:
         )
         if np.any((hit < 0) | (hit > 1)) or np.any((change < 0) | (wrong < 0)):
             raise ValueError("recall must lie in 0..1, rates must not be negative")
-        missed = np.maximum(1.0 - hit, _LEAST_MISSED) * change
+        missed = np.maximum(1.0 - hit, LEAST_MISSED) * change
         told = hit * change + wrong
         share = np.divide(wrong, told, out=np.ones_like(told), where=told > 0)
         worth = -np.log(np.maximum(share, np.exp(-MOST_WORTH)))
@@ -102,7 +101,7 @@ def cycle(hints: Hints, until: Floats) -> Cycle:
     """
     a, g, k = np.broadcast_arrays(hints.silent, hints.told, hints.worth)
     few = (k < _LEAST_WORTH) | (g <= 0)
-    far = np.where(few, _FAR, np.minimum(_MOST_TERMS * k, _FAR))
+    far = np.where(few, FAR, np.minimum(_MOST_TERMS * k, FAR))
     until = np.minimum(until, far / np.maximum(a, 1e-12))
     total = a + g
     length, fresh = (until * lazy_scipy.exprel(-rate * until) for rate in (g, total))
@@ -136,51 +135,3 @@ def value(hints: Hints, age: Floats) -> Floats:
     stale = np.exp(-np.minimum(hints.silent * age, 700.0))
     bought: Floats = np.maximum(fresh - stale * length, 0.0)
     return bought
-
-
-def hinted_bound(
-    rate: ArrayLike,
-    budget: float,
-    recall: float,
-    precision: float,
-    *,
-    weight: ArrayLike | None = None,
-) -> float:
-    """Return the best mean freshness with such hints (the noisy-signal bound).
-
-    At price m each item is looked at when w V(T) reaches m; the price at which the
-    looks take the budget is found by bisection. V(T) = u(D T) / D where u is the same
-    for all items, so one table of u serves them all.
-    """
-    change = np.asarray(rate, dtype=np.float64)
-    importance = np.ones(change.size) if weight is None else np.asarray(weight, float)
-    grid = np.geomspace(1e-6, _FAR / max(1.0 - recall, _LEAST_MISSED), _GRID)
-    one = Hints.at(np.ones(_GRID), recall, precision)
-    bought = np.maximum.accumulate(value(one, grid))
-    length, fresh = cycle(one, grid)
-
-    def at(price: float) -> tuple[Floats, Floats]:
-        asked = price * change / importance
-        age = np.exp(np.interp(asked, bought, np.log(grid)))
-        looked = asked < bought[-1]
-        cycles = np.where(looked, np.interp(age, grid, length), np.inf)
-        kept = np.interp(age, grid, fresh) / cycles
-        return change / cycles, kept
-
-    low, high = np.log(1e-12), np.log(float((importance / change).max()))
-    for _ in range(80):
-        middle = (low + high) / 2
-        looks, _ = at(float(np.exp(middle)))
-        low, high = (middle, high) if looks.sum() > budget else (low, middle)
-    return _mixed(at(float(np.exp(low))), at(float(np.exp(high))), budget, importance)
-
-
-def _mixed(
-    more: tuple[Floats, Floats], less: tuple[Floats, Floats], budget: float, w: Floats
-) -> float:
-    """Return the freshness of the mix of two schedules that takes the budget."""
-    spent = float(more[0].sum()), float(less[0].sum())
-    share = (budget - spent[1]) / max(spent[0] - spent[1], 1e-300)
-    kept = (float(w @ fresh) / float(w.sum()) for fresh in (more[1], less[1]))
-    much, little = kept
-    return little + min(max(share, 0.0), 1.0) * (much - little)

@@ -12,14 +12,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias
 
-import jmespath
 from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
+from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import Query, check_selector, first, only, select
 from halflife.readers.page_hints import NO_HINTS, Hints, find_hints
@@ -114,7 +114,7 @@ class Reader:
         elif self.format in {"json", "jsonl"}:
             expressions = (self.records, self.next, self._key, *self.fields.values())
             for expression in filter(None, expressions):
-                self._compiled(expression)
+                compiled(expression)
 
     def read(self, body: bytes, content_type: str = "", name: str = "") -> Page:
         """Return the records of an answer; raise ``SourceError`` if it is broken.
@@ -153,19 +153,6 @@ class Reader:
     def _key(self) -> str:
         return self.fields.get(self.key, self.key)
 
-    @cached_property
-    def _cache(self) -> dict[str, Any]:
-        return {}
-
-    def _compiled(self, expression: str) -> Any:  # noqa: ANN401  (jmespath has no types)
-        if expression not in self._cache:
-            try:
-                self._cache[expression] = jmespath.compile(expression)
-            except JMESPathError as error:
-                said = _one_line(error)
-                raise ConfigError(f"{expression!r} is no JMESPath: {said}") from None
-        return self._cache[expression]
-
     def _check_html(self) -> None:
         if not (self.records and self._key):
             raise ConfigError("an HTML listing needs records and key")
@@ -189,9 +176,9 @@ class Reader:
         document = load_json(text)
         page.hints = find_hints(document, self.records)
         if self.next:
-            page.next = str(self._compiled(self.next).search(document) or "")
+            page.next = str(compiled(self.next).search(document) or "")
         expression = self.records
-        found = self._compiled(expression).search(document) if expression else document
+        found = compiled(expression).search(document) if expression else document
         if expression and found is None:
             raise SourceError(f"it has nothing at {expression!r}")
         records = found if expression else _only_list(document, named=not self.key)
@@ -221,7 +208,7 @@ class Reader:
     def _search(self, record: object, expression: str) -> object:
         if isinstance(record, dict) and expression in record:
             return record[expression]  # a name with dots or dashes is a name too
-        return self._compiled(expression).search(record)
+        return compiled(expression).search(record)
 
     def _csv(self, text: str, page: Page) -> Iterator[Found]:
         head = text.partition("\n")[0]
@@ -306,7 +293,7 @@ def _lines(text: str, page: Page) -> Iterator[tuple[str, Any]]:
             yield f"line {number}", load_json(line)
         except ValueError as error:
             page.broken += 1
-            page.refuse(f"line {number}", f"not JSON: {_one_line(error)}")
+            page.refuse(f"line {number}", f"not JSON: {one_line(error)}")
 
 
 def _only_list(document: object, *, named: bool) -> object:
@@ -349,8 +336,4 @@ def _unlike(kind: str, body: bytes, error: Exception) -> str:
     start = body[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if kind != "html" and start.startswith((b"<!doctype html", b"<html")):
         return f"it answered HTML where {kind} was expected"
-    return f"it is not {kind}: {_one_line(error)}"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    return f"it is not {kind}: {one_line(error)}"

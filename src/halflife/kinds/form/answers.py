@@ -1,14 +1,12 @@
 """What a form answered: records, and how many there are in all."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
 
-import jmespath
 from jmespath.exceptions import JMESPathError
 
-from halflife.core.errors import ConfigError, SourceError
+from halflife.core.errors import SourceError
 from halflife.kinds.search.counts import total_of
+from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import check_selector, first, only, select
 from halflife.readers.records import Page, Reader
@@ -38,7 +36,7 @@ class FormReader:
         if self.total and self.records.format == "html":
             check_selector(self.total)
         elif self.total and self.records.format == "json":
-            _ = self._path
+            compiled(self.total)
 
     def read(
         self, body: bytes, content_type: str, name: str
@@ -70,17 +68,10 @@ class FormReader:
             return total_of(only(select(text, [first(self.total)])[0]))
         try:
             document = load_json(body.decode("utf-8-sig"))
-            return total_of(self._path.search(document))
+            return total_of(compiled(self.total).search(document))
         except RecursionError:
             raise SourceError("it is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise SourceError(f"its number of hits cannot be read: {why}") from None
-
-    @cached_property
-    def _path(self) -> Any:  # noqa: ANN401  (jmespath has no types)
-        try:
-            return jmespath.compile(self.total)
-        except JMESPathError as error:
-            why = " ".join(str(error).split())[:200]
-            raise ConfigError(f"{self.total!r} is no JMESPath: {why}") from None
+            raise SourceError(
+                f"its number of hits cannot be read: {one_line(error)}"
+            ) from None

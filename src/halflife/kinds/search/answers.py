@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jmespath
 from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError, UsageError
 from halflife.kinds.search.counts import total_of
 from halflife.net.addresses import resolve
 from halflife.readers import xml_stream
+from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import Query, check_selector, first, only, select
 from halflife.readers.text import is_html, to_text, visible
@@ -89,7 +88,7 @@ class AnswerReader:
             raise ConfigError("JSON answers need hits, and hit_key or hit_link")
         elif self.engine != "feed":
             for expression in filter(None, given if self.engine else ()):
-                self._compiled(expression)
+                compiled(expression)
 
     def read(self, body: bytes, content_type: str, url: str) -> Results:
         """Return what an answer from ``url`` shows; ``SourceError`` if it is broken."""
@@ -105,21 +104,9 @@ class AnswerReader:
         except RecursionError:
             raise SourceError("its answer is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise SourceError(f"its answer is not {kind or 'JSON'}: {why}") from None
-
-    @cached_property
-    def _cache(self) -> dict[str, Any]:
-        return {}
-
-    def _compiled(self, expression: str) -> Any:  # noqa: ANN401  (jmespath has no types)
-        if expression not in self._cache:
-            try:
-                self._cache[expression] = jmespath.compile(expression)
-            except JMESPathError as error:
-                why = " ".join(str(error).split())[:200]
-                raise ConfigError(f"{expression!r} is no JMESPath: {why}") from None
-        return self._cache[expression]
+            raise SourceError(
+                f"its answer is not {kind or 'JSON'}: {one_line(error)}"
+            ) from None
 
     def _json(self, body: bytes) -> tuple[int | None, Iterator[Hit]]:
         document = load_json(body.decode("utf-8-sig"))
@@ -153,7 +140,7 @@ class AnswerReader:
         )
 
     def _find(self, expression: str, record: object) -> object:
-        return self._compiled(expression).search(record) if expression else None
+        return compiled(expression).search(record) if expression else None
 
     def _hit(self, shape: "AnswerReader", hit: object) -> Hit:
         link = self._find(shape.link, hit)
