@@ -344,16 +344,14 @@ def formed(folder: Path) -> tuple[Relation, str]:
 
     """
     found = [
-        (len(table.relation.keys), one.name, table)
+        table
         for table in tables(folder)
-        for one in table.attributes
-        if table.is_daily and table.length >= DAYS and one.kind == "select"
+        if table.is_daily and table.length >= DAYS and table.choice
     ]
     if not found:
         raise UsageError(f"no table in {folder} can be asked for daily by a form")
-    size = max(keys for keys, _, _ in found)
-    _, by, table = next(row for row in found if row[0] == size)
-    return table.relation, by
+    largest = max(found, key=lambda table: len(table.relation.keys))
+    return largest.relation, largest.choice
 
 
 def forms(folder: Path, seeds: tuple[int, ...] = (17, 18)) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from halflife.core.lifetimes import Collection
 from halflife.recordings import histories, textdb
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.pages import Recording
-from halflife.recordings.relations import load_relation
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
+from lab.tables import Table, tables
 
 DAYS, TRAIN = 180, 60
-PER_PAGE = {"listing": 100, "dealer": 50, "form": 50, "tuples": 100}
+PER_PAGE = {"listing": 100, "small listing": 50, "form": 50, "tuples": 100}
+LARGE = 1000  # records of a listing that shows more on a page
+GONE = 0.001  # of the records go in a day, or there is nothing to keep up with
 PAGES, SITES = 400, 3
 TEXTS, SUMMARY = 4, 40  # databases, and requests for a summary
 TAU = 0.05  # the divergence from which a summary of recent items has changed
@@ -89,17 +91,31 @@ class Worlds:
         self.pages = PAGES // 4 if quick else PAGES
         self.recording = histories.load(folder / "sites", days=float(DAYS)).recording
         self.weekly = textdb.load(folder / "sites").recent()
-        self.fixed = [
-            _listing(objects, "crypto_jobs", PER_PAGE["listing"]),
-            _listing(objects, "toyota_inventory", PER_PAGE["dealer"]),
-            _form(objects, "ai_jobs", "company"),
-            _tuples(objects, "github_ranking"),
-        ]
+        self.fixed = table_parts(objects)
 
     def draw(self, rng: Generator) -> list[Part]:
         """Return a world."""
         sites = _sites(self.recording, rng, self.pages)
         return [*sites, *self.fixed, *_texts(self.weekly, rng)]
+
+
+def table_parts(objects: Path) -> list[Part]:
+    """Return the recorded tables, each as the kind of source that it suits.
+
+    Tuples with a number that moves daily are known, and read off pages of results. Of
+    the other tables, as far as records come and go, the largest is behind a form and
+    the rest are listings.
+    """
+    found = [t for t in tables(objects) if t.is_daily and t.length >= DAYS]
+    known = [t for t in found if t.counter and t.choice]
+    flowing = [t for t in found if t not in known and t.gone >= GONE]
+    largest = max(flowing, key=lambda t: len(t.relation.keys), default=None)
+    forms = [largest] if largest and largest.choice and len(flowing) > 1 else []
+    return [
+        *(_listing(table) for table in flowing if table not in forms),
+        *(_form(objects, table.name, table.choice) for table in forms),
+        *(_tuples(table) for table in known),
+    ]
 
 
 def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
@@ -112,7 +128,8 @@ def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
     rate = np.bincount(place, changes * alive) / np.maximum(pages, 1)
     worth = names[(pages >= 100) & (rate > BUSY[0]) & (rate < BUSY[1])]
     found = []
-    for name in sorted(rng.choice(worth, SITES, replace=False).tolist()):
+    some = min(SITES, worth.size)
+    for name in sorted(rng.choice(worth, some, replace=False).tolist()):
         rows = np.flatnonzero((group == name) & alive)
         rows = np.sort(rng.permutation(rows)[:most])
         mine = recording.take(rows)
@@ -123,7 +140,7 @@ def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
         version = np.cumsum(count, axis=1)
         kept = (version[:, :, None] == version[:, None, :]).astype(np.uint16)
         cost = np.ones(rows.size)
-        title, weight = f"pages of {name}", 1 / SITES
+        title, weight = f"pages of {name}", 1 / some
         found.append(
             Part(
                 title, "freshness", weight, cost, kept, flows=False, every=6,
@@ -159,9 +176,10 @@ def _pages(size: Floats, per_page: int) -> Floats:
     return np.maximum(np.ceil(size / per_page), 1.0)
 
 
-def _listing(objects: Path, name: str, per_page: int) -> Part:
-    collection = load_parquet(objects / name, name)
-    kept = _shared(_present(collection))[None]
+def _listing(table: Table) -> Part:
+    name, large = table.name, len(table.last) >= LARGE
+    per_page = PER_PAGE["listing" if large else "small listing"]
+    kept = _shared(_present(load_parquet(table.folder, name)))[None]
     cost = _pages(kept[:, TRAIN, TRAIN].astype(np.float64), per_page)
     return Part(name, "recall", 1.0, cost, kept, flows=True, every=3)
 
@@ -179,25 +197,23 @@ def _form(objects: Path, name: str, by: str) -> Part:
     return Part(title, "recall", 1.0, cost, kept, flows=True, every=3)
 
 
-def _tuples(objects: Path, name: str) -> Part:
-    """Return known tuples whose counts are read off pages of results by language."""
-    relation = load_relation(objects / name)
+def _tuples(table: Table) -> Part:
+    """Return known tuples whose counts are read off pages of results, by group."""
+    relation = table.relation
     number: dict[str, int] = {}
     row = np.array([number.setdefault(k, len(number)) for k in relation.keys])
-    stars = np.full((len(number), DAYS + 1), np.nan)
-    language = np.full(len(number), "", dtype=object)
+    counts = np.full((len(number), DAYS + 1), np.nan)
+    group = np.full(len(number), "", dtype=object)
     for day in range(DAYS + 1):
         at = max(relation.looks[-1] - DAYS + day, relation.looks[0])
         rows = relation.rows(float(at))
         mine = row[relation.spell[rows]]
-        stars[mine, day] = relation.columns["stars"][rows].astype(np.float64)
-        language[mine] = [str(v) for v in relation.columns["language"][rows]]
-    kept = np.stack(
-        [_close(stars[language == v]) for v in sorted(set(language) - {""})]
-    )
+        counts[mine, day] = relation.columns[table.counter][rows].astype(np.float64)
+        group[mine] = [str(v) for v in relation.columns[table.choice][rows]]
+    kept = np.stack([_close(counts[group == v]) for v in sorted(set(group) - {""})])
     size = kept[:, TRAIN, TRAIN].astype(np.float64)
     cost = _pages(size, PER_PAGE["tuples"])
-    return Part(name, "content", 1.0, cost, kept, flows=False, every=3)
+    return Part(table.name, "content", 1.0, cost, kept, flows=False, every=3)
 
 
 def _close(value: Floats) -> Counts:

@@ -28,7 +28,6 @@ from lab.mixedparts import rounded
 from lab.tables import listed, tables
 
 LEVEL, COUNTER_LEVEL = 0.9, 0.95  # of what is new, and of numbers that keep moving
-COUNTED = 0.25  # of the records have another number after a day: it is a counter
 KINDS = ("nightly", "anytime", "one by one")
 SEEDS = (201, 202, 203, 204, 205, 206)
 RECORDS = 200
@@ -178,17 +177,13 @@ def sources(
 ) -> Iterator[tuple[str, Floats, float]]:
     """Return the tables looked at daily: what changes each day, and the level to keep.
 
-    What is new, or the values of the number that moves most if it moves every day.
+    What is new; or the number that moves most, if it moves nearly every day.
     """
     for table in tables(folder, only):
         if not table.is_daily or table.relation.looks.size <= TRAIN + DAYS + 1:
             continue
-        daily, level = shares(table.relation, ""), LEVEL
-        for one in table.attributes:
-            moved = shares(table.relation, one.name) if one.kind == "range" else daily
-            if moved.mean() >= COUNTED and moved.mean() > daily.mean():
-                daily, level = moved, COUNTER_LEVEL
-        yield table.name, daily, level
+        level = COUNTER_LEVEL if table.counter else LEVEL
+        yield table.name, shares(table.relation, table.counter), level
 
 
 def run(

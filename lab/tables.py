@@ -30,6 +30,7 @@ WORDY = 2.5  # words in a value on average, from which on it is asked for by wor
 MONTH, YEAR, HALF_A_DAY = 30.0, 365.0, 0.5
 RENEWED = 0.1  # of a table is new after a month; else a version lasts a year
 VERSIONS = 4
+COUNTED = 0.25  # of the records have another number after a day: it is a counter
 RARE = 0.5  # distinct values to a record, from which on values hardly repeat
 ABOUT = 0.25  # of a table at most is held by somebody who is after some of its topics
 
@@ -95,6 +96,39 @@ class Table:
     def is_daily(self) -> bool:
         """Whether it was looked at about once a day, or more rarely."""
         return bool(np.median(np.diff(self.relation.looks)) >= HALF_A_DAY)
+
+    @property
+    def _record_days(self) -> float:
+        return max(float((self.relation.last_seen - self.relation.first_seen).sum()), 1)
+
+    @property
+    def gone(self) -> float:
+        """The share of the records that goes in a day."""
+        ended = (self.relation.last_seen < self.end).sum()
+        return float(ended) / self._record_days
+
+    @cached_property
+    def counter(self) -> str:
+        """The number that moves most, if it moves nearly every day; else empty."""
+        found = {
+            one.name: self._moves(one.name)
+            for one in self.attributes
+            if one.kind == "range"
+        }
+        most = max(found, key=lambda name: found[name], default="")
+        return most if most and found[most] >= COUNTED else ""
+
+    def _moves(self, name: str) -> float:
+        """Return how often a day the number of a record is another one."""
+        value, spell = self.relation.columns[name], self.relation.spell
+        moved = (value[1:] != value[:-1]) & (spell[1:] == spell[:-1])
+        return float(moved.sum()) / self._record_days
+
+    @property
+    def choice(self) -> str:
+        """The first attribute that is chosen from a list; empty if there is none."""
+        chosen = (one.name for one in self.attributes if one.kind == "select")
+        return next(chosen, "")
 
     @property
     def has_texts(self) -> bool:

@@ -12,7 +12,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from halflife.core.errors import UsageError
-from lab import auditing_sets, formsize, newrecords, probes, querygraph, rhythms
+from lab import (
+    auditing_sets,
+    formsize,
+    newrecords,
+    oneworld,
+    probes,
+    querygraph,
+    rhythms,
+)
 from lab.probeworlds import known_worlds
 from lab.tables import listed, searched, tables
 
@@ -25,7 +33,7 @@ def day(number):
     return date(2025, 1, 1) + timedelta(days=int(number))
 
 
-def write_table(folder, seed=1):
+def write_table(folder, seed=1, *, moves=True):
     """Write a table of notes that come and go, with a score that moves daily."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(seed)
@@ -40,6 +48,7 @@ def write_table(folder, seed=1):
         "last_seen": [day(n) for n in last],
         "absent_before": [day(n - 1) if n else None for n in born],
         "gone_by": [day(n + 1) if n < DAYS else None for n in last],
+        "maker": [MAKERS[i % len(MAKERS)] for i in range(born.size)],
     }
     row = np.repeat(np.arange(born.size), last - born + 1)
     since = np.concatenate([np.arange(*x) for x in np.c_[born, last + 1]])
@@ -50,7 +59,7 @@ def write_table(folder, seed=1):
         "text": [texts[i] for i in row],
         "maker": [MAKERS[i % len(MAKERS)] for i in row],
         "written": [str(day(i % 9)) for i in row],
-        "score": (row % 50 + since).tolist(),
+        "score": (row % 50 + since * moves).tolist(),
     }
     looks = {
         "date": [day(n) for n in range(DAYS + 1)],
@@ -144,6 +153,27 @@ def test_a_number_that_moves_every_day_is_what_is_kept(folder):
     ((name, daily, level),) = rhythms.sources(folder)
     assert (name, level) == ("notes", rhythms.COUNTER_LEVEL)
     assert daily.min() == 1.0
+
+
+def test_tables_become_the_kinds_of_source_that_they_suit(folder, monkeypatch):
+    monkeypatch.setattr(oneworld, "DAYS", 12)
+    monkeypatch.setattr(oneworld, "TRAIN", 4)
+    (part,) = oneworld.table_parts(folder)
+    assert (part.name, part.measure, len(part)) == ("notes", "content", len(MAKERS))
+    assert part.quality(np.zeros(len(MAKERS), int), 0) == 1.0
+
+
+def test_a_table_without_a_counter_is_a_listing(tmp_path, monkeypatch):
+    monkeypatch.setattr(oneworld, "DAYS", 12)
+    monkeypatch.setattr(oneworld, "TRAIN", 4)
+    write_table(tmp_path / "a", moves=False)
+    write_table(tmp_path / "b", moves=False, seed=2)
+    parts = oneworld.table_parts(tmp_path)
+    assert [(one.name, one.measure) for one in parts] == [
+        ("b", "recall"),
+        ("a by form", "recall"),
+    ]
+    assert 0.0 < parts[0].quality(np.zeros(1, int), 12) < 1.0
 
 
 def test_forecasts_of_any_listing_are_audited(folder, monkeypatch):
