@@ -21,8 +21,6 @@ from halflife.core.view import View
 from halflife.grouping.topic import TOPICS
 from halflife.grouping.topic_book import TopicBook
 from halflife.policies import Strategy
-from halflife.readers.text import is_html, to_text
-from halflife.readers.titles import terms
 from halflife.stores import Store
 
 FEWEST_TOPICS = 20  # as many as the paper's experiments have (s. 5)
@@ -68,6 +66,9 @@ class Topics:
                 self._file(look.key, look.links.to)
 
     def _file(self, key: str, links: Sequence[str]) -> None:
+        from halflife.readers.text import is_html, to_text  # noqa: PLC0415  (slow)
+        from halflife.readers.titles import terms  # noqa: PLC0415
+
         self._read.add(key)
         copy = self._store.content(key)
         if copy is not None and is_html(copy.media_type, copy.body):
