@@ -14,7 +14,8 @@ from halflife.engine.service import Rhythm
 from halflife.kinds.listing import recorded
 from halflife.kinds.listing.state import policy_of
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.stand import FIRST, LATEST, SOONEST, Memory
+from halflife.market.target_rule import Goal
 from halflife.policies.listings import ListingTerms
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.world import Told, as_json
@@ -135,10 +136,17 @@ def test_a_shortest_interval_binds_a_schedule(tmp_path):
 
 def test_a_target_of_its_own_asks_for_more_than_a_schedule(tmp_path):
     lines = 'policy = "interval"\nmax_interval = "1d"'
-    (more := tmp_path / "more").mkdir()
-    few = kept(tmp_path, lines, 4.0)
-    many = kept(more, lines + '\ntarget = "recall >= 0.97 with confidence 0.95"', 4.0)
-    assert len(many.fetches) > 1.5 * len(few.fetches)
+    kept(tmp_path, lines, 2.5)
+    asked = []
+    for more in ("", '\ntarget = "recall >= 0.999 with confidence 0.95"'):
+        config = settings(tmp_path, lines + more)
+        with bootstrap.reading(config) as store:
+            state = Appraiser(config, store, BEGAN + 2.9).state(config.source[0])
+        kind = kind_of(config.source[0])
+        stand, _ = kind.stand(state, Goal(0.999, 0.95), Memory(), ())
+        assert "policy interval: due in" in stand.why()
+        asked.append(stand.ask())
+    assert asked == [0.0, state.whole]
 
 
 def test_a_schedule_is_kept_where_only_targets_are_paid_for(tmp_path):
