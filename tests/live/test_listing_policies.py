@@ -110,18 +110,6 @@ def test_a_longest_interval_of_the_settings_takes_the_place_of_the_week(tmp_path
     assert max(kept(often, lines.format("1d"), 5.0, world).gaps) <= 1.0 + LATE
 
 
-def test_a_listing_that_churns_is_fetched_more_often_than_a_quiet_one(tmp_path):
-    def churn(now):  # a tenth leaves and comes every hour
-        first = 4 * int((now - BEGAN) * 24.0)
-        return {f"car{i}": {} for i in range(first, first + 40)}
-
-    (busy := tmp_path / "busy").mkdir()
-    lines = 'policy = "threshold"'
-    quiet = kept(tmp_path, lines, 2.0, recorded.listing(steady, 100))
-    restless = kept(busy, lines, 2.0, recorded.listing(churn, 100))
-    assert len(restless.fetches) > 3 * len(quiet.fetches)
-
-
 def test_a_fixed_interval_is_kept_from_the_first_fetch_on(tmp_path):
     run = kept(tmp_path, 'policy = "interval"\nmax_interval = "6h"', 1.9)
     assert run.gaps == pytest.approx([0.25] * len(run.gaps), abs=LATE)
