@@ -214,7 +214,7 @@ def test_nothing_is_offered_before_a_schedule_has_it_due(tmp_path):
     assert "policy interval: due in" in step.why
     assert step.gain > 0
     # what it takes a day, whatever requests are worth
-    known = appraiser.known(source)
+    known = kind.worth(state, 0.95)
     bounds = limits(appraiser.config, [known])
     assert known.pace == pytest.approx(known.whole / 2.0)
     assert bounds.least["cars"] == bounds.most["cars"] == known.pace
