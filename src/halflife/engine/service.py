@@ -335,11 +335,8 @@ class Service:
         back = kind.terms.refund(under.paid, done.requests, offline=done.lost)
         if back:
             Wallet(self.store, crew.config.budget).use(-back, now)
-        said = (
-            "+".join(done.group)
-            if len(done.group) < 4
-            else f"{len(done.group)} sources"
-        )
+        many = f"{len(done.group)} sources"
+        said = "+".join(done.group) if len(done.group) < 4 else many
         sent = self.status.requests
         sent[said] = sent.get(said, 0) + done.requests
         if done.result is not None or done.trouble:
@@ -398,10 +395,7 @@ class Service:
         return min(max(wait, least), rhythm.catch_up if plenty else rhythm.longest)
 
     def _until_due(self) -> float:
-        """Return the seconds until a longest interval is over, but not too few.
-
-        So what must not wait is fetched on time, not up to a turn late.
-        """
+        """Return the seconds until something must not wait, but not too few."""
         seconds = (self._time.due - self.clock()) * DAY + _JUST_OVER
         least = PUNCTUAL * self._outside.rhythm.shortest
         return max(seconds, least, THRIFT * self._time.decided)

@@ -1,7 +1,7 @@
 """A source that answers from a recording instead of the network."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np

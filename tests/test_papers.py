@@ -1,0 +1,80 @@
+"""Every piece of the papers is reached by a setting, a command and a test."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from halflife import plugins
+from halflife.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted((ROOT / "docs" / "papers").glob("*.md")), ROOT / "docs/one-budget.md"]
+COUNTS = {"QR": 12, "CS": 12, "IC": 9, "SC": 7, "CF": 9, "ONE": 5}
+IDS = [f"{name}{n + 1}" for name, many in COUNTS.items() for n in range(many)]
+
+
+def settings_rows(text):
+    """Return the rows of the tables under ``## Settings``, cell by cell."""
+    section = text.partition("\n## Settings\n")[2].partition("\n## ")[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if line.startswith("| ") and len(cells) == 4 and cells[0] != "id":
+            yield cells
+
+
+def ids_of(cell):
+    """Return the ids that a cell names; ``QR1-QR3`` are three.
+
+    >>> ids_of("QR1, QR3-QR5")
+    ['QR1', 'QR3', 'QR4', 'QR5']
+    """
+    found = []
+    for name, first, last in re.findall(r"([A-Z]+)(\d+)(?:\s*-\s*[A-Z]*(\d+))?", cell):
+        found += [f"{name}{n}" for n in range(int(first), int(last or first) + 1)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row for page in PAGES for row in settings_rows(page.read_text())]
+
+
+def test_every_piece_has_a_setting_a_command_and_a_test(rows):
+    listed = {one for row in rows for one in ids_of(row[0])}
+    assert not set(IDS) - listed
+    assert all(all(row) for row in rows)
+
+
+def test_every_policy_that_is_named_exists(rows):
+    known = {part.name for part in plugins.described()}
+    named = {
+        name
+        for row in rows
+        for given in re.findall(r"policy = (\[[^\]]*\]|\"[^\"]*\")", row[1])
+        for name in re.findall(r'"([^"]+)"', given)
+    }
+    assert named
+    assert not named - known
+
+
+def test_every_command_that_is_named_exists(rows):
+    verbs = {c.name or c.callback.__name__ for c in app.registered_commands}
+    verbs |= {group.name for group in app.registered_groups}
+    named = {
+        verb for row in rows for verb in re.findall(r"halflife ([a-z][a-z-]*)", row[2])
+    }
+    assert named
+    assert not named - verbs
+
+
+def test_every_test_that_is_named_exists(rows):
+    named = [
+        t for row in rows for t in re.findall(r"tests/[\w/]+\.py(?:::\w+)?", row[3])
+    ]
+    assert named
+    for one in named:
+        path, _, name = one.partition("::")
+        assert (ROOT / path).exists(), one
+        if name:
+            assert f"def {name}(" in (ROOT / path).read_text(), one
