@@ -36,7 +36,7 @@ from halflife.metrics.intervals import Interval
 from halflife.models.audit import audited as share_found, share_bounds
 from halflife.plugins import strategy
 from halflife.recordings.histories import load
-from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedPageSource, Recording
 from halflife.stores.forecasts import Forecasts
 from halflife.stores.sqlite import SqliteStore
 from lab import auditing_checks, auditing_sets, auditing_texts
@@ -158,7 +158,7 @@ async def _played(
     evidence, rng = store.evidence((NAME,)), np.random.default_rng(seed)
     place = np.array([recording.row[key] for key in evidence.keys])
     chosen = strategy("champion", "harmonic")
-    loop = Loop(RecordedSource(recording), store, chosen.belief(), chosen.policy)
+    loop = Loop(RecordedPageSource(recording), store, chosen.belief(), chosen.policy)
     keeper = Keeper(Config.parse(_SETTINGS), store, run, loop, hands)
     requests = round(BUDGET * len(recording) / TICKS)
     until = partial(recording.next_change, place)

@@ -31,7 +31,7 @@ from halflife.kinds.pages.audit import due_at, issue, outcome
 from halflife.models.audit import pooled
 from halflife.models.calibration import coverage, interval_score
 from halflife.models.setquality import forecast as set_forecast
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.table_form import Tabled
@@ -235,9 +235,9 @@ class _Desk:
         if first:
             self._audit(world, day, rng)
         form = Tabled(self.interface, world.at(day), rng=rng)
-        copy = Held.of(self.tracker.register())
+        copy = FormCopy.of(self.tracker.register())
         most = None if not copy.records else REQUESTS - CHECKS
-        kept = keep(Ledger(form, most), copy, Wish(), day, rng)
+        kept = keep(Ledger(form, most), copy, FormWish(), day, rng)
         note = kept.stop or "asked"
         records = dict(kept.records)
         self._take(day, Listing(day, records, kept.complete, note, kept.absent))
@@ -250,12 +250,12 @@ class _Desk:
 
     def _audit(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
         register = self.tracker.register()
-        copy = Held.of(register)
+        copy = FormCopy.of(register)
         if not copy.records:
             return
         there = world.at(day)
         ledger = Ledger(Tabled(self.interface, there, rng=rng), 200)
-        asked = Audit(self.source, copy, register, Wish(), day)
+        asked = Audit(self.source, copy, register, FormWish(), day)
         draws = draw(ledger, copy.records, rng, CHECKS, known=False)
         self._score(world, asked, draws, rng)
         listing = Listing(day, dict(ledger.seen), complete=False, note=CHECKED)

@@ -22,10 +22,10 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Ages
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_of
-from halflife.queries.known.rules import Standing
+from halflife.queries.known.rules import KnownStanding
 from halflife.queries.policies import rule_of
 from halflife.study.axes import Axis, linear
-from halflife.study.marks import Line
+from halflife.study.marks import LineMark
 from halflife.study.svg import Chart, chart
 
 Row: TypeAlias = dict[str, Any]
@@ -126,10 +126,10 @@ def _uniforms(count: Ints, rng: Generator) -> Floats:
 
 def _standing(
     papers: Library, growth: Ages, age: Floats, weight: Floats, turn: tuple[int, int]
-) -> Standing:
+) -> KnownStanding:
     pool: Pool = papers.gains.pool
     day, budget = turn
-    return Standing(
+    return KnownStanding(
         now=float(day),
         budget=float(budget),
         gains=papers.gains,
@@ -196,7 +196,7 @@ def picture(found: Mapping[str, Floats]) -> str:
     ticks = tuple((float(p), said[p]) for p in range(last + 1))
     up = Axis("content staleness", 0.0, float(last), ticks)
     marks = tuple(
-        Line(days, np.log10(np.maximum(each, 1.0)), name, tone, tone % 4)
+        LineMark(days, np.log10(np.maximum(each, 1.0)), name, tone, tone % 4)
         for tone, (name, each) in enumerate(middle.items())
     )
     about = (

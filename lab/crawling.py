@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.turns import Timed, timed
+from halflife.bench.turns import TimedTurns, timed
 from halflife.core.arrays import Ints
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Outgoing, Seen
@@ -65,7 +65,7 @@ def reading() -> dict[str, Any]:
     return {**told, "hostile": {"bytes": size, **_seconds(worst)}}
 
 
-def _best(text: str) -> tuple[int, Timed]:
+def _best(text: str) -> tuple[int, TimedTurns]:
     runs = [timed(lambda: read_links(text, f"{SITE}/")) for _ in range(_REPEATS)]
     return len(runs[0][0].to), min(took for _, took in runs)
 
@@ -130,7 +130,7 @@ def keeping(pages: int, links: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _seconds(took: Timed) -> dict[str, float]:
+def _seconds(took: TimedTurns) -> dict[str, float]:
     return {"seconds": took.wall, "processor_seconds": took.processor}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.queries.known.greedy import Offers, choose, knapsack
+from halflife.queries.known.greedy import ProbeOffers, choose, knapsack
 from halflife.queries.known.keywords import Pool
 
 Status: TypeAlias = Literal["optimal", "limit", "greedy"]
@@ -45,7 +45,7 @@ class Optimum:
 
 def full_cover(
     pool: Pool,
-    offered: Offers,
+    offered: ProbeOffers,
     *,
     seconds: float = 60.0,
     gap: float = 0.0,
@@ -81,7 +81,12 @@ def full_cover(
 
 
 def within_budget(
-    pool: Pool, value: Floats, offered: Offers, requests: int, *, seconds: float = 60.0
+    pool: Pool,
+    value: Floats,
+    offered: ProbeOffers,
+    requests: int,
+    *,
+    seconds: float = 60.0,
 ) -> Optimum:
     """Return the choice within so many requests that refreshes the most value.
 
@@ -106,7 +111,7 @@ def within_budget(
     return Optimum(queries, cost, won, high, gap, found.status)
 
 
-def pruned(pool: Pool, offered: Offers, queries: Ints) -> Ints:
+def pruned(pool: Pool, offered: ProbeOffers, queries: Ints) -> Ints:
     """Return a choice without queries whose matches the others cover as well.
 
     The dearest go first; the order of the rest is kept.
@@ -123,7 +128,7 @@ def pruned(pool: Pool, offered: Offers, queries: Ints) -> Ints:
     return queries[kept]
 
 
-def repriced(pool: Pool, offered: Offers, *, tries: int = TRIES) -> Ints:
+def repriced(pool: Pool, offered: ProbeOffers, *, tries: int = TRIES) -> Ints:
     """Return the cheapest full cover of several greedy ones, each pruned.
 
     Greedy first takes what covers many and pays dearly for the few left over. So
@@ -145,7 +150,7 @@ def repriced(pool: Pool, offered: Offers, *, tries: int = TRIES) -> Ints:
     return best
 
 
-def _paid(pool: Pool, offered: Offers, queries: Ints) -> Floats:
+def _paid(pool: Pool, offered: ProbeOffers, queries: Ints) -> Floats:
     """Return what each record cost that one query alone covers, shared evenly."""
     times = np.zeros(len(pool.local), dtype=np.intp)
     for j in queries.tolist():
@@ -233,7 +238,7 @@ class _Program:
         return _Found(x, bound, "limit" if found.status else "optimal")
 
 
-def _needed(pool: Pool, offered: Offers) -> Bools:
+def _needed(pool: Pool, offered: ProbeOffers) -> Bools:
     """Return the candidates that are sure, and the cheapest with their matches."""
     code = _mixed(np.arange(len(pool.local)))
     running = np.r_[np.uint64(0), np.cumsum(code[pool.matches.item], dtype=np.uint64)]
@@ -254,8 +259,8 @@ def _mixed(number: Ints) -> "np.ndarray[Any, np.dtype[np.uint64]]":
     return z ^ (z >> np.uint64(31))
 
 
-def _only(offered: Offers, keep: Bools) -> Offers:
-    return Offers(*(getattr(offered, f.name)[keep] for f in fields(Offers)))
+def _only(offered: ProbeOffers, keep: Bools) -> ProbeOffers:
+    return ProbeOffers(*(getattr(offered, f.name)[keep] for f in fields(ProbeOffers)))
 
 
 def _matrix(pool: Pool) -> Any:  # noqa: ANN401 (scipy has no types)

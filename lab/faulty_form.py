@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from halflife.core.errors import SourceError
-from halflife.core.forms import Form, Found, Interface, Query, Term
+from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Troubled:
         self.interface = claimed or form.interface
         self.asked = 0
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         self._stumble()
         heard = [t for t in query if t.attribute not in self.troubles.deaf]
@@ -53,26 +53,28 @@ class Troubled:
             return self._either(heard[0], Query.of(*heard[1:]), page, newest=newest)
         return self._page(Query.of(*heard), page, newest=newest)
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
         self._stumble()
-        return Found() if self.troubles.lost else self.form.fetch(key)
+        return ResultPage() if self.troubles.lost else self.form.fetch(key)
 
     def _stumble(self) -> None:
         self.asked += 1
         if self.troubles.fails and self.asked % self.troubles.fails == 0:
             raise SourceError("the form failed")
 
-    def _page(self, query: Query, page: int, *, newest: bool) -> Found:
+    def _page(self, query: Query, page: int, *, newest: bool) -> ResultPage:
         found = self.form.ask(query, page, newest=newest)
         if not (self.troubles.overlap and page and found.records):
             return found
         before = list(self.form.ask(query, page - 1, newest=newest).records.items())
         shown = [*before[-self.troubles.overlap :], *found.records.items()]
         kept = dict(shown[: self.form.interface.page_size])
-        return Found(kept, found.total, found.more, found.requests)
+        return ResultPage(kept, found.total, found.more, found.requests)
 
-    def _either(self, first: Term, rest: Query, page: int, *, newest: bool) -> Found:
+    def _either(
+        self, first: Term, rest: Query, page: int, *, newest: bool
+    ) -> ResultPage:
         one = self.form.ask(Query.of(first), page, newest=newest)
         two = self.form.ask(rest, page, newest=newest)
         half = max(self.form.interface.page_size // 2, 1)
@@ -82,4 +84,4 @@ class Troubled:
         }
         told = [found.total for found in (one, two) if found.total is not None]
         total = sum(told) if told else None
-        return Found(mixed, total, one.more or two.more)
+        return ResultPage(mixed, total, one.more or two.more)

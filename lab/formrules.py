@@ -23,7 +23,7 @@ from halflife.config import Config
 from halflife.core.forms import Interface
 from halflife.core.object_store import Attributes
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.form.recorded import RecordedForm, held_records
 from halflife.queries.known.content import number
 from halflife.queries.policies import KNOWN, NEW
@@ -32,7 +32,7 @@ from halflife.replay.play import Play, play_recorded
 from halflife.stores import Store
 
 ORIGIN = "http://recorded-0.invalid"
-QUARTERLY = Rhythm(21600.0, 21600.0, 21600.0, 21600.0, 21600.0)
+QUARTERLY = ServiceRhythm(21600.0, 21600.0, 21600.0, 21600.0, 21600.0)
 MOMENTS = 4  # a day at which the copy is compared with the truth
 
 

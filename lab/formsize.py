@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.core.forms import Attribute, Counts, Found, Interface, Kind, Query
+from halflife.core.forms import Attribute, Counts, Interface, Kind, Query, ResultPage
 from halflife.core.object_store import Attributes
 from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, Local
+from halflife.queries.levels import Guide, LocalChances
 from halflife.queries.sampling import Sampling, sample
-from halflife.queries.size import Size, estimate, recapture
+from halflife.queries.size import RelationSize, estimate, recapture
 from halflife.queries.split_crawl import crawl
 from halflife.queries.table_form import Tabled
 from lab.tables import Table, listed, tables
@@ -46,9 +46,9 @@ class Remembered:
         self.form = form
         self.interface = form.interface
         self.fetch = form.fetch
-        self._known: dict[tuple[Query, int], Found] = {}
+        self._known: dict[tuple[Query, int], ResultPage] = {}
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results."""
         found = self._known.get((query, page))
         if found is None or newest:
@@ -110,9 +110,9 @@ class World:
         )
         return Remembered(Tabled(interface, self.looks[look], rng=default_rng(0)))
 
-    def local(self, guide: Guide = "known") -> Local:
+    def local(self, guide: Guide = "known") -> LocalChances:
         """Return what is known beforehand."""
-        return Local(self.interface, self.looks[2].values(), guide)
+        return LocalChances(self.interface, self.looks[2].values(), guide)
 
 
 def sizes(world: World) -> list[dict[str, Any]]:
@@ -141,12 +141,12 @@ def sizes(world: World) -> list[dict[str, Any]]:
     return rows
 
 
-def _walking(form: Remembered, local: Local) -> Callable[[int], Size]:
+def _walking(form: Remembered, local: LocalChances) -> Callable[[int], RelationSize]:
     return lambda seed: estimate(Ledger(form), WALKS, default_rng(seed), known=local)
 
 
 def _scored(
-    world: World, method: str, true: int, one: Callable[[int], Size]
+    world: World, method: str, true: int, one: Callable[[int], RelationSize]
 ) -> dict[str, Any]:
     found = [one(seed) for seed in range(RUNS)]
     means = np.array([size.mean for size in found])

@@ -20,7 +20,7 @@ from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
 from halflife.grouping.places import ancestors, by_site, folders
-from halflife.grouping.topic import Links, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common
 from halflife.grouping.topic_book import TopicBook
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.recordings.histories import load
@@ -119,7 +119,7 @@ def online(graph: LinkGraph, pages: int, tolerance: float = 0.1) -> dict[str, fl
     topics to those of the whole computation, as filed at once and at the end.
     """
     first = (graph.links.source < pages) & (graph.links.target < pages)
-    links = Links(graph.links.source[first], graph.links.target[first], pages)
+    links = LinkMatrix(graph.links.source[first], graph.links.target[first], pages)
     terms = common(graph.terms, FEWEST)
     here = terms.item < pages
     terms = Categories.of_pairs(

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife.allocation.signals import FAR, LEAST_MISSED, Hints, cycle, value
+from halflife.allocation.signals import FAR, LEAST_MISSED, SignalRates, cycle, value
 from halflife.core.arrays import Floats
 
 _GRID = 3000  # effective ages in the table
@@ -26,7 +26,7 @@ def hinted_bound(
     change = np.asarray(rate, dtype=np.float64)
     importance = np.ones(change.size) if weight is None else np.asarray(weight, float)
     grid = np.geomspace(1e-6, FAR / max(1.0 - recall, LEAST_MISSED), _GRID)
-    one = Hints.at(np.ones(_GRID), recall, precision)
+    one = SignalRates.at(np.ones(_GRID), recall, precision)
     bought = np.maximum.accumulate(value(one, grid))
     length, fresh = cycle(one, grid)
 

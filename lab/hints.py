@@ -34,7 +34,7 @@ from halflife.policies.index import freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
 from halflife.recordings.histories import load
 from halflife.recordings.pages import Recording
-from halflife.replay.pages import Replay, Score
+from halflife.replay.pages import Replay, StrategyScore
 from lab.hinted_bound import hinted_bound
 from lab.revealed_hints import reveal
 
@@ -184,14 +184,14 @@ def on_sites(folder: Path, every: int = EVERY) -> dict[str, Any]:
     }
 
 
-def _gain(score: Score, before: Score) -> dict[str, Any]:
+def _gain(score: StrategyScore, before: StrategyScore) -> dict[str, Any]:
     """Return freshness, and the gain with its interval over sites."""
     counts = draws(len(score.sums.names), np.random.default_rng(0))
     gain = cluster_interval(counts, _fresh(score), _fresh(before))
     return {"freshness": score.freshness, "gain": gain._asdict()}
 
 
-def _fresh(score: Score) -> Ratio:
+def _fresh(score: StrategyScore) -> Ratio:
     return Ratio(score.sums.fresh, score.sums.weight)
 
 

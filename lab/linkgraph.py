@@ -13,7 +13,7 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links
+from halflife.grouping.topic import LinkMatrix
 from halflife.recordings.pages import Recording
 from halflife.recordings.parquet import read_table
 
@@ -28,7 +28,7 @@ class LinkGraph:
 
     """
 
-    links: Links
+    links: LinkMatrix
     terms: Categories
 
 
@@ -37,7 +37,7 @@ def load_graph(folder: Path, recording: Recording) -> LinkGraph:
     return LinkGraph(_links(folder, recording), _terms(folder, recording))
 
 
-def _links(folder: Path, recording: Recording) -> Links:
+def _links(folder: Path, recording: Recording) -> LinkMatrix:
     columns = _columns(folder / "links.parquet", ("site", "from_page", "to_page"))
     row = recording.row
     ends = [
@@ -46,7 +46,7 @@ def _links(folder: Path, recording: Recording) -> Links:
     ]
     source, target = _two(ends)
     known = (source >= 0) & (target >= 0)
-    return Links.of_pairs(source[known], target[known], len(recording))
+    return LinkMatrix.of_pairs(source[known], target[known], len(recording))
 
 
 def _terms(folder: Path, recording: Recording) -> Categories:

@@ -19,7 +19,7 @@ import numpy as np
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing.recorded import RecordedListing
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
@@ -30,7 +30,7 @@ POLICIES = ("threshold", "threshold-adaptive", "threshold-groups", "market-price
 ORIGIN = "http://recorded.invalid"
 MOMENTS = 8  # a day at which the copy is compared with the truth
 TURN = 3.0 * 3600.0  # seconds between two turns, at most
-RHYTHM = Rhythm(60.0, TURN, TURN, TURN, 10.0 * 86400.0)
+RHYTHM = ServiceRhythm(60.0, TURN, TURN, TURN, 10.0 * 86400.0)
 
 
 @dataclass(frozen=True, slots=True)

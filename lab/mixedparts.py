@@ -17,7 +17,7 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Form, Interface
 from halflife.core.object_store import NEVER, Attributes
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.kinds.form.recorded import form
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.recorded import listing
@@ -33,7 +33,7 @@ from halflife.probing.size import estimate_size
 from halflife.queries.table_form import Tabled
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation
-from halflife.replay.world import Asked, Told
+from halflife.replay.world import RecordedAnswer, RecordedRequest
 from halflife.stores import Store, summaries
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
@@ -66,7 +66,7 @@ class Part(Protocol):
         """Requests that a look at all of it takes, about."""
         ...
 
-    def answer(self, asked: Asked, at: float) -> Told:
+    def answer(self, asked: RecordedRequest, at: float) -> RecordedAnswer:
         """Return what it answers to a request at a moment."""
         ...
 
@@ -106,7 +106,7 @@ class Site:
         """One request a page."""
         return float(len(self.recording))
 
-    def answer(self, asked: Asked, at: float) -> Told:
+    def answer(self, asked: RecordedRequest, at: float) -> RecordedAnswer:
         """Return a page of the site."""
 
         def text(page: str, now: float) -> str | None:
@@ -222,7 +222,7 @@ class Stock:
         """The pages of the listing."""
         return float(ceil(len(self.table.at(0.0)) / self.per_page))
 
-    def answer(self, asked: Asked, at: float) -> Told:
+    def answer(self, asked: RecordedRequest, at: float) -> RecordedAnswer:
         """Return a page of the listing."""
         return listing(self.table.at, self.per_page)(asked, at)
 
@@ -263,7 +263,7 @@ class Desk:
         """The pages that all records fill."""
         return float(ceil(len(self.table.at(0.0)) / self.interface.page_size))
 
-    def answer(self, asked: Asked, at: float) -> Told:
+    def answer(self, asked: RecordedRequest, at: float) -> RecordedAnswer:
         """Return what the form answers, as a program asks it."""
         return form(self._form)(asked, at)
 
@@ -350,12 +350,12 @@ class Library:
         size = estimate_size(self, sample, rng, words=WORDS, most=self.per_page)
         return float(sample.requests + size.requests)
 
-    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+    def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return what a word finds in the first week, a page of it."""
         found = self.find(query, 0.0)
         texts = [(name, self.text(name)) for name in found[skip : skip + most]]
         shown = tuple(Document(name, words_of(text)) for name, text in texts)
-        return Answer(len(found), shown)
+        return SearchAnswer(len(found), shown)
 
     def week(self, at: float) -> int:
         """Return the week of the recording that a moment lies in."""
@@ -367,7 +367,7 @@ class Library:
         found: Floats = drift(self.weekly, self._site).change.kl
         return found
 
-    def answer(self, asked: Asked, at: float) -> Told:
+    def answer(self, asked: RecordedRequest, at: float) -> RecordedAnswer:
         """Return what the search finds."""
         return search_box(self.find, self.text)(asked, at)
 

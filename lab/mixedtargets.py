@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from lab.mixedkept import kept
 from lab.mixedparts import Desk, Library, Part, Site, Stock
 from lab.mixedtime import Passing
@@ -31,7 +31,7 @@ LEVELS = {"freshness": 0.95, "recall": 0.9, "content": 0.95, "summary": 0.5}
 KEPT = 0.95
 REQUESTS = 2400.0  # a day, at most
 INTERVALS = np.geomspace(1.0 / 24.0, DAYS, 60)
-QUARTERS = Rhythm(900.0, 900.0, 900.0, 900.0, judged=21600.0)  # as in earnest
+QUARTERS = ServiceRhythm(900.0, 900.0, 900.0, 900.0, judged=21600.0)  # as in earnest
 EVERY = 0.11  # days between moments at which it is judged: at all hours of the day
 PHASES = (0.0, 0.25, 0.5, 0.75)  # of an interval, when the first look comes
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from halflife.config import Config
 from halflife.engine import bootstrap, logs
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Rhythm, Service
+from halflife.engine.service import Outside, Service, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
@@ -23,7 +23,7 @@ from halflife.kinds.protocol import Report
 from halflife.stores.sqlite import SqliteStore
 
 DAY = 86400.0
-HOURLY = Rhythm(
+HOURLY = ServiceRhythm(
     shortest=3600.0, longest=3600.0, catch_up=3600.0, slice=3600.0, judged=DAY / 4.0
 )  # what comes in within an hour is all that a turn may spend
 
@@ -87,7 +87,7 @@ class Passing:
 
     days: float
     every: float = 0.125
-    rhythm: Rhythm = HOURLY
+    rhythm: ServiceRhythm = HOURLY
 
 
 def passed(

@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.forms import Attribute, Interface
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
 from halflife.recordings import histories, textdb
 from halflife.recordings.relations import Relation, load_relation
@@ -40,7 +40,7 @@ CARS, JOBS, STARS = (
 )  # records that there are when a world begins, at least
 LIBRARY = 350  # documents that the search has at least
 LEARNING = 600  # requests a day while learning; turns are so rare that few are used
-SLOWLY = Rhythm(
+SLOWLY = ServiceRhythm(
     shortest=21600.0,
     longest=21600.0,
     catch_up=21600.0,

@@ -22,7 +22,7 @@ import numpy as np
 from halflife.bench.newrecords_play import Game, Task, infer, play, replay, task
 from halflife.core.forms import Attribute
 from halflife.study.axes import linear, percent
-from halflife.study.marks import Line
+from halflife.study.marks import LineMark
 from halflife.study.svg import Chart, chart
 from lab.tables import Table, listed, searched
 
@@ -171,7 +171,7 @@ def picture(rows: Sequence[Row], table: str) -> str:
     curves = {r["policy"]: np.array(r["curve"], float) for r in games}
     widest = max(curves[name][:, 0].max() for name in shown if name in curves)
     marks = tuple(
-        Line(curves[name][:, 0], curves[name][:, 1], name, tone)
+        LineMark(curves[name][:, 0], curves[name][:, 1], name, tone)
         for tone, name in enumerate(shown)
         if name in curves
     )

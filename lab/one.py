@@ -21,7 +21,7 @@ from numpy.random import default_rng
 from halflife.core.arrays import Floats
 from halflife.core.value_curve import Offers, Worth
 from halflife.market import price as market_price, share, take
-from halflife.market.offers import Turn
+from halflife.market.offers import OfferTurn
 from halflife.metrics.intervals import Interval, series_interval
 from lab import onetargets
 from lab.onecopy import Copy
@@ -83,7 +83,7 @@ def _replay(taught: Sequence[Copy], budget: float, purse: float) -> Floats:
     return quality
 
 
-def _longest(copies: Sequence[Copy], day: int, budget: float) -> Turn:
+def _longest(copies: Sequence[Copy], day: int, budget: float) -> OfferTurn:
     """Return the turn in which the units that waited longest must not wait more.
 
     A share of the budget is for them, or a source that was once busier than requests
@@ -100,7 +100,7 @@ def _longest(copies: Sequence[Copy], day: int, budget: float) -> Turn:
             urgent[np.lexsort((copy.mixed, copy.made))[:count]] = True
         found.append(urgent)
     urgent = np.concatenate(found)
-    return Turn(np.ones(urgent.size, dtype=np.bool_), urgent)
+    return OfferTurn(np.ones(urgent.size, dtype=np.bool_), urgent)
 
 
 def _spend(copies: Sequence[Copy], day: int, purse: float, budget: float) -> float:

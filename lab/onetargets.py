@@ -23,7 +23,7 @@ from numpy.random import default_rng
 
 from halflife.core.arrays import Floats, Ints
 from halflife.market import target_rule
-from halflife.market.target_rule import Goal, Past, Round, Whole
+from halflife.market.target_rule import Goal, Past, TargetRound, Whole
 from lab.onecopy import Copy
 from lab.oneworld import DAYS, TRAIN, Part, Worlds
 
@@ -102,7 +102,7 @@ class Many:
         ]
         self.lumps = [(float(each.sum()), float(each @ each)) for each in lost]
         for found, believed in copy.ratios[1:]:
-            told = Round(self.things, believed, 0.0, found, 0.0, 0.0, 0.0)
+            told = TargetRound(self.things, believed, 0.0, found, 0.0, 0.0, 0.0)
             self.past = self.past.learned(told, part.every)
 
     @property
@@ -142,10 +142,12 @@ class Many:
         drawn = self.rng.permutation(best[half:])[: lot - half]
         return np.concatenate([best[:half], drawn])
 
-    def _round(self, day: int, began: Floats, found: float, things: float) -> Round:
+    def _round(
+        self, day: int, began: Floats, found: float, things: float
+    ) -> TargetRound:
         unseen = self.copy.made < day
         now, later = self.copy.losses(day), self.copy.losses(day + 1)
-        return Round(
+        return TargetRound(
             things=things,
             began=float(began.sum()),
             left=float(began[unseen].sum()),

@@ -23,12 +23,18 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import Sampled
-from halflife.queries.known.coverage import Coverage, Hits, Known, counted
-from halflife.queries.known.form_coverage import Told, learned, refresh, send, settle
+from halflife.queries.known.coverage import Coverage, Hits, TrueCoverage, counted
+from halflife.queries.known.form_coverage import (
+    HitCounts,
+    learned,
+    refresh,
+    send,
+    settle,
+)
 from halflife.queries.known.greedy import (
-    Limits,
-    Offers,
-    Probes,
+    GreedyLimits,
+    ProbeOffers,
+    ProbePlan,
     Reading,
     choose,
     greedy_probes,
@@ -78,7 +84,7 @@ def speed() -> list[Row]:
     return rows
 
 
-def _speed_of(pool: Pool, value: Floats, offered: Offers) -> Row:
+def _speed_of(pool: Pool, value: Floats, offered: ProbeOffers) -> Row:
     fast, seconds = timed(lambda: choose(pool, value, offered))
     slow, naive = timed(lambda: naively(pool, value, offered, ROUNDS))
     lazy, lazily = timed(lambda: celf(pool, value, offered))
@@ -97,7 +103,7 @@ def _speed_of(pool: Pool, value: Floats, offered: Offers) -> Row:
     }
 
 
-def naively(pool: Pool, value: Floats, offered: Offers, rounds: int) -> list[int]:
+def naively(pool: Pool, value: Floats, offered: ProbeOffers, rounds: int) -> list[int]:
     """Return the first queries by scoring every candidate anew each round."""
     worth, cost = units_of(value), offered.cost.tolist()
     rows = [set(some) for some in pool.matches.lists()]
@@ -113,7 +119,7 @@ def naively(pool: Pool, value: Floats, offered: Offers, rounds: int) -> list[int
     return chosen
 
 
-def celf(pool: Pool, value: Floats, offered: Offers) -> list[int]:
+def celf(pool: Pool, value: Floats, offered: ProbeOffers) -> list[int]:
     """Return the greedy choice by a lazy heap alone (Minoux; Leskovec's CELF)."""
     open_, cost, rows = units_of(value), offered.cost.tolist(), pool.matches.lists()
     gains = [sum(open_[i] for i in mine) for mine in rows]
@@ -134,7 +140,7 @@ def celf(pool: Pool, value: Floats, offered: Offers) -> list[int]:
 def cover(world: World, page_sizes: Sequence[int] = PAGE_SIZES) -> Iterator[Row]:
     """Return requests that refresh everything, by policy and page size."""
     pool = pool_of(world.held, lookup=True)
-    hits = Known(world.open).hits(pool).count
+    hits = TrueCoverage(world.open).hits(pool).count
     one = np.ones(len(pool.local))
     by_hits = greedy_probes(pool, one, hits)
     for page_size in page_sizes:
@@ -170,7 +176,7 @@ def quality(
         shape = Interface((attribute,), lookup=True)
         part = World(world.name, shape, world.server, world.local)
         pool = pool_of(part.held, fewest=1)
-        hits = Known(part.open).hits(pool).count
+        hits = TrueCoverage(part.open).hits(pool).count
         one = np.ones(len(pool.local))
         sets = (*keywords, None)
         by_hits = {k: greedy_probes(pool, one, hits, k=k) for k in sets}
@@ -189,7 +195,7 @@ def quality(
 
 
 def _rivals(
-    pool: Pool, offered: Offers, by_hits: dict[int | None, Ints], reading: Reading
+    pool: Pool, offered: ProbeOffers, by_hits: dict[int | None, Ints], reading: Reading
 ) -> Iterator[tuple[str, int | None, Ints]]:
     """Return the plans to compare: their policy, keyword set and queries."""
     for k, queries in by_hits.items():
@@ -200,14 +206,14 @@ def _rivals(
         yield "optimum", None, full_cover(pool, offered, seconds=SECONDS).queries
     else:  # as many requests as equation 2 sends
         for k, queries in by_hits.items():
-            few = choose(pool, one, offered, Limits(requests=queries.size))
+            few = choose(pool, one, offered, GreedyLimits(requests=queries.size))
             yield "per_request_as_many", k, few.queries
 
 
 def measured(
     world: World,
     pool: Pool,
-    probes: Probes,
+    probes: ProbePlan,
     pages: tuple[Floats, int],
     method: int,
 ) -> Row:
@@ -295,12 +301,12 @@ def carried_out(world: World, page_size: int = 20) -> Iterator[Row]:
     """Return what a plan by estimates takes when it is sent, probes included."""
     pool = pool_of(world.held, lookup=True)
     one = np.ones(len(pool.local))
-    known = Known(world.open)
+    known = TrueCoverage(world.open)
     ways = [("truth", known, 0), *estimators(world, pool, SHARE)]
     for name, coverage, learning in ways:
         for how in ("believed", "counted", "by turns"):
             ledger = Ledger(world.form(np.random.default_rng(1), page_size))
-            told = Told(ledger, coverage)
+            told = HitCounts(ledger, coverage)
             decide = _decider(pool, one, page_size)
             if how == "by turns":
                 shown = refresh(pool, told, one)
@@ -318,21 +324,21 @@ def carried_out(world: World, page_size: int = 20) -> Iterator[Row]:
             }
 
 
-def _decider(pool: Pool, value: Floats, page_size: int) -> Callable[[Hits], Probes]:
+def _decider(pool: Pool, value: Floats, page_size: int) -> Callable[[Hits], ProbePlan]:
     return lambda hits: choose(pool, value, offers(hits.count, page_size=page_size))
 
 
 def budgeted(world: World, page_size: int = 20) -> Iterator[Row]:
     """Return the share refreshed within a number of requests, by policy."""
     pool = pool_of(world.held, lookup=True)
-    hits = Known(world.open).hits(pool).count
+    hits = TrueCoverage(world.open).hits(pool).count
     one = np.ones(len(pool.local))
     whole, some = (
         offers(hits, page_size=page_size, reading=how) for how in ("all", "some")
     )
     by_hits = offers(hits, page_size=page_size, by="hits")
     for requests in (25, 50, 100, 200):
-        limits = Limits(requests=requests)
+        limits = GreedyLimits(requests=requests)
         best = within_budget(pool, one, whole, requests, seconds=SECONDS)
         shares = {
             "by_key": min(requests, one.size),

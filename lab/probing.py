@@ -22,12 +22,12 @@ from numpy.random import Generator
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
 from halflife.probing.capture import chao, chapman
-from halflife.probing.focused_probe import Focused, focused_sample
+from halflife.probing.focused_probe import FocusedSample, focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, Ranking, Totals
+from halflife.probing.memory import InMemory, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
-from halflife.probing.rules import Probes, learn_probes
+from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.probing.sample import Sample, frequency
 from halflife.probing.sample_resample import resample, sample_resample
 from halflife.probing.size import estimate_size
@@ -47,9 +47,12 @@ LENGTHS = (50, 100, 300)
 SITES = 8  # tried of those recorded, with the most documents
 TAUGHT = 40  # documents that probes learn from, a site or topic
 MANNERS = (
-    *((totals, Ranking.QUERY) for totals in Totals),
-    *((Totals.EXACT, ranking) for ranking in (Ranking.STATIC, Ranking.SHORT)),
-    *((Totals.ABSENT, ranking) for ranking in (Ranking.STATIC, Ranking.SHORT)),
+    *((totals, MatchRanking.QUERY) for totals in Totals),
+    *((Totals.EXACT, ranking) for ranking in (MatchRanking.STATIC, MatchRanking.SHORT)),
+    *(
+        (Totals.ABSENT, ranking)
+        for ranking in (MatchRanking.STATIC, MatchRanking.SHORT)
+    ),
 )
 
 Row: TypeAlias = dict[str, Any]
@@ -69,7 +72,7 @@ class World:
 
     documents: Mapping[str, tuple[Document, ...]]
     topic: Mapping[str, str]
-    probes: Probes
+    probes: TopicProbes
     dictionary: tuple[str, ...]
 
 
@@ -155,7 +158,7 @@ def quality(world: World, seed: int) -> list[Row]:
 
 
 def _samples(
-    db: InMemory, world: World, probed: Focused, rng: Generator
+    db: InMemory, world: World, probed: FocusedSample, rng: Generator
 ) -> Iterable[tuple[str, Sample, int]]:
     """Return samples of a database with their names and costs."""
     yield "fps", probed.sample, probed.sample.requests
@@ -191,7 +194,7 @@ def classified(world: World) -> list[Row]:
     for name, documents in world.documents.items():
         whole = InMemory(documents)
         for totals in (Totals.EXACT, Totals.ABSENT, Totals.LYING):
-            db = whole.answering(totals, Ranking.QUERY)
+            db = whole.answering(totals, MatchRanking.QUERY)
             found = focused_sample(db, world.probes)
             rows.append(
                 {

@@ -17,7 +17,7 @@ import numpy as np
 
 from halflife.alerts import Health
 from halflife.alerts.machine import step
-from halflife.alerts.messages import Target, letters
+from halflife.alerts.messages import Recipient, letters
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
 from halflife.stores.outbox import Outbox
@@ -26,7 +26,7 @@ from halflife.stores.sqlite import SqliteStore
 
 START = 20_000.0
 WEEK = 7
-TARGETS = (Target("ops"),)
+TARGETS = (Recipient("ops"),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, Whole
-from halflife.models.rhythm import FLAT, Learned, Look, Rhythm
+from halflife.models.rhythm import FLAT, LearnedRhythm, Look, Rhythm
 from halflife.recordings.relations import Relation
 from lab.mixedparts import rounded
 from lab.tables import listed, tables
@@ -95,7 +95,7 @@ class Keeper:
     def __init__(self, world: World, *, by_hours: bool) -> None:
         self.world, self.by_hours = world, by_hours
         self.goal, self.past = Goal(world.level, SURE), Past()
-        self.known, self.last, self.looks = Learned(), 0.0, [0.0]
+        self.known, self.last, self.looks = LearnedRhythm(), 0.0, [0.0]
         self._found = 0.5 / RECORDS
 
     @property

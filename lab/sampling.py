@@ -22,7 +22,7 @@ import numpy as np
 from halflife.belief.plain import PlainRates
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.index import freshness
@@ -37,15 +37,15 @@ from halflife.policies.sampling import (
     site_sampling,
     site_sampling_proportional,
 )
-from halflife.policies.sampling.categories import Kept, by_folder, by_site
-from halflife.policies.sampling.shares import Judge
-from halflife.policies.sampling.sizes import Fixed, Optimal, Root
+from halflife.policies.sampling.categories import KeyCategories, by_folder, by_site
+from halflife.policies.sampling.shares import ShareJudge
+from halflife.policies.sampling.sizes import FixedSize, Optimal, Root
 from halflife.policies.simple import round_robin
 from halflife.recordings.histories import load
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 from halflife.study import axes, svg
-from halflife.study.marks import Line, Points
+from halflife.study.marks import LineMark, Points
 from lab.linkgraph import LinkGraph, load_graph
 
 WEEK = 7.0  # days; a replay's day stands for a cycle of one week
@@ -89,10 +89,10 @@ class World:
     graph: LinkGraph
     seed: int
 
-    def topics(self, most: int) -> Kept:
+    def topics(self, most: int) -> KeyCategories:
         """Return what files each page under the topics it is best known for."""
         found = Surfer().topics(self.graph.links, self.graph.terms, most)
-        return Kept(lambda _: found)
+        return KeyCategories(lambda _: found)
 
     def ratio(self, strategy: Strategy) -> float:
         """Return the ChangeRatio of a strategy."""
@@ -145,12 +145,12 @@ def part_of(categories: Categories, rows: Ints) -> Categories:
     return Categories.of_pairs(categories.names, which, item[kept], rows.size)
 
 
-def links_among(links: Links, rows: Ints) -> Links:
+def links_among(links: LinkMatrix, rows: Ints) -> LinkMatrix:
     """Return the links between some pages."""
     place = _places(rows, links.n_pages)
     source, target = place[links.source], place[links.target]
     kept = (source >= 0) & (target >= 0)
-    return Links.of_pairs(source[kept], target[kept], rows.size)
+    return LinkMatrix.of_pairs(source[kept], target[kept], rows.size)
 
 
 def _places(rows: Ints, n: int) -> Ints:
@@ -163,7 +163,7 @@ def by_size(world: World) -> Iterator[tuple[str, float]]:
     """Yield Figure 1: ChangeRatio by samples a category, by site and by topic."""
     for name, filed in (("sites", by_site), ("topics", world.topics(6))):
         for size in SIZES:
-            policy = Sampling(filed, size=Fixed(size), share=1.0)
+            policy = Sampling(filed, size=FixedSize(size), share=1.0)
             yield f"{name} {size}", world.ratio(Strategy(policy, PlainRates))
 
 
@@ -183,7 +183,7 @@ def by_policy(world: World) -> Iterator[tuple[str, float]]:
 def rivals(world: World) -> dict[str, Strategy]:
     """Return the policies of Table 3, and those that the paper left for later."""
     one, six = world.topics(1), world.topics(6)
-    posterior = Judge("posterior")
+    posterior = ShareJudge("posterior")
 
     def plain(policy: Sampling) -> Strategy:
         return Strategy(policy, PlainRates)
@@ -202,7 +202,7 @@ def rivals(world: World) -> dict[str, Strategy]:
         "folders, even samples": plain(Sampling(by_folder(), size=Root("even"))),
         "folders, Eq. 7": plain(Sampling(by_folder(), size=Optimal())),
         "folders, lower bound": sampling_interval,
-        "folders, upper bound": plain(Sampling(by_folder(), judge=Judge("upper"))),
+        "folders, upper bound": plain(Sampling(by_folder(), judge=ShareJudge("upper"))),
         "folders, posterior": plain(Sampling(by_folder(), judge=posterior)),
         "folders, importance": sampling_importance,
         "folders, history": sampling_history,
@@ -254,7 +254,7 @@ def pictures(told: Mapping[str, list[Row]]) -> dict[str, str]:
 def _picture(
     title: str, label: str, curves: tuple[tuple[str, Any, list[Row]], ...]
 ) -> str:
-    marks: list[Line | Points] = []
+    marks: list[LineMark | Points] = []
     top = 0.0
     for tone, (name, x, rows) in enumerate(curves):
         mean, low, high = (
@@ -262,7 +262,7 @@ def _picture(
             for k in ("mean", "low", "high")
         )
         marks += [
-            Line(x, mean, name, tone, tone),
+            LineMark(x, mean, name, tone, tone),
             Points(x, mean, "", tone, low, high),
         ]
         top = max(top, float(np.abs([low, high]).max()))

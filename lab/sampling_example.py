@@ -16,7 +16,7 @@ from halflife.core.arrays import Floats
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.sampling import Sampling, Spend, topic_sampling
-from halflife.policies.sampling.sizes import Fixed
+from halflife.policies.sampling.sizes import FixedSize
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 
@@ -48,13 +48,13 @@ def example(times: int = 1) -> Replay:
 
 def by_site(samples: int = 10, spend: Spend = "greedy") -> Strategy:
     """Return sampling without correlation."""
-    return Strategy(Sampling(spend=spend, size=Fixed(samples)), PlainRates)
+    return Strategy(Sampling(spend=spend, size=FixedSize(samples)), PlainRates)
 
 
 def by_topic(replay: Replay, samples: int = 4) -> Strategy:
     """Return sampling with correlation."""
     topics = {key: (key.split("/")[1],) for key in replay.recording.keys}
-    return topic_sampling(topics, size=Fixed(samples))
+    return topic_sampling(topics, size=FixedSize(samples))
 
 
 def ratios(replay: Replay, strategy: Strategy, seeds: int = SEEDS) -> Floats:

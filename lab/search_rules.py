@@ -21,7 +21,7 @@ import numpy as np
 from halflife import plugins
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
 from halflife.kinds.search.recorded import RecordedSearch, recorded_searches
 from halflife.kinds.search.settings import SearchConfig
@@ -32,7 +32,7 @@ from halflife.stores import Store
 DAY, MONTH = 86400.0, 30.0
 FEWEST = 20  # documents that a database has at all times
 WARM = 0.25  # of the time is for first summaries and learning, and is not scored
-DAILY = Rhythm(DAY, DAY, DAY, DAY, DAY)
+DAILY = ServiceRhythm(DAY, DAY, DAY, DAY, DAY)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halflife.engine import bootstrap
 from halflife.web import showcase
-from halflife.web.server import Wish, running
+from halflife.web.server import ServeWish, running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -54,9 +54,9 @@ def shoot(out: Path, league: Path | None = None) -> list[Path]:
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
         settings = showcase.build(Path(folder) / "full", bootstrap.clock())
         nothing = Path(folder) / "empty" / "halflife.toml"
-        with running(Wish(settings, port=0, league=league)) as served:
+        with running(ServeWish(settings, port=0, league=league)) as served:
             taken = _shots(browser, served.address, out, PAGES)
-        with running(Wish(nothing, port=0)) as served:
+        with running(ServeWish(nothing, port=0)) as served:
             taken += _shots(browser, served.address, out, EMPTY)
     return taken
 
@@ -67,7 +67,7 @@ def first(out: Path) -> list[Path]:
     taken = []
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
         settings = showcase.build(Path(folder), bootstrap.clock())
-        with running(Wish(settings, port=0)) as served:
+        with running(ServeWish(settings, port=0)) as served:
             for name, (place, scheme, high) in FIRST.items():
                 view = browser.new_page(
                     color_scheme=scheme, viewport={"width": 1280, "height": high}

@@ -18,7 +18,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import JUMP, TOPICS, Links, Surfer, common
+from halflife.grouping.topic import JUMP, TOPICS, LinkMatrix, Surfer, common
 from halflife.recordings.histories import load
 from lab.linkgraph import LinkGraph, load_graph
 
@@ -34,7 +34,7 @@ def random_graph(pages: int, links: int, terms: int, seed: int = 0) -> LinkGraph
     page = np.repeat(np.arange(pages), HELD)
     names = [f"term {t}" for t in range(terms)]
     return LinkGraph(
-        Links.of_pairs(source, target, pages),
+        LinkMatrix.of_pairs(source, target, pages),
         Categories.of_pairs(names, held, page, pages),
     )
 

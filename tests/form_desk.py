@@ -6,19 +6,19 @@ from typing import Any
 
 from halflife.core.forms import Interface
 from halflife.kinds.form.addresses import Addresses, Place
-from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.recorded_pages import KEY
-from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
-from halflife.readers.records import Reader
+from halflife.kinds.form.web_form import FormEngine, FormSettings, WebForm
+from halflife.readers.records import RecordReader
 from web_parts import HOME, Coins, make_gate
 
 NAMES = ("city", "title", "price")
 PLACES = {"price": Place(low="price_min", high="price_max")}
-JSON = FormReader(
-    Reader(KEY, "json", "results", {name: name for name in NAMES}), "total"
+JSON = FormAnswerReader(
+    RecordReader(KEY, "json", "results", {name: name for name in NAMES}), "total"
 )
-HTML = FormReader(
-    Reader(
+HTML = FormAnswerReader(
+    RecordReader(
         "@data-key",
         "html",
         "li.record",
@@ -39,7 +39,7 @@ def settings(url: str, interface: Interface, *, html: bool = False) -> FormSetti
 
 def at_desk(
     how: FormSettings,
-    work: Callable[[Desk], Any],
+    work: Callable[[WebForm], Any],
     *,
     purse: Coins | None = None,
     **gate: Any,
@@ -49,7 +49,7 @@ def at_desk(
     async def run() -> Any:
         async with make_gate(**gate) as way:
             engine = FormEngine(way, how, purse or Coins())
-            desk = Desk(engine, asyncio.get_running_loop())
+            desk = WebForm(engine, asyncio.get_running_loop())
             return await asyncio.to_thread(work, desk)
 
     return asyncio.run(run())

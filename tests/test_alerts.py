@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
-from halflife.alerts import WATCHED, Health, Kind, Lateness
-from halflife.alerts.machine import DWELLS, Alarm, Dwell, Turn, advanced, step
-from halflife.alerts.messages import Event, Letter, Target, gathered, letters
-from halflife.alerts.rules import INFORMATION, Level, Thresholds, judge
+from halflife.alerts import WATCHED, AlarmKind, Health, Lateness
+from halflife.alerts.machine import DWELLS, Alarm, AlarmTurn, Dwell, advanced, step
+from halflife.alerts.messages import Event, Letter, Recipient, gathered, letters
+from halflife.alerts.rules import INFORMATION, Severity, Thresholds, judge
 from halflife.config import Config
 from halflife.engine import notifications
 from halflife.stores.outbox import Outbox
@@ -19,7 +19,7 @@ from halflife.stores.sqlite import SqliteStore
 
 HOUR = 1 / 24
 TOLD = Config.parse('[[alert]]\nname = "ops"\nurl = "https://h.example/"\n')
-levels = st.sampled_from(Level)
+levels = st.sampled_from(Severity)
 gaps = st.floats(0.0, 0.2)
 
 
@@ -42,49 +42,56 @@ def play(kind, moments, alarm=None):
 
 @pytest.mark.parametrize(
     ("mean", "expected"),
-    [(0.89, Level.BAD), (0.90, Level.BETWEEN), (0.919, Level.BETWEEN),
-     (0.92, Level.GOOD)],
+    [(0.89, Severity.BAD), (0.90, Severity.BETWEEN), (0.919, Severity.BETWEEN),
+     (0.92, Severity.GOOD)],
 )  # fmt: skip
 def test_a_missed_target_is_met_again_only_some_way_above_it(mean, expected):
-    assert level(Kind.MISSED, Health("s", mean=mean, target=0.9)) is expected
+    assert level(AlarmKind.MISSED, Health("s", mean=mean, target=0.9)) is expected
 
 
 def test_a_target_near_one_can_be_met_again():
-    assert level(Kind.MISSED, Health("s", mean=0.996, target=0.99)) is Level.GOOD
+    assert (
+        level(AlarmKind.MISSED, Health("s", mean=0.996, target=0.99)) is Severity.GOOD
+    )
 
 
 @pytest.mark.parametrize(
     ("wait", "expected"),
-    [(0.1, Level.BAD), (0.25, Level.BAD), (0.3, Level.BETWEEN), (0.6, Level.GOOD)],
+    [
+        (0.1, Severity.BAD),
+        (0.25, Severity.BAD),
+        (0.3, Severity.BETWEEN),
+        (0.6, Severity.GOOD),
+    ],
 )
 def test_a_target_that_will_soon_be_missed_is_foretold(wait, expected):
     health = Health("s", mean=0.95, target=0.9, first_below=wait)
-    assert level(Kind.WILL_MISS, health) is expected
+    assert level(AlarmKind.WILL_MISS, health) is expected
 
 
 def test_what_is_missed_already_is_not_foretold():
     health = Health("s", mean=0.8, target=0.9, first_below=0.0)
-    assert level(Kind.WILL_MISS, health) is Level.GOOD
+    assert level(AlarmKind.WILL_MISS, health) is Severity.GOOD
 
 
 @pytest.mark.parametrize(
     ("failures", "silent", "expected"),
-    [(5, 2.0, Level.BAD), (4, 9.0, Level.BETWEEN), (9, 0.5, Level.BETWEEN),
-     (0, 9.0, Level.GOOD)],
+    [(5, 2.0, Severity.BAD), (4, 9.0, Severity.BETWEEN), (9, 0.5, Severity.BETWEEN),
+     (0, 9.0, Severity.GOOD)],
 )  # fmt: skip
 def test_a_source_is_dead_after_many_failures_over_a_long_time(
     failures, silent, expected
 ):
     health = Health("s", failures=failures, silent=silent)
-    assert level(Kind.DEAD, health) is expected
+    assert level(AlarmKind.DEAD, health) is expected
 
 
 def test_what_is_not_known_says_nothing():
     found = {f.kind: f.level for f in judge(Health("s"))}
-    assert found[Kind.MISSED] is found[Kind.WILL_MISS] is Level.BETWEEN
-    assert Kind.SPENT not in found
-    assert Kind.OFFLINE not in found
-    assert Kind.SETTINGS not in found
+    assert found[AlarmKind.MISSED] is found[AlarmKind.WILL_MISS] is Severity.BETWEEN
+    assert AlarmKind.SPENT not in found
+    assert AlarmKind.OFFLINE not in found
+    assert AlarmKind.SETTINGS not in found
     assert list(judge(Health())) == []
 
 
@@ -102,11 +109,11 @@ def test_every_kind_can_be_bad_and_good():
 
     def kinds(healths, wanted):
         found = [f for h in healths for f in judge(h) if f.level is wanted]
-        assert wanted is Level.GOOD or all(f.text and f.advice for f in found)
+        assert wanted is Severity.GOOD or all(f.text and f.advice for f in found)
         return {f.kind for f in found}
 
-    assert kinds(bad, Level.BAD) == set(WATCHED)
-    assert kinds(good, Level.GOOD) == set(WATCHED)
+    assert kinds(bad, Severity.BAD) == set(WATCHED)
+    assert kinds(good, Severity.GOOD) == set(WATCHED)
     assert set(DWELLS) == set(WATCHED)
 
 
@@ -116,8 +123,8 @@ def found(kind, health):
 
 def test_a_miss_before_which_somebody_looks_is_not_foretold():
     health = Health("s", mean=0.95, target=0.9, first_below=0.1, relief=0.05)
-    assert level(Kind.WILL_MISS, health) is Level.GOOD
-    assert level(Kind.WILL_MISS, replace(health, relief=0.2)) is Level.BAD
+    assert level(AlarmKind.WILL_MISS, health) is Severity.GOOD
+    assert level(AlarmKind.WILL_MISS, replace(health, relief=0.2)) is Severity.BAD
 
 
 def test_what_is_foretold_names_target_time_and_what_is_in_the_way():
@@ -125,11 +132,11 @@ def test_what_is_foretold_names_target_time_and_what_is_in_the_way():
         "s", mean=0.95, low=0.91, high=0.99, target=0.9, measure="recall", sure=0.95,
         first_below=3 / 24, blocked="its last 3 looks failed",
     )  # fmt: skip
-    assert found(Kind.WILL_MISS, health).text == (
+    assert found(AlarmKind.WILL_MISS, health).text == (
         "will miss its target recall >= 0.9 with confidence 0.95 in 3 h, and until then"
         " nobody can look: its last 3 looks failed; recall is 0.950 [0.910, 0.990]"
     )
-    now = found(Kind.WILL_MISS, replace(health, first_below=0.0, blocked=""))
+    now = found(AlarmKind.WILL_MISS, replace(health, first_below=0.0, blocked=""))
     assert now.text.startswith("may miss its target recall >= 0.9 with confidence 0.95")
 
 
@@ -138,29 +145,29 @@ LATE = Lateness("age p95 <= 6 h", 6.3 / 24, 0.0, 0.05, 5 / 24, 1.3 / 24)
 
 @pytest.mark.parametrize(
     ("late", "missed", "foretold"),
-    [(LATE, Level.GOOD, Level.BAD),
-     (replace(LATE, wait=0.4), Level.GOOD, Level.BETWEEN),
-     (replace(LATE, wait=0.6), Level.GOOD, Level.GOOD),
-     (replace(LATE, late=0.04), Level.BETWEEN, Level.BAD),
-     (replace(LATE, late=0.06, wait=0.0), Level.BAD, Level.GOOD)],
+    [(LATE, Severity.GOOD, Severity.BAD),
+     (replace(LATE, wait=0.4), Severity.GOOD, Severity.BETWEEN),
+     (replace(LATE, wait=0.6), Severity.GOOD, Severity.GOOD),
+     (replace(LATE, late=0.04), Severity.BETWEEN, Severity.BAD),
+     (replace(LATE, late=0.06, wait=0.0), Severity.BAD, Severity.GOOD)],
 )  # fmt: skip
 def test_an_age_is_foretold_missed_and_met_again(late, missed, foretold):
     health = Health("s", lateness=late)
-    assert level(Kind.MISSED, health) is missed
-    assert level(Kind.WILL_MISS, health) is foretold
+    assert level(AlarmKind.MISSED, health) is missed
+    assert level(AlarmKind.WILL_MISS, health) is foretold
 
 
 def test_of_two_targets_the_worse_counts_and_both_are_named():
     late = replace(LATE, late=1.0, age=7 / 24, wait=0.0)
     both = Health("s", mean=0.8, target=0.9, measure="recall", lateness=late)
-    assert found(Kind.MISSED, both).text == (
+    assert found(AlarmKind.MISSED, both).text == (
         "misses its target recall >= 0.9: recall is 0.800; "
         "misses its target age p95 <= 6 h: the last look is 7 h ago"
     )
     one = replace(both, mean=0.99)
-    assert found(Kind.MISSED, one).level is Level.BAD
-    assert "recall" not in found(Kind.MISSED, one).text
-    assert found(Kind.MISSED, replace(one, lateness=LATE)).level is Level.GOOD
+    assert found(AlarmKind.MISSED, one).level is Severity.BAD
+    assert "recall" not in found(AlarmKind.MISSED, one).text
+    assert found(AlarmKind.MISSED, replace(one, lateness=LATE)).level is Severity.GOOD
 
 
 def test_what_is_only_new_is_told_as_information_and_its_end_is_no_news():
@@ -169,11 +176,11 @@ def test_what_is_only_new_is_told_as_information_and_its_end_is_no_news():
                                        (1.2, Health("s"))]))  # fmt: skip
     assert turns[0].after.text.startswith(INFORMATION)
     assert [t.after.raised for t in turns] == [True, True, False]
-    assert letters(turns[-1:], [Target("ops")], 1.2) == []
+    assert letters(turns[-1:], [Recipient("ops")], 1.2) == []
     (still,) = play("schema-drift", [(2.5, new)], turns[0].after)
-    assert letters([still], [Target("ops")], 2.5) == []  # nor is it told again
+    assert letters([still], [Recipient("ops")], 2.5) == []  # nor is it told again
     turns = list(play("schema-drift", [(1.0, new), (1.1, lost), (1.2, lost)]))
-    told = [letters([turn], [Target("ops")], 1.1) for turn in turns]
+    told = [letters([turn], [Recipient("ops")], 1.1) for turn in turns]
     assert [len(one) for one in told] == [1, 1, 0]  # what got bad is news again
     assert told[1][0].events[0].text == "its answers look different: gone"
 
@@ -195,7 +202,7 @@ def test_no_alarm_flaps(ticks, bad, good):
         after = advanced(alarm, found, now, Dwell(bad, good))
         if after.raised != alarm.raised:
             (raisings if after.raised else endings).append(now)
-            assert found is (Level.BAD if after.raised else Level.GOOD)
+            assert found is (Severity.BAD if after.raised else Severity.GOOD)
         alarm = after
     for one, other in pairwise(raisings):
         assert other - one >= bad + good - 1e-9
@@ -213,7 +220,7 @@ def test_an_alarm_is_raised_and_ended_only_by_agreement(ticks):
         now += gap
         stretch = now if found is not before else stretch
         before = found
-        away = Level.GOOD if raised else Level.BAD
+        away = Severity.GOOD if raised else Severity.BAD
         wait = dwell.good if raised else dwell.bad
         if found is away and now - stretch >= wait:
             raised = not raised
@@ -264,12 +271,12 @@ def test_recovery_ends_an_alarm_after_an_hour():
 def turn(source, kind="missed", *, raised=True, was=None, since=1.0, seen=1.0):
     after = Alarm(source, kind, raised, since, None, seen, "bad")
     before = None if was is None else replace(after, raised=was)
-    return Turn(before, after, "do this")
+    return AlarmTurn(before, after, "do this")
 
 
 def test_many_sources_of_a_kind_come_in_one_letter():
     turns = [turn(f"s{i:03}") for i in range(300)] + [turn("t", "held")]
-    told = letters(turns, [Target("ops")], 1.0)
+    told = letters(turns, [Recipient("ops")], 1.0)
     assert [(one.kind, len(one.events)) for one in told] == [
         ("held", 1),
         ("missed", 300),
@@ -286,9 +293,9 @@ def test_a_letter_that_gathers_takes_each_source_once():
 
 def test_a_target_hears_only_of_what_it_asked_for():
     turns = [turn("s", "held"), turn("s", "dead"), turn("t", raised=False, was=True)]
-    target = Target("ops", frozenset({"held", "missed"}))
+    target = Recipient("ops", frozenset({"held", "missed"}))
     assert [one.kind for one in letters(turns, [target], 1.0)] == ["held"]
-    both = Target("ops", frozenset({"missed", "recovered"}))
+    both = Recipient("ops", frozenset({"missed", "recovered"}))
     assert [one.news for one in letters(turns, [both], 1.0)] == ["recovered"]
 
 
@@ -298,7 +305,7 @@ def test_the_end_of_a_foretold_miss_is_no_news_when_it_came_true():
     moments = [(0.0, near), (0.01, near), (0.1, missed), (0.2, missed)]
     turns = list(play("will-miss", moments))
     assert [t.after.raised for t in turns] == [False, True, True, False]
-    assert letters(turns[-1:], [Target("ops")], 0.2) == []
+    assert letters(turns[-1:], [Recipient("ops")], 0.2) == []
 
 
 @given(
@@ -306,11 +313,11 @@ def test_the_end_of_a_foretold_miss_is_no_news_when_it_came_true():
     every=st.sampled_from([0.05, 0.25, 1.0]),
 )
 def test_what_stays_wrong_is_repeated_as_often_as_was_asked(gap, every):
-    target, now, seen, told = Target("ops", every=every), 0.0, 0.0, 0
+    target, now, seen, told = Recipient("ops", every=every), 0.0, 0.0, 0
     for step_ in gap:
         now += step_
         before = Alarm("s", "missed", raised=True, since=0.0, turning=None, seen=seen)
-        found = letters([Turn(before, replace(before, seen=now))], [target], now)
+        found = letters([AlarmTurn(before, replace(before, seen=now))], [target], now)
         told += len(found)
         assert all(one.news == "repeated" for one in found)
         seen = now
@@ -342,7 +349,7 @@ def test_a_signal_that_flaps_raises_one_alert_a_quiet_period_and_none_is_lost(
     signal, kind
 ):
     """Whatever a source does, and whenever the program dies between two judgements."""
-    dwell, now, told, changes = DWELLS[Kind(kind)], 20_000.0, [], []
+    dwell, now, told, changes = DWELLS[AlarmKind(kind)], 20_000.0, [], []
     with TemporaryDirectory() as folder:
         path = Path(folder) / "state.db"
         for gap, bad, crash in signal:
@@ -370,11 +377,11 @@ def _of(kind, event):
 def test_a_spent_budget_says_for_how_long_if_that_is_known():
     def told(refill):
         health = Health("s", left=0.0, refill=refill)
-        return next(f for f in judge(health, Thresholds()) if f.kind is Kind.SPENT)
+        return next(f for f in judge(health, Thresholds()) if f.kind is AlarmKind.SPENT)
 
     assert told(0.5).text.endswith("nothing is looked at for 12 h")
     assert told(float("inf")).text.endswith("nothing is looked at")
-    assert told(0.5).level is Level.BAD
+    assert told(0.5).level is Severity.BAD
 
 
 @given(
@@ -383,11 +390,11 @@ def test_a_spent_budget_says_for_how_long_if_that_is_known():
     every=st.sampled_from([0.25, 1.0]),
 )
 def test_an_alarm_is_repeated_when_so_many_days_of_it_are_over(since, gaps_, every):
-    target, seen = Target("ops", every=every), since
+    target, seen = Recipient("ops", every=every), since
     for gap in gaps_:
         now = seen + gap
         before = Alarm("s", "missed", raised=True, since=since, turning=None, seen=seen)
-        found = letters([Turn(before, replace(before, seen=now))], [target], now)
+        found = letters([AlarmTurn(before, replace(before, seen=now))], [target], now)
         full = ((now - since) // every) > ((seen - since) // every)
         assert len(found) == full
         seen = now

@@ -18,7 +18,7 @@ from halflife.allocation.curves import (
     inverse_gamma,
     poisson_age,
 )
-from halflife.allocation.demand import STAND_INS, Demand, Known, settle
+from halflife.allocation.demand import STAND_INS, Demand, DemandPoint, settle
 from halflife.allocation.search import Search
 from halflife.allocation.solver import _first, start_of
 
@@ -190,7 +190,7 @@ def test_close_to_a_known_price_demand_follows_its_slopes(name):
     demand.at(price, frequency, slope)
     there, exact = np.empty(400), np.empty(400)
     for factor in (1 - 2e-6, 1 + 2e-6):
-        found = demand.near(price * factor, Known(price, frequency, slope), there)
+        found = demand.near(price * factor, DemandPoint(price, frequency, slope), there)
         total, change = demand.at(price * factor, exact)
         np.testing.assert_allclose(there, exact, rtol=1e-9, atol=1e-12)
         assert found[0] == pytest.approx(total, rel=1e-10)

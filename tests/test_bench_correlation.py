@@ -44,7 +44,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", [*correlation.VARIANTS, "topic-sampling", "uniform"])
 def test_every_way_can_be_played(folder, name):
     recorded = league.dealt(histories.load(folder, days=360.0))
-    replay = league.Rules().replay(recorded, 0.05)
+    replay = league.LeagueRules().replay(recorded, 0.05)
     score = replay.score(correlation.resolve(folder, name, replay))
     assert 0.0 < score.freshness < 1.0
     assert score.over == 0

@@ -10,7 +10,7 @@ import pytest
 from halflife.config import Config
 from halflife.core.forms import Attribute, Interface
 from halflife.engine import appraisal, scheduler
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation
 from halflife.replay.world import serve
@@ -206,7 +206,7 @@ def test_a_turn_to_which_nothing_has_come_in_appraises_nothing(played, monkeypat
 
 def test_a_service_turns_no_more_often_than_its_rhythm(played):
     stage, taught, *_ = played
-    slow = Rhythm(43200.0, 43200.0, 43200.0, 43200.0, 43200.0)
+    slow = ServiceRhythm(43200.0, 43200.0, 43200.0, 43200.0, 43200.0)
     passing = Passing(3.0, 1.0, slow)
     run = stage.play("slow", Wanted(12.0), taught, passing, begin=2.0)
     ended = json.loads(run.events[-1])

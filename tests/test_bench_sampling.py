@@ -3,7 +3,7 @@ import pytest
 from lxml import etree
 
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links
+from halflife.grouping.topic import LinkMatrix
 from halflife.recordings.pages import Recording
 from lab.sampling import (
     SIZES,
@@ -97,6 +97,6 @@ def test_some_pages_keep_their_changes_categories_and_links():
     assert part.group == ("x", "z")
     filed = part_of(Categories.of_labels(["p", "p", "q"]), rows)
     assert [filed.members(j).tolist() for j in range(2)] == [[0], [1]]
-    links = Links.of_pairs(np.array([0, 2, 1]), np.array([1, 0, 2]), 3)
+    links = LinkMatrix.of_pairs(np.array([0, 2, 1]), np.array([1, 0, 2]), 3)
     found = links_among(links, rows)
     assert list(zip(found.source, found.target, strict=True)) == [(1, 0)]

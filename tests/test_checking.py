@@ -8,7 +8,13 @@ import pytest
 from form_worlds import behind, cars
 from halflife.core.errors import SourceError
 from halflife.queries.ledger import Ledger
-from halflife.queries.random_check import Drilled, Looked, by_key, counts_all, draw
+from halflife.queries.random_check import (
+    DrilledRecords,
+    LookedUp,
+    by_key,
+    counts_all,
+    draw,
+)
 
 COUNTED = {"everything": True, "counts": "exact", "lookup": True}
 
@@ -85,7 +91,7 @@ def test_sums_are_unbiased_over_all_samples(world):
     each = []
     for some in combinations(keys, 2):
         shown = [{key: there[key]} if key in there else {} for key in some]
-        tally = Looked(5, shown, len(there)).tally(copy, same)
+        tally = LookedUp(5, shown, len(there)).tally(copy, same)
         each.append((tally.true, tally.held, tally.lacks))
     true, held, lacks = np.mean(each, axis=0)
     assert true == pytest.approx(2.0)  # car20 and car30 are as they are there
@@ -115,7 +121,7 @@ def test_drill_downs_find_the_truth_in_the_mean(world, known):
         [
             (one.true, one.held, one.lacks)
             for walk in draws.walks
-            for one in [Drilled(ledger.interface, [walk]).tally(copy, same)]
+            for one in [DrilledRecords(ledger.interface, [walk]).tally(copy, same)]
         ]
     )
     error = each.std(axis=0) / len(each) ** 0.5
@@ -132,13 +138,13 @@ def test_a_drill_down_counts_by_what_it_saw_and_stands_for(world):
     ledger = Ledger(behind(there, everything=True))
     drawn = draw(ledger, copy, np.random.default_rng(2), 40, known=False).walks
     for walk in drawn:
-        one = Drilled(ledger.interface, [walk]).tally(copy, same)
+        one = DrilledRecords(ledger.interface, [walk]).tally(copy, same)
         assert 0.0 <= one.true <= one.held + 1e-9
         if not walk.records and not one.held:
             assert one.looks == 0.0
-    both = Drilled(ledger.interface, drawn).tally(copy, same)
+    both = DrilledRecords(ledger.interface, drawn).tally(copy, same)
     assert both.true <= both.held
-    empty = Drilled(ledger.interface).tally(copy, same)
+    empty = DrilledRecords(ledger.interface).tally(copy, same)
     assert (empty.true, empty.held, empty.lacks, empty.looks) == (0.0, 0.0, 0.0, 0.0)
 
 
@@ -165,6 +171,6 @@ def test_a_form_that_stops_answering_costs_only_the_draws_after(world, can, answ
     there, copy = world
     ledger = Ledger(_Broken(behind(there, **can), answers))
     draws = draw(ledger, copy, np.random.default_rng(0), 50, known=False)
-    drawn = draws.walks if isinstance(draws, Drilled) else draws.shown
+    drawn = draws.walks if isinstance(draws, DrilledRecords) else draws.shown
     assert len(drawn) <= answers
     assert 0.0 <= quality(draws, copy) <= 1.0

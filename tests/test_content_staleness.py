@@ -11,8 +11,8 @@ from halflife.models.rates.gamma import fit_gamma
 from halflife.queries.known.content import (
     Ages,
     Changed,
-    Counted,
-    Steady,
+    MissedUpdates,
+    SteadyCounter,
     expected_staleness,
     measure,
     staleness,
@@ -20,12 +20,12 @@ from halflife.queries.known.content import (
     weigher,
 )
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.pace import Pace
+from halflife.queries.known.pace import VersionPace
 
 ONE = np.array([0.7])
 GROWTHS = {
-    "steady": Steady(np.array([3.0])),
-    "counted": Counted(ONE),
+    "steady": SteadyCounter(np.array([3.0])),
+    "counted": MissedUpdates(ONE),
     "ages": Ages(ONE),
     "changed": Changed(Exponential(ONE)),
 }
@@ -56,7 +56,7 @@ def test_moments_of_summed_ages_and_counts_hold_in_simulation(rate, t):
     count = rng.poisson(rate * t, n)
     ages = np.bincount(np.repeat(np.arange(n), count), rng.random(count.sum()) * t, n)
     at = np.array([t])
-    for drawn, growth in ((ages, Ages), (count, Counted)):
+    for drawn, growth in ((ages, Ages), (count, MissedUpdates)):
         model = growth(np.array([rate]))
         off = (drawn - drawn.mean()) ** 2
         assert abs(drawn.mean() - model.mean(at)[0]) < 4 * drawn.std() / n**0.5
@@ -68,7 +68,7 @@ def test_doubt_about_the_rate_adds_to_the_variance_of_a_gamma_mixture():
     n, t, shape, days = 60_000, 3.0, 2.0, 4.0
     rate = rng.gamma(shape, 1 / days, n)
     drawn = rng.poisson(rate * t)
-    model = Counted(np.array([shape / days]), np.array([shape / days**2]))
+    model = MissedUpdates(np.array([shape / days]), np.array([shape / days**2]))
     off = (drawn - drawn.mean()) ** 2
     expected = model.variance(np.array([t]))[0]
     assert abs(off.mean() - expected) < 4 * off.std() / n**0.5
@@ -79,7 +79,7 @@ def test_the_interval_holds_the_staleness_as_often_as_it_says():
     n, days = 300, 2000
     rate, t = rng.gamma(2.0, 0.5, n), rng.uniform(0.5, 5.0, n)
     weight = rng.uniform(0.5, 2.0, n)
-    bounds = expected_staleness(Counted(rate), t, weight)
+    bounds = expected_staleness(MissedUpdates(rate), t, weight)
     drawn = (rng.poisson(rate * t, (days, n)) * weight).mean(axis=1)
     inside = ((drawn >= bounds.low) & (drawn <= bounds.high)).mean()
     assert drawn.mean() == pytest.approx(bounds.mean, rel=0.01)
@@ -89,7 +89,7 @@ def test_the_interval_holds_the_staleness_as_often_as_it_says():
 def test_no_tuples_are_not_stale():
     none = np.zeros(0)
     assert staleness(none) == 0.0
-    assert expected_staleness(Counted(none), none, none) == (0.0, 0.0, 0.0)
+    assert expected_staleness(MissedUpdates(none), none, none) == (0.0, 0.0, 0.0)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0.1, 10.0))
@@ -145,7 +145,7 @@ def test_what_does_not_exist_is_told(said):
 def test_rates_are_learned_from_versions(kind):
     rng = np.random.default_rng(2)
     true = np.repeat([0.02, 0.5, 4.0], 100)
-    pace = Pace(true.size, kind)
+    pace = VersionPace(true.size, kind)
     for _ in range(30):
         pace.add(np.arange(true.size), np.ones(true.size), rng.poisson(true) * 1.0)
     slow, middling, fast = pace.rate().reshape(3, 100).mean(axis=1)
@@ -159,7 +159,7 @@ def test_rates_are_learned_from_versions(kind):
 def test_a_rate_is_the_mean_of_its_gamma_posterior():
     rng = np.random.default_rng(6)
     count, days = rng.poisson(rng.gamma(0.8, 1.0, 80) * 5.0) * 1.0, np.full(80, 5.0)
-    pace = Pace(80, "ages")
+    pace = VersionPace(80, "ages")
     pace.add(np.arange(80), days, count)
     shape, exposure = fit_gamma(count, days)
     assert pace.rate() == pytest.approx((count + shape) / (days + exposure))
@@ -172,7 +172,7 @@ def test_amounts_in_any_unit_give_the_same_rates_in_that_unit():
     rng = np.random.default_rng(4)
     amount = rng.poisson(1.5, 400) * 1.0
     item, days = np.arange(400) % 40, np.full(400, 2.0)
-    paces = [Pace(40, "amount"), Pace(40, "amount")]
+    paces = [VersionPace(40, "amount"), VersionPace(40, "amount")]
     paces[0].add(item, days, amount)
     paces[1].add(item, days, amount * 1e-6)
     assert paces[1].rate() == pytest.approx(paces[0].rate() * 1e-6, rel=1e-6)

@@ -8,8 +8,13 @@ from cox_cases import log_likelihood, spells
 from halflife.models.cox_baseline import _Points, _start
 from halflife.models.cox_columns import checked, codes, scaled
 from halflife.models.cox_risk import RiskSets, slopes, sums
-from halflife.models.cox_search import Peak, faded, peak, told
-from halflife.models.cox_tests import Fitted, proportionality, residuals, summed
+from halflife.models.cox_search import CoxPeak, faded, peak, told
+from halflife.models.cox_tests import (
+    FittedCovariates,
+    proportionality,
+    residuals,
+    summed,
+)
 
 GOOD = {
     "x": np.ones((3, 1)),
@@ -170,7 +175,7 @@ def test_a_covariate_says_something_only_if_those_before_it_do_not():
 
 def test_information_that_fades_tells_of_a_likelihood_without_a_peak():
     flat = np.array([[4.0, 1.0], [1.0, 2.0]])
-    kept = Peak(np.zeros(2), 0.0, flat / 10.0, settled=True)
+    kept = CoxPeak(np.zeros(2), 0.0, flat / 10.0, settled=True)
     assert not faded(kept, flat)
     axis = np.linalg.inv(np.linalg.cholesky(flat))
     lost = np.linalg.inv(axis) @ np.diag([1.0, 1e-7]) @ np.linalg.inv(axis).T
@@ -183,7 +188,9 @@ def test_information_that_fades_tells_of_a_likelihood_without_a_peak():
 def fitted(sets, names=("a", "b", "c")):
     z = scaled(sets).z
     found = peak(sets, z, 0.0, np.zeros(3))
-    model = Fitted(z, names, np.ones(3, bool), np.linalg.inv(found.information))
+    model = FittedCovariates(
+        z, names, np.ones(3, bool), np.linalg.inv(found.information)
+    )
     return model, sums(sets, z, found.beta)
 
 

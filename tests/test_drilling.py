@@ -12,8 +12,8 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import Reader
-from halflife.queries.drill_down import Drill, Walk
+from halflife.queries.completeness import AnswerCompleter
+from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import levels
 from halflife.queries.sampling import sample
@@ -30,7 +30,7 @@ def drill(records: dict[str, Attributes], known: Any = (), **options: Any) -> Dr
     return Drill(ledger, known, **how)
 
 
-def expected(made: Drill) -> tuple[dict[str, float], list[Walk]]:
+def expected(made: Drill) -> tuple[dict[str, float], list[DrillWalk]]:
     """Return the mean weight of each record over all walks, and the walks."""
     mean: dict[str, float] = defaultdict(float)
     paths: dict[tuple[Any, ...], float] = defaultdict(float)
@@ -311,7 +311,7 @@ def test_an_answer_is_whole_if_it_must_be() -> None:
         ("capped", 21, True),
     ]:
         ledger = Ledger(behind(records, counts=counts, cap=cap))
-        assert Reader(ledger).read(oslo).whole is whole
+        assert AnswerCompleter(ledger).read(oslo).whole is whole
 
 
 def test_a_count_saves_reading_what_overflows() -> None:
@@ -320,7 +320,7 @@ def test_a_count_saves_reading_what_overflows() -> None:
     spent = {}
     for counts in ("exact", "rounded", "capped", "none"):
         ledger = Ledger(behind(records, counts=counts, cap=100))
-        assert not Reader(ledger).read(oslo).whole
+        assert not AnswerCompleter(ledger).read(oslo).whole
         spent[counts] = ledger.requests
     assert spent == {"exact": 1, "rounded": 1, "capped": 1, "none": 20}
 

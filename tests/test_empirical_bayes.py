@@ -19,7 +19,7 @@ from halflife.models.empirical_bayes import (
     posterior,
     wide_prior,
 )
-from halflife.models.gaps import Status
+from halflife.models.gaps import RateStatus
 from lab.projection import mostly_still, projection, spread, three_kinds
 
 
@@ -87,13 +87,13 @@ def test_an_unseen_item_is_like_its_population():
     gaps = watch(np.exp(rng.normal(np.log(0.5), 0.3, 2000)), 30, seed=6)
     model = EmpiricalBayesRate().fit(*gaps, n_items=2001)
     assert model.rate_[2000] == pytest.approx(0.55, rel=0.25)
-    assert model.status_[2000] == Status.NO_LOOKS
+    assert model.status_[2000] == RateStatus.NO_LOOKS
 
 
 def test_the_status_is_that_of_the_looks():
     item, changed = np.array([0, 0, 1, 3]), np.array([1, 0, 0, 1], bool)
     model = EmpiricalBayesRate().fit(item, np.ones(4), changed, n_items=4)
-    assert model.status_.tolist() == [0, Status.NO_CHANGE, Status.NO_LOOKS, 3]
+    assert model.status_.tolist() == [0, RateStatus.NO_CHANGE, RateStatus.NO_LOOKS, 3]
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.item import Item
 from halflife.stores import schema
-from halflife.stores.forecasts import Check, Forecasts, Issued
+from halflife.stores.forecasts import ForecastCheck, Forecasts, Issued
 from halflife.stores.retention import Keep, clear
 from halflife.stores.sqlite import SqliteStore
 
@@ -31,7 +31,8 @@ def cast(made, ahead, source="s"):
 def test_forecasts_and_checks_leave_with_old_looks(store, kept):
     kept.issue([cast(float(day), 1.0) for day in range(100)])
     kept.note(
-        "s", [Check("a", float(d), 0.5, 1.0, 0.8, fresh=True) for d in range(100)]
+        "s",
+        [ForecastCheck("a", float(d), 0.5, 1.0, 0.8, fresh=True) for d in range(100)],
     )
     removed = clear(store, Keep(observations=10.0), 100.0)
     assert removed.forecasts == 180

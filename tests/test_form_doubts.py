@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.doubt import Doubts
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Tabled
-from halflife.queries.turn_result import Asked, Kept, Tried
+from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 FORM = Interface(
     (
@@ -180,10 +180,10 @@ def test_what_was_heard_is_not_asked_again():
 
 
 def test_what_a_turn_came_to_begins_empty():
-    kept = Kept({})
-    other = Kept({})
-    kept.asked.append(Asked("city=Oslo", 2, 0.5, "it pays"))
-    kept.tried.append(Tried("city=Oslo", 2, 3, 1))
+    kept = TurnResult({})
+    other = TurnResult({})
+    kept.asked.append(PlannedQuery("city=Oslo", 2, 0.5, "it pays"))
+    kept.tried.append(QueryOutcome("city=Oslo", 2, 3, 1))
     assert other.asked == other.tried == []
     assert not kept.complete
     assert kept.tried[0].told is None
@@ -226,7 +226,7 @@ def test_a_query_is_whole_if_no_fewer_were_shown_than_counted():
         interface = FORM
 
         def ask(self, query, page=0, *, newest=False):
-            return Found({"a": COPY["a"]}, total=2)
+            return ResultPage({"a": COPY["a"]}, total=2)
 
     ledger = Ledger(Shifting())
     ledger.ask(Query.of(OSLO))

@@ -21,17 +21,17 @@ from halflife.core.errors import (
     Unreachable,
     UsageError,
 )
-from halflife.core.forms import Attribute, Found, Interface, Query, Term, within
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term, within
 from halflife.demo.forms import Hours, Office, arguments, office_of, serving, snippet
 from halflife.kinds.form import client as form_client
 from halflife.kinds.form.addresses import Addresses, Place
-from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.description import described
 from halflife.kinds.form.tables import shaped
-from halflife.kinds.form.web_form import Desk
+from halflife.kinds.form.web_form import WebForm
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults, rounded
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from halflife.recordings.relations import load_relation
 from lab.faulty_form import Troubled, Troubles
 from set_folders import spells, write_parquet
@@ -93,8 +93,8 @@ def test_the_newest_come_first_when_asked_for(office: Office, url: str) -> None:
 def test_a_record_is_looked_up_by_its_key(office: Office, url: str) -> None:
     how = settings(url, office.form.interface)
     found, none = at_desk(how, lambda desk: (desk.fetch("car7"), desk.fetch("bus")))
-    assert found == Found({"car7": RECORDS["car7"]}, 1)
-    assert none == Found()
+    assert found == ResultPage({"car7": RECORDS["car7"]}, 1)
+    assert none == ResultPage()
 
 
 def test_keys_and_values_with_odd_characters_are_asked_for_as_they_are(
@@ -105,7 +105,7 @@ def test_keys_and_values_with_odd_characters_are_asked_for_as_they_are(
     office.form = behind({odd: record, **RECORDS}, lookup=True)
     how = settings(url, office.form.interface)
 
-    def work(desk: Desk) -> tuple[Found, Found]:
+    def work(desk: WebForm) -> tuple[ResultPage, ResultPage]:
         return desk.fetch(odd), desk.ask(Query.of(Term("city", odd)))
 
     by_key, by_value = at_desk(how, work)
@@ -177,7 +177,7 @@ def test_an_address_has_places_for_attributes_pages_and_counts() -> None:
 def test_the_size_of_pages_is_learned(office: Office, url: str) -> None:
     how = settings(url, replace(office.form.interface, page_size=50))
 
-    def work(desk: Desk) -> tuple[Ledger, int]:
+    def work(desk: WebForm) -> tuple[Ledger, int]:
         ledger = Ledger(desk)
         list(ledger.pages(OSLO))
         return ledger, desk.interface.page_size
@@ -201,7 +201,7 @@ def test_a_form_without_pages_shows_the_first_only(office: Office, url: str) -> 
     (page,) = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)))
     assert (len(page.records), page.more) == (5, False)
     assert at_desk(how, lambda desk: desk.interface.cap) == 5
-    assert at_desk(how, lambda desk: desk.ask(OSLO, 1)) == Found(requests=0)
+    assert at_desk(how, lambda desk: desk.ask(OSLO, 1)) == ResultPage(requests=0)
 
 
 def test_a_page_after_the_last_is_empty(office: Office, url: str) -> None:
@@ -227,7 +227,7 @@ def test_counts_are_told_as_the_form_tells_them(
 def test_the_table_may_be_replaced_while_it_is_served(office: Office, url: str) -> None:
     how = settings(url, office.form.interface)
 
-    def work(desk: Desk) -> list[int | None]:
+    def work(desk: WebForm) -> list[int | None]:
         before = desk.ask(OSLO).total
         office.form = behind(cars(10), everything=True, newest=True, lookup=True)
         return [before, desk.ask(Query()).total]
@@ -308,7 +308,7 @@ def test_a_spent_purse_is_an_error(office: Office, url: str) -> None:
     coins = Coins(left=2)
     ledger: list[Ledger] = []
 
-    def work(desk: Desk) -> None:
+    def work(desk: WebForm) -> None:
         ledger.append(Ledger(desk))
         list(ledger[0].pages(OSLO))
 
@@ -320,7 +320,7 @@ def test_a_spent_purse_is_an_error(office: Office, url: str) -> None:
 def test_a_desk_that_is_stopped_asks_nothing_more(office: Office, url: str) -> None:
     how = settings(url, office.form.interface)
 
-    def work(desk: Desk) -> None:
+    def work(desk: WebForm) -> None:
         desk.stop()
         desk.ask(OSLO)
 
@@ -333,7 +333,7 @@ def test_a_desk_that_is_cancelled_waits_for_no_answer(office: Office, url: str) 
     how = settings(url, office.form.interface)
     office.hours = Hours(slow=30.0)
 
-    def work(desk: Desk) -> None:
+    def work(desk: WebForm) -> None:
         threading.Timer(0.3, desk.cancel).start()
         desk.ask(OSLO)
 
@@ -343,7 +343,7 @@ def test_a_desk_that_is_cancelled_waits_for_no_answer(office: Office, url: str) 
 
 def test_an_answer_that_cannot_be_read_is_an_error(office: Office, url: str) -> None:
     how = settings(url, office.form.interface)
-    broken = FormReader(Reader("id", "json", "nowhere"), "total")
+    broken = FormAnswerReader(RecordReader("id", "json", "nowhere"), "total")
     with pytest.raises(SourceError, match="nothing at 'nowhere'"):
         at_desk(replace(how, reader=broken), lambda desk: desk.ask(OSLO))
 
@@ -359,9 +359,9 @@ def test_a_look_up_that_finds_another_record_is_an_error(
 
 @pytest.mark.parametrize(("kind", "total"), [("html", "##"), ("json", "a b")])
 def test_a_place_of_the_number_of_hits_is_checked(kind: str, total: str) -> None:
-    records = Reader("id", kind, "li")
+    records = RecordReader("id", kind, "li")
     with pytest.raises(ConfigError):
-        FormReader(records, total)
+        FormAnswerReader(records, total)
 
 
 # Search pages

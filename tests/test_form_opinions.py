@@ -2,7 +2,7 @@
 
 import pytest
 
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.counts import judged_counts
 from halflife.queries.notes import End, Notes
 from halflife.queries.verdicts import judged
@@ -24,7 +24,7 @@ def rows(n, city="Oslo", first=0, **more):
 
 
 def found(records, total=None):
-    return Found(records=records, total=total)
+    return ResultPage(records=records, total=total)
 
 
 def notes_of(*answers, **more):

@@ -13,9 +13,9 @@ from halflife.core.object_store import Attributes
 from halflife.probing.capture import chapman
 from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Local
+from halflife.queries.levels import LocalChances
 from halflife.queries.size import (
-    Method,
+    FormSizeMethod,
     averaged,
     estimate,
     of_walks,
@@ -36,19 +36,19 @@ def rng(seed: int = 0) -> np.random.Generator:
 def test_a_form_that_counts_everything_is_asked_once() -> None:
     size = estimate(Ledger(behind(cars(321), everything=True)), 50, rng())
     assert (size.mean, size.low, size.high) == (321, 321, 321)
-    assert (size.requests, size.method) == (1, Method.COUNT)
+    assert (size.requests, size.method) == (1, FormSizeMethod.COUNT)
 
 
 def test_sizes_are_right_in_the_mean_and_inside_their_intervals() -> None:
     form = behind(cars(300), **FORM)
-    known = Local(form.interface, cars(100, seed=9).values())
+    known = LocalChances(form.interface, cars(100, seed=9).values())
     sizes = [
         estimate(Ledger(form), 100, rng(seed), known=known) for seed in range(25)
     ]  # fmt: skip
     means = np.array([size.mean for size in sizes])
     assert abs(means.mean() - 300) < 3 * means.std() / 25**0.5
     assert np.mean([size.low <= 300 <= size.high for size in sizes]) > 0.85
-    assert all(size.method is Method.WALKS for size in sizes)
+    assert all(size.method is FormSizeMethod.WALKS for size in sizes)
 
 
 def test_a_size_is_at_least_what_was_seen() -> None:
@@ -79,7 +79,7 @@ def test_where_nothing_can_be_read_whole_the_share_found_again_tells() -> None:
     }
     form = behind(records, attributes=(TITLE,), together=1, cap=20, counts="none")
     size = recapture(Ledger(form), 10, rng(), known=records.values())
-    assert size.method is Method.RECAPTURE
+    assert size.method is FormSizeMethod.RECAPTURE
     assert size.mean > 20
     assert size.low <= size.mean <= size.high
 
@@ -101,7 +101,7 @@ def test_only_words_are_enough_for_a_size() -> None:
     records = cars(300)
     form = behind(records, attributes=(TITLE,), counts="none")
     size = estimate(Ledger(form), 60, rng(), known=records.values())
-    assert size.method is Method.WALKS
+    assert size.method is FormSizeMethod.WALKS
     assert size.low <= 300 <= size.high
 
 
@@ -129,7 +129,7 @@ def test_over_all_panels_what_came_and_went_is_exactly_right(
     after = aged(before, fresh, gone)
     known = list(cars(20, seed=3).values())
 
-    def play(script: Any) -> panels.Change:
+    def play(script: Any) -> panels.PanelChange:
         ledger = Ledger(behind(before, **FORM))
         made = panels.start(ledger, 1, script, known=known, guide=guide)
         _, change = panels.reissue(Ledger(behind(after, **FORM)), made)
@@ -191,7 +191,7 @@ def test_a_panel_goes_deeper_where_more_records_are_than_can_be_read() -> None:
 def test_change_is_seen_far_better_by_the_same_walks_than_by_new_ones() -> None:
     before = behind(cars(300), **FORM)
     after = behind(aged(cars(300), 20, 10), **FORM)
-    known = Local(before.interface, cars(60, seed=3).values())
+    known = LocalChances(before.interface, cars(60, seed=3).values())
     same, new = [], []
     for seed in range(30):
         made = panels.start(Ledger(before), 30, rng(seed), known=known)

@@ -10,10 +10,15 @@ from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.harvest import Harvest, harvest, read
 from halflife.queries.fresh.metrics import requests_to, scores
-from halflife.queries.fresh.outlook import Progress, Setting, Standing, outlook
+from halflife.queries.fresh.outlook import (
+    QueryStanding,
+    ReadingProgress,
+    RoundSetting,
+    outlook,
+)
 from halflife.queries.fresh.simple import Exhaustive
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.table_form import Faults
 
 FORM = Interface(ATTRIBUTES, 5)
@@ -24,7 +29,7 @@ OSLO = Query.of(Term("city", "Oslo"))
 def test_records_gone_are_found_missing_and_none_that_is_there() -> None:
     before = cars(300)
     now = {key: before[key] for key in list(before)[60:]}
-    local = Local(FORM, before)
+    local = LocalRecords(FORM, before)
     done = harvest(Exhaustive(), local, Ledger(behind(now)), np.random.default_rng(0))
     assert done.absent == before.keys() - now.keys()
     assert scores(done, before, now).gone == 1.0
@@ -35,7 +40,7 @@ def test_pages_that_shift_while_read_make_nothing_missing() -> None:
     before = cars(200)
     form = behind(before, faults=Faults(unstable=True))
     done = harvest(
-        Exhaustive(), Local(FORM, before), Ledger(form), np.random.default_rng(0)
+        Exhaustive(), LocalRecords(FORM, before), Ledger(form), np.random.default_rng(0)
     )
     assert done.absent == set()
 
@@ -43,14 +48,14 @@ def test_pages_that_shift_while_read_make_nothing_missing() -> None:
 def test_a_query_cut_off_says_nothing_of_what_it_does_not_show() -> None:
     before = cars(200)
     form = behind(before, cap=10)
-    local = Local(form.interface, before)
+    local = LocalRecords(form.interface, before)
     done = harvest(Expected(), local, Ledger(form), np.random.default_rng(0))
     assert done.absent == set()
 
 
 def test_a_record_with_other_values_is_updated_and_counts_where_it_is() -> None:
     before = {"a": {"city": "Oslo", "title": "red", "price": 5.0}}
-    local = Local(FORM, before)
+    local = LocalRecords(FORM, before)
     moved = {**before["a"], "city": "Rome"}
     assert not local.note("a", moved, Origin.HARVESTED)
     assert local.updated == {"a"}
@@ -61,7 +66,7 @@ def test_a_record_with_other_values_is_updated_and_counts_where_it_is() -> None:
 
 
 def test_a_record_found_missing_that_turns_up_is_back() -> None:
-    local = Local(FORM, {"a": {"city": "Oslo"}})
+    local = LocalRecords(FORM, {"a": {"city": "Oslo"}})
     local.lost("a")
     assert local.count.tolist() == [0]
     local.note("a", {"city": "Oslo"}, Origin.HARVESTED)
@@ -72,7 +77,7 @@ def test_a_record_found_missing_that_turns_up_is_back() -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("anl")), max_size=40))
 def test_counts_are_those_of_counting_again(events) -> None:
     records = cars(10)
-    local = Local(FORM, {k: records[k] for k in list(records)[:5]})
+    local = LocalRecords(FORM, {k: records[k] for k in list(records)[:5]})
     for i, event in events:
         key = f"car{i}"
         if event == "l" and key in local:
@@ -90,7 +95,7 @@ def test_counts_are_those_of_counting_again(events) -> None:
 
 def test_what_came_lately_is_counted_by_term() -> None:
     records = {"a": {"city": "Oslo"}, "b": {"city": "Oslo"}, "c": {"city": "Rome"}}
-    local = Local(FORM, records, {"a": 3.0, "b": 9.0})
+    local = LocalRecords(FORM, records, {"a": 3.0, "b": 9.0})
     assert local.recent(5.0).tolist() == [1, 0]
 
 
@@ -128,15 +133,15 @@ def test_coverage_of_the_copy_is_one_less_what_is_missed_of_the_new(a, b, c) -> 
         assert told.ccr == pytest.approx(1 - missed)
 
 
-def standing(**values: float) -> Standing:
+def standing(**values: float) -> QueryStanding:
     def one(name: str, usual: float) -> np.ndarray:
         return np.array([values.get(name, usual)])
 
-    progress = Progress(
+    progress = ReadingProgress(
         one("told", np.nan), one("pages", 0), one("floor", 0), one("done", 0) > 0
     )
     columns = {"held": 30, "seen": 0, "fresh": 0, "mean": 10, "shape": 4}
-    return Standing(
+    return QueryStanding(
         **{name: one(name, usual) for name, usual in columns.items()},
         shown=one("shown", 0),
         hidden=one("hidden", 0),
@@ -144,7 +149,7 @@ def standing(**values: float) -> Standing:
     )
 
 
-USUAL = Setting(page=20.0, cap=np.inf, stays=1.0, doubt=0.0)
+USUAL = RoundSetting(page=20.0, cap=np.inf, stays=1.0, doubt=0.0)
 
 
 def test_before_anything_is_seen_the_mean_is_expected() -> None:
@@ -160,7 +165,7 @@ def test_an_honest_count_with_all_old_records_seen_is_believed() -> None:
 
 
 def test_a_count_in_doubt_moves_little() -> None:
-    doubtful = Setting(page=20.0, cap=np.inf, stays=1.0, doubt=5.0)
+    doubtful = RoundSetting(page=20.0, cap=np.inf, stays=1.0, doubt=5.0)
     assert outlook(standing(told=100), doubtful).left[0] == pytest.approx(
         10.0, rel=0.01
     )
@@ -169,7 +174,7 @@ def test_a_count_in_doubt_moves_little() -> None:
 def test_a_query_read_whole_has_nothing_left_unless_it_was_cut_off() -> None:
     whole = standing(done=1, pages=2, floor=40, told=40, seen=30, fresh=5)
     assert outlook(whole, USUAL).left.tolist() == [0.0]
-    cut = Setting(page=20.0, cap=20.0, stays=1.0, doubt=0.0)
+    cut = RoundSetting(page=20.0, cap=20.0, stays=1.0, doubt=0.0)
     assert outlook(whole, cut).left[0] > 0
     assert outlook(whole, cut).gain.tolist() == [0.0]
 
@@ -186,6 +191,6 @@ def test_no_page_brings_more_than_it_holds(
     held, part, fresh, mean, stays, told
 ) -> None:
     at = standing(held=held, seen=int(part * held), fresh=fresh, mean=mean, told=told)
-    ahead = outlook(at, Setting(20.0, np.inf, stays, 0.05))
+    ahead = outlook(at, RoundSetting(20.0, np.inf, stays, 0.05))
     assert 0 <= ahead.gain[0] <= 20.0 + 1e-9
     assert ahead.left[0] >= 0

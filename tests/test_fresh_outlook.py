@@ -6,9 +6,9 @@ from hypothesis import given, strategies as st
 
 from halflife.queries.fresh.outlook import (
     UNEVEN,
-    Progress,
-    Setting,
-    Standing,
+    QueryStanding,
+    ReadingProgress,
+    RoundSetting,
     outlook,
     viewed,
 )
@@ -21,14 +21,14 @@ def standing(*, held, seen, fresh, mean, shape=2.0, shown=0.0, hidden=0.0, told=
     def one(value):
         return np.array([float(value)])
 
-    progress = Progress(one(told), one(pages), one(floor), np.array([done]))
-    return Standing(
+    progress = ReadingProgress(one(told), one(pages), one(floor), np.array([done]))
+    return QueryStanding(
         one(held), one(seen), one(fresh), one(mean), one(shape), one(shown),
         one(hidden), progress,
     )  # fmt: skip
 
 
-SETTING = Setting(page=10.0, cap=np.inf, stays=0.9, doubt=0.05)
+SETTING = RoundSetting(page=10.0, cap=np.inf, stays=0.9, doubt=0.05)
 
 
 def believed(held, seen, fresh, mean, shape, shown):
@@ -86,7 +86,7 @@ def test_a_count_is_weighed_by_what_it_is_off(held, part, fresh, mean, told):
 
 
 def test_an_exact_count_of_a_copy_that_was_all_seen_leaves_the_rest():
-    exact = Setting(page=10.0, cap=np.inf, stays=1.0, doubt=0.0)
+    exact = RoundSetting(page=10.0, cap=np.inf, stays=1.0, doubt=0.0)
     at = standing(held=4, seen=4, fresh=2, mean=50.0, shape=1.0, told=9)
     found = outlook(at, exact)
     assert found.left[0] == pytest.approx(3.0, rel=1e-3)
@@ -102,7 +102,7 @@ def test_what_was_read_to_its_end_has_nothing_left_unless_it_was_cut():
     at = standing(held=8, seen=2, fresh=1, mean=9.0, done=True, hidden=0.5)
     found = outlook(at, SETTING)
     assert (found.left[0], found.gain[0]) == (0.0, 0.0)
-    cut = outlook(at, Setting(10.0, 5.0, 0.9, 0.05))
+    cut = outlook(at, RoundSetting(10.0, 5.0, 0.9, 0.05))
     _, left, _ = believed(8, 2, 1, 9.0, 2.0, 0.0)
     assert cut.left[0] == pytest.approx(left)  # more is there than can be reached
     assert cut.gain[0] == 0.0
@@ -111,7 +111,9 @@ def test_what_was_read_to_its_end_has_nothing_left_unless_it_was_cut():
 def test_what_other_attributes_hide_is_added_for_each_hit_not_read():
     plain = standing(held=8, seen=2, fresh=1, mean=3.0, pages=1)
     more = standing(held=8, seen=2, fresh=1, mean=3.0, pages=1, hidden=0.25)
-    one, two = (outlook(at, Setting(2.0, np.inf, 0.9, 0.05)) for at in (plain, more))
+    one, two = (
+        outlook(at, RoundSetting(2.0, np.inf, 0.9, 0.05)) for at in (plain, more)
+    )
     unread = max(one.hits[0] - 2.0, 1.0)
     assert two.left[0] - one.left[0] == pytest.approx(0.25 * unread)
     assert two.hits[0] == one.hits[0]

@@ -9,25 +9,30 @@ from hypothesis import given, settings, strategies as st
 from form_worlds import behind, cars
 from halflife.core.forms import Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.fresh import Policy
+from halflife.queries.fresh import FreshPolicy
 from halflife.queries.fresh.expected_gain import Expected
-from halflife.queries.fresh.harvest import Given, Harvest, harvest
+from halflife.queries.fresh.harvest import GivenSample, Harvest, harvest
 from halflife.queries.fresh.metrics import scores
 from halflife.queries.fresh.records import ByRecord
-from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest, Oracle
+from halflife.queries.fresh.simple import (
+    Exhaustive,
+    FreshOracle,
+    GammaPoissonRule,
+    Newest,
+)
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.table_form import Faults, Tabled
 
 NOW = cars(400)
 BEFORE = {key: NOW[key] for key in list(NOW)[:300]}
-MAKERS: dict[str, Callable[[], Policy]] = {
+MAKERS: dict[str, Callable[[], FreshPolicy]] = {
     "default": Expected,
     "paper": ByRecord,
     "uniform": lambda: ByRecord(sharp=0.0),
     "exhaustive": Exhaustive,
-    "gamma-poisson": GammaPoisson,
-    "oracle": lambda: Oracle(NOW),
+    "gamma-poisson": GammaPoissonRule,
+    "oracle": lambda: FreshOracle(NOW),
     "newest": Newest,
 }
 OPEN = {"everything": True, "newest": True}
@@ -35,17 +40,17 @@ DATES = {key: float(i) for i, key in enumerate(NOW)}
 
 
 def played(
-    policy: Policy,
+    policy: FreshPolicy,
     form: Tabled,
     before: Mapping[str, Attributes] = BEFORE,
     *,
     most: int | None = None,
     seed: int = 0,
-) -> tuple[Harvest, Local, Ledger]:
+) -> tuple[Harvest, LocalRecords, Ledger]:
     rng = np.random.default_rng(seed)
     keys = rng.choice(sorted(form.records), len(form.records) // 7, replace=False)
-    sample = Given({key: form.records[key] for key in keys.tolist()})
-    local, ledger = Local(form.interface, before), Ledger(form, most)
+    sample = GivenSample({key: form.records[key] for key in keys.tolist()})
+    local, ledger = LocalRecords(form.interface, before), Ledger(form, most)
     return harvest(policy, local, ledger, rng, sample), local, ledger
 
 
@@ -166,7 +171,7 @@ def test_ten_issued_queries_without_new_records_end_the_papers_way() -> None:
 
 def test_a_choice_says_why() -> None:
     form = behind(NOW)
-    local = Local(form.interface, BEFORE)
+    local = LocalRecords(form.interface, BEFORE)
     choice = Expected().next(local, Ledger(form), np.random.default_rng(0))
     assert choice is not None
     assert "new, page 1" in choice.why

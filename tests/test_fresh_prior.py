@@ -10,7 +10,7 @@ from halflife.queries.fresh.form_traits import (
     DOUBT,
     STAYS,
     TRIED,
-    Learned,
+    FormTraits,
     progress_of,
 )
 from halflife.queries.fresh.prior import (
@@ -20,9 +20,9 @@ from halflife.queries.fresh.prior import (
     SHAPE,
     SURE,
     UNHEARD,
-    Prior,
+    GrowthPrior,
 )
-from halflife.queries.local import Counter, Local, Origin
+from halflife.queries.local import Counter, LocalRecords, Origin
 
 FORM = Interface(
     (Attribute("city", "select"), Attribute("title", "keyword")), page_size=2
@@ -45,12 +45,12 @@ def by_term(local, values):
 
 
 def test_a_terms_weight_is_its_records_and_late_ones_count_more():
-    local = Local(FORM, COPY, came={"b": 10.0, "a": 1.0})
-    prior = Prior(since=5.0)
+    local = LocalRecords(FORM, COPY, came={"b": 10.0, "a": 1.0})
+    prior = GrowthPrior(since=5.0)
     prior.grow(local)
     weight = by_term(local, prior.weight)
     assert weight == {OSLO: 1 + LATELY, RED: 1 + LATELY, BLUE: 1 + LATELY, ROME: 1.0}
-    plain = Prior()
+    plain = GrowthPrior()
     plain.grow(local)
     assert by_term(local, plain.weight) == {OSLO: 2, RED: 2, BLUE: 2, ROME: 1}
     assert by_term(local, plain.shape) == {
@@ -63,9 +63,9 @@ def test_a_terms_weight_is_its_records_and_late_ones_count_more():
 
 
 def test_before_anything_is_seen_the_copy_grows_by_the_usual_share():
-    local = Local(FORM, COPY, came={"b": 10.0})
+    local = LocalRecords(FORM, COPY, came={"b": 10.0})
     for since in (math.inf, 5.0):
-        prior = Prior(since=since)
+        prior = GrowthPrior(since=since)
         prior.grow(local)
         mean = prior.mean(np.zeros(4), np.zeros(4))
         # over all terms as many new ones as GROWTH for each old one
@@ -73,8 +73,8 @@ def test_before_anything_is_seen_the_copy_grows_by_the_usual_share():
 
 
 def test_growth_goes_from_the_usual_to_what_is_seen():
-    local = Local(FORM, COPY)
-    prior = Prior()
+    local = LocalRecords(FORM, COPY)
+    prior = GrowthPrior()
     prior.grow(local)
     place = {term: i for i, term in enumerate(local.terms)}
     fresh, share = np.zeros(4), np.zeros(4)
@@ -87,8 +87,8 @@ def test_growth_goes_from_the_usual_to_what_is_seen():
 
 
 def test_terms_that_no_old_record_has_are_expected_by_kind():
-    local = Local(FORM, COPY)
-    prior = Prior()
+    local = LocalRecords(FORM, COPY)
+    prior = GrowthPrior()
     prior.grow(local)
     local.note("n", {"city": "Lima", "title": "green"}, Origin.HARVESTED)
     prior.grow(local)
@@ -106,8 +106,10 @@ def test_terms_that_no_old_record_has_are_expected_by_kind():
 
 
 def test_new_records_of_unheard_values_hide_from_the_other_attributes():
-    local = Local(FORM, {f"k{i}": {"city": "Oslo", "title": "red"} for i in range(50)})
-    prior = Prior()
+    local = LocalRecords(
+        FORM, {f"k{i}": {"city": "Oslo", "title": "red"} for i in range(50)}
+    )
+    prior = GrowthPrior()
     prior.grow(local)
     local.note("n", {"city": "Lima", "title": "red"}, Origin.HARVESTED)
     prior.grow(local)
@@ -137,8 +139,8 @@ def read(local, query, keys, *, pages=1, told=None, done=True):
 
 
 def test_what_stays_is_learned_from_queries_read_whole():
-    local = Local(FORM, COPY)
-    learned = Learned()
+    local = LocalRecords(FORM, COPY)
+    learned = FormTraits()
     learned.catch_up(local)
     before = learned.setting(local)
     assert before.stays == pytest.approx(STAYS[0] / STAYS[1])
@@ -153,8 +155,8 @@ def test_what_stays_is_learned_from_queries_read_whole():
 
 
 def test_a_query_that_was_not_finished_teaches_nothing_of_what_stays():
-    local = Local(FORM, COPY)
-    learned = Learned()
+    local = LocalRecords(FORM, COPY)
+    learned = FormTraits()
     read(local, Query.of(OSLO), ["a"], told=2, done=False)
     learned.catch_up(local)
     found = learned.setting(local)
@@ -163,8 +165,8 @@ def test_a_query_that_was_not_finished_teaches_nothing_of_what_stays():
 
 
 def test_counts_are_doubted_as_far_as_they_were_off():
-    local = Local(FORM, COPY)
-    learned = Learned()
+    local = LocalRecords(FORM, COPY)
+    learned = FormTraits()
     read(local, Query.of(OSLO), ["a", "b"], told=4)
     read(local, Query.of(ROME), ["c"], told=1)
     learned.catch_up(local)
@@ -176,8 +178,8 @@ def test_counts_are_doubted_as_far_as_they_were_off():
 
 
 def test_the_share_shown_without_asking_for_an_attribute():
-    local = Local(FORM, COPY)
-    learned = Learned()
+    local = LocalRecords(FORM, COPY)
+    learned = FormTraits()
     read(local, Query.of(OSLO), ["a", "b", "new"])
     learned.catch_up(local)
     shown = learned.shown(local, 1.0)
@@ -189,8 +191,8 @@ def test_the_share_shown_without_asking_for_an_attribute():
 
 
 def test_progress_tells_how_far_each_term_was_read():
-    local = Local(FORM, COPY)
-    learned = Learned()
+    local = LocalRecords(FORM, COPY)
+    learned = FormTraits()
     read(local, Query.of(OSLO), ["a", "b"], pages=1, told=3, done=False)
     read(local, Query.of(BLUE), ["b", "c"], pages=1, told=2)
     learned.catch_up(local)
@@ -209,17 +211,17 @@ def test_progress_tells_how_far_each_term_was_read():
 
 def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     capped = Interface(FORM.attributes, page_size=2, cap=2, counts="capped")
-    local = Local(capped, COPY)
+    local = LocalRecords(capped, COPY)
     read(local, Query.of(OSLO), ["a", "b"], told=2)
     told, _, floor, done = columns(progress_of(local, [Query.of(OSLO)]))
     assert np.isnan(told[0])
     assert floor[0] == 3.0  # two were shown, and one more may be there
     assert done[0]
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     assert learned.setting(local).stays == pytest.approx(STAYS[0] / STAYS[1])
     assert learned.setting(local).cap == 2.0
-    below = Local(capped, COPY)
+    below = LocalRecords(capped, COPY)
     read(below, Query.of(ROME), ["c"], told=1)
     told, _, floor, _ = columns(progress_of(below, [Query.of(ROME)]))
     assert (told[0], floor[0]) == (1.0, 1.0)
@@ -229,7 +231,7 @@ def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
 
 
 def test_within_a_query_terms_are_counted_among_its_records_alone():
-    local = Local(FORM, COPY)
+    local = LocalRecords(FORM, COPY)
     local.note("a", COPY["a"], Origin.HARVESTED)
     local.note("n", {"city": "Oslo", "title": "green"}, Origin.HARVESTED)
     held, seen, fresh = (by_term(local, x) for x in local.within(Query.of(OSLO)))
@@ -244,7 +246,7 @@ def test_within_a_query_terms_are_counted_among_its_records_alone():
 
 
 def test_what_is_lost_changed_and_found_again_is_counted_where_it_is():
-    local = Local(FORM, COPY, came={"a": 3.0, "b": 5.0})
+    local = LocalRecords(FORM, COPY, came={"a": 3.0, "b": 5.0})
     local.lost("b")
     local.lost("b")
     assert local.gone == {"b"}

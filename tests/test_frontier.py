@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
-from halflife.core.forms import Found, Query, Term
+from halflife.core.forms import Query, ResultPage, Term
 from halflife.queries.first_crawl import crawl_ahead
-from halflife.queries.form_copy import Held
-from halflife.queries.frontier import Crawl, restored, written
+from halflife.queries.form_copy import FormCopy
+from halflife.queries.frontier import CrawlState, restored, written
 from halflife.queries.ledger import Ledger
 from halflife.queries.split_crawl import Crawling, crawl
 from halflife.queries.table_form import Tabled
@@ -25,12 +25,12 @@ SHAPES: tuple[dict[str, Any], ...] = (
 )
 
 
-def again(found: Crawl) -> Crawl:
+def again(found: CrawlState) -> CrawlState:
     """Return a crawl as it comes back from what was written down."""
     return restored(json.loads(json.dumps(written(found))), found.records)
 
 
-def in_turns(form: Tabled, turns: list[int]) -> tuple[Crawl, int]:
+def in_turns(form: Tabled, turns: list[int]) -> tuple[CrawlState, int]:
     """Return a crawl of so many requests a turn, and how many it took in all."""
     ledger = Ledger(form, most=turns[0])
     found, records, spent = crawl(ledger), dict(ledger.seen), ledger.requests
@@ -87,7 +87,7 @@ def test_a_plan_knows_how_many_pages_of_a_long_query_are_left() -> None:
     for counts, left in [("exact", 13), ("none", 7)]:
         form = behind(cars(100), everything=True, counts=counts)
         first = crawl(Ledger(form, most=7))
-        held = Held(first.records, {}, {}, (), 1.0, crawl=first)
+        held = FormCopy(first.records, {}, {}, (), 1.0, crawl=first)
         (step,) = crawl_ahead(held, form.interface)
         assert (step.what, step.requests) == ("everything", left)
         assert step.gain > 0
@@ -97,10 +97,10 @@ def test_whatever_is_left_of_a_crawl_there_is_something_to_plan() -> None:
     form = behind(cars(200), cap=20, page_size=20, everything=True)
     for most in range(1, 60, 3):
         found = crawl(Ledger(form, most=most))
-        held = Held(found.records, {}, {}, (), 1.0, crawl=found)
+        held = FormCopy(found.records, {}, {}, (), 1.0, crawl=found)
         if found.left:
             assert crawl_ahead(held, form.interface)
-    unknown = Held(cars(3), {}, {}, (), 1.0)
+    unknown = FormCopy(cars(3), {}, {}, (), 1.0)
     assert [step.what for step in crawl_ahead(unknown, form.interface)] == [
         "everything"
     ]
@@ -113,13 +113,13 @@ class Short:
         self._form = form
         self.interface = replace(form.interface, page_size=claimed)
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         # Pages are found by what is believed of their length, as offsets are.
         begin = page * self.interface.page_size // self._form.interface.page_size
         self.interface = self._form.interface
         return self._form.ask(query, begin, newest=newest)
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         return self._form.fetch(key)
 
 
@@ -143,7 +143,9 @@ def test_what_was_read_is_noted_in_the_middle_of_a_query() -> None:
 
         walk: Crawling
 
-        def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+        def ask(
+            self, query: Query, page: int = 0, *, newest: bool = False
+        ) -> ResultPage:
             found = super().ask(query, page, newest=newest)
             rows.append((json.dumps(written(self.walk.so_far())), dict(self.seen)))
             return found

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.arrays import Floats
 from halflife.queries.known.greedy import (
-    Limits,
-    Offers,
+    GreedyLimits,
+    ProbeOffers,
     Reading,
     choose,
     greedy_probes,
@@ -52,7 +52,7 @@ def by_the_book(pool: Pool, value: Floats, hits: Floats, k: int | None) -> list[
         open_ -= set(pool.matches.of(best).tolist())
 
 
-def plainly(pool: Pool, value: Floats, offered: Offers) -> list[int]:
+def plainly(pool: Pool, value: Floats, offered: ProbeOffers) -> list[int]:
     """The greedy choice of blocks, every candidate scored anew each round."""
     open_ = units_of(value)
     times = [0] * len(pool)
@@ -74,13 +74,15 @@ def plainly(pool: Pool, value: Floats, offered: Offers) -> list[int]:
         chosen.append(best)
 
 
-def _chance(offered: Offers, j: int, times: int) -> float:
+def _chance(offered: ProbeOffers, j: int, times: int) -> float:
     reach, share = float(offered.reach[j]), float(offered.share[j])
     before = min(reach, times * share)
     return (min(reach, (times + 1) * share) - before) / (1.0 - before)
 
 
-def _worth(pool: Pool, open_: list[int], offered: Offers, j: int, times: int) -> float:
+def _worth(
+    pool: Pool, open_: list[int], offered: ProbeOffers, j: int, times: int
+) -> float:
     total = sum(open_[row] for row in pool.matches.of(j).tolist())
     return total * _chance(offered, j, times) / float(offered.cost[j])
 
@@ -117,7 +119,10 @@ def test_the_requests_are_never_exceeded(
 ) -> None:
     pool, value, hits = world
     offered = offers(hits, page_size=4, reading=reading)
-    assert choose(pool, value, offered, Limits(requests=requests)).requests <= requests
+    assert (
+        choose(pool, value, offered, GreedyLimits(requests=requests)).requests
+        <= requests
+    )
     assert knapsack(pool, value, offered, requests).requests <= requests
 
 
@@ -125,22 +130,22 @@ def test_the_requests_are_never_exceeded(
 def test_a_quota_of_queries_is_kept(world: World, queries: int) -> None:
     pool, value, hits = world
     offered = offers(hits, page_size=4)
-    found = choose(pool, value, offered, Limits(queries=queries))
+    found = choose(pool, value, offered, GreedyLimits(queries=queries))
     assert found.queries.size <= queries
-    again = greedy_probes(pool, value, hits, k=2, limits=Limits(queries=queries))
+    again = greedy_probes(pool, value, hits, k=2, limits=GreedyLimits(queries=queries))
     assert again.size <= queries
 
 
 @given(worlds(), st.floats(0.1, 1.0))
 def test_it_stops_once_enough_is_covered(world: World, cover: float) -> None:
     pool, value, hits = world
-    found = choose(pool, value, offers(hits, page_size=4), Limits(cover=cover))
+    found = choose(pool, value, offers(hits, page_size=4), GreedyLimits(cover=cover))
     assert found.value >= cover * value.sum() * (1 - 1e-6)
     less = choose(
         pool,
         value,
         offers(hits, page_size=4),
-        Limits(cover=cover, queries=found.queries.size - 1),
+        GreedyLimits(cover=cover, queries=found.queries.size - 1),
     )
     assert less.value < cover * value.sum() * (1 + 1e-6)
 
@@ -180,7 +185,7 @@ def test_a_quota_is_used_at_least_1_minus_1_over_e_as_well_as_can_be(
         read(pool, value, equal, np.array(some, dtype=np.intp)).value
         for some in combinations(range(len(pool)), min(queries, len(pool)))
     )
-    found = choose(pool, value, equal, Limits(queries=queries))
+    found = choose(pool, value, equal, GreedyLimits(queries=queries))
     assert found.value >= (1 - 1 / e) * best - 1e-6
 
 
@@ -208,7 +213,9 @@ def test_the_best_single_query_saves_greedy_from_a_trap() -> None:
     pool = pool_of(relation([{0, 1}, {0}, {0}, {0}]), together=1)
     offered = offers(np.array([40.0, 4.0]), page_size=4)
     value = np.array([1.2, 1.0, 1.0, 1.0])
-    assert choose(pool, value, offered, Limits(requests=10)).value == pytest.approx(1.2)
+    assert choose(
+        pool, value, offered, GreedyLimits(requests=10)
+    ).value == pytest.approx(1.2)
     assert knapsack(pool, value, offered, 10).value == pytest.approx(4.2)
 
 
@@ -235,7 +242,8 @@ def test_pages_are_read_one_by_one_and_add_up() -> None:
     pool = pool_of(relation([{0}, {0}]), together=1)
     offered = offers(np.array([25.0]), page_size=10, reading="some")
     values = [
-        choose(pool, np.ones(2), offered, Limits(requests=n)).value for n in range(5)
+        choose(pool, np.ones(2), offered, GreedyLimits(requests=n)).value
+        for n in range(5)
     ]
     assert values == pytest.approx([0.0, 0.8, 1.6, 2.0, 2.0])
 

@@ -6,13 +6,13 @@ from hypothesis import given, strategies as st
 
 from halflife.grouping.columns import OTHER, Column
 from halflife.grouping.cuts import Cut
-from halflife.grouping.risk import Risk, dispersion, totals
+from halflife.grouping.risk import ExposureSpans, dispersion, totals
 
 
 def a_risk(n, seed=0):
     rng = np.random.default_rng(seed)
     entry = rng.uniform(0, 5, n)
-    return Risk(entry, entry + rng.uniform(1, 9, n), rng.random(n) < 0.5)
+    return ExposureSpans(entry, entry + rng.uniform(1, 9, n), rng.random(n) < 0.5)
 
 
 def made(column, *, rare=0.01, stretches=4, risk=None):
@@ -55,7 +55,7 @@ def test_a_missing_number_is_a_block_of_its_own_at_the_end():
 
 def test_texts_are_categories_and_rare_ones_are_pooled():
     texts = np.array(["b"] * 6 + ["a"] * 5 + ["x", "y"] + [None], dtype=object)
-    risk = Risk(np.zeros(14), np.full(14, 2.0), np.arange(14) % 2 == 0)
+    risk = ExposureSpans(np.zeros(14), np.full(14, 2.0), np.arange(14) % 2 == 0)
     found = made(texts, rare=1.5, risk=risk)  # half an end is expected of each object
     assert not found.ordered
     assert found.values == ("a", "b", OTHER)
@@ -117,7 +117,7 @@ def test_missing_numbers_go_with_the_side_they_were_put_on():
 
 def test_a_rule_of_categories_names_the_side_without_the_rest():
     column = np.array(["a"] * 5 + ["b"] * 3 + ["c"] * 2, dtype=object)
-    risk = Risk(np.zeros(10), np.ones(10), np.ones(10, bool))
+    risk = ExposureSpans(np.zeros(10), np.ones(10), np.ones(10, bool))
     found = made(column, risk=risk)
     # the lighter side is named, so that a new value counts with the heavier one
     for left in ((1, 2), (0,)):
@@ -130,7 +130,7 @@ def test_a_rule_of_categories_names_the_side_without_the_rest():
 
 def test_rare_values_are_on_the_side_that_is_not_named():
     column = np.array(["a"] * 5 + ["b"] * 4 + ["x"], dtype=object)
-    risk = Risk(np.zeros(10), np.ones(10), np.ones(10, bool))
+    risk = ExposureSpans(np.zeros(10), np.ones(10), np.ones(10, bool))
     found = made(column, rare=2.0, risk=risk)
     assert found.values == ("a", "b", OTHER)
     for left, named in (((0, 2), "b"), ((0,), "a"), ((1, 2), "a"), ((2,), None)):
@@ -143,7 +143,7 @@ def test_rare_values_are_on_the_side_that_is_not_named():
 
 def test_a_missing_category_is_named_as_such():
     column = np.array(["a"] * 6 + ["b"] * 2 + [None], dtype=object)
-    risk = Risk(np.zeros(9), np.ones(9), np.ones(9, bool))
+    risk = ExposureSpans(np.zeros(9), np.ones(9), np.ones(9, bool))
     found = made(column, risk=risk)
     _, picked = side(column, found, (1, 2), risk)
     assert picked.tolist() == [v != "a" for v in column]
@@ -157,9 +157,9 @@ def test_ends_that_come_in_bursts_are_dispersed():
     column = np.array(["a", "b"] * (n // 2), dtype=object)
     entry = rng.uniform(0.0, 80.0, n)
     leave = entry + rng.exponential(20.0, n)
-    steady = Risk(entry, leave, np.ones(n, bool))
+    steady = ExposureSpans(entry, leave, np.ones(n, bool))
     together = np.where(column == "a", np.ceil(leave / 40.0) * 40.0, leave)
-    burst = Risk(entry, together, np.ones(n, bool))  # one kind goes at once
+    burst = ExposureSpans(entry, together, np.ones(n, bool))  # one kind goes at once
     at_once, spread = (
         made(column, risk=risk).dispersion(risk, 8) for risk in (burst, steady)
     )

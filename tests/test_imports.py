@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import UsageError
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from halflife.recordings.imports import import_git, import_snapshots, moment
 from halflife.recordings.snapshots import Dated, fold
 
-READER = Reader("id")
+READER = RecordReader("id")
 INF = np.inf
 
 

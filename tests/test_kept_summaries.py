@@ -6,13 +6,13 @@ import pytest
 from halflife.core.search import Document
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 
 
 def kept(read, *, whole, at=1.0):
     documents = tuple(Document(str(i), ("word",)) for i in range(read))
-    return Kept(
+    return StoredSummary(
         source="books",
         at=at,
         method="qbs",

@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 from scipy.integrate import quad
 
 from halflife.models.drift import WeibullSurvival
-from halflife.summary.lifetime import WEIGHT, Outcome, learned, pace
+from halflife.summary.lifetime import WEIGHT, SummaryOutcome, learned, pace
 
 DAYS = st.floats(0.0, 1000.0)
-HELD = st.builds(Outcome, DAYS)
-FAILED = st.builds(lambda a, more: Outcome(a, a + more), DAYS, DAYS)
+HELD = st.builds(SummaryOutcome, DAYS)
+FAILED = st.builds(lambda a, more: SummaryOutcome(a, a + more), DAYS, DAYS)
 OUTCOMES = st.lists(st.one_of(HELD, FAILED), max_size=8)
 
 
@@ -40,7 +40,7 @@ def brute(survival, outcomes):
 
 def test_thirty_days_at_a_tenth_a_day_count_as_three_summaries():
     # x = 0.1 * 30 = 3, and 1 / (1 + 3) = 0.25
-    assert pace(law(0.1, 1.0), [Outcome(30.0)]) == pytest.approx(0.25)
+    assert pace(law(0.1, 1.0), [SummaryOutcome(30.0)]) == pytest.approx(0.25)
 
 
 def test_nothing_known_leaves_the_model_as_it_is():
@@ -52,10 +52,10 @@ def test_nothing_known_leaves_the_model_as_it_is():
 @pytest.mark.parametrize(
     "outcomes",
     [
-        [Outcome(0.0, 1.0)],
-        [Outcome(10.0, 12.0), Outcome(100.0)],
-        [Outcome(5.0, 6.0)] * 3 + [Outcome(1.0)] * 4,
-        [Outcome(0.0, 400.0), Outcome(20.0, 20.5), Outcome(300.0)],
+        [SummaryOutcome(0.0, 1.0)],
+        [SummaryOutcome(10.0, 12.0), SummaryOutcome(100.0)],
+        [SummaryOutcome(5.0, 6.0)] * 3 + [SummaryOutcome(1.0)] * 4,
+        [SummaryOutcome(0.0, 400.0), SummaryOutcome(20.0, 20.5), SummaryOutcome(300.0)],
     ],
 )
 def test_the_mean_is_that_of_the_posterior(outcomes):
@@ -65,17 +65,17 @@ def test_the_mean_is_that_of_the_posterior(outcomes):
 @given(outcomes=OUTCOMES, age=st.floats(0.5, 1000.0))
 def test_one_that_held_makes_life_longer_and_the_longer_the_more(outcomes, age):
     before = pace(law(), outcomes)
-    once = pace(law(), [*outcomes, Outcome(age)])
-    longer = pace(law(), [*outcomes, Outcome(2.0 * age)])
+    once = pace(law(), [*outcomes, SummaryOutcome(age)])
+    longer = pace(law(), [*outcomes, SummaryOutcome(2.0 * age)])
     assert longer < once < before
 
 
 @given(outcomes=OUTCOMES, age=st.floats(0.0, 100.0))
 def test_one_that_failed_at_once_makes_life_shorter(outcomes, age):
     before = pace(law(), outcomes)
-    assert pace(law(), [*outcomes, Outcome(0.0, 1e-6)]) > before
-    held = pace(law(), [*outcomes, Outcome(age)])
-    assert pace(law(), [*outcomes, Outcome(age, age + 1.0)]) > held
+    assert pace(law(), [*outcomes, SummaryOutcome(0.0, 1e-6)]) > before
+    held = pace(law(), [*outcomes, SummaryOutcome(age)])
+    assert pace(law(), [*outcomes, SummaryOutcome(age, age + 1.0)]) > held
 
 
 @given(outcomes=OUTCOMES, rate=st.floats(0.0, 100.0), shape=st.floats(0.2, 3.0))
@@ -89,13 +89,13 @@ def test_it_is_between_nothing_and_one_more_for_each_that_failed(outcomes, rate,
 @pytest.mark.parametrize(
     "outcomes",
     [
-        [Outcome(0.0)],
-        [Outcome(5.0, 5.0)],
-        [Outcome(0.0, 0.0)],
-        [Outcome(-1.0, -2.0)],
-        [Outcome(1e9, 1e12)],
-        [Outcome(1e9)] * 50,
-        [Outcome(1.0, 2.0)] * 200,
+        [SummaryOutcome(0.0)],
+        [SummaryOutcome(5.0, 5.0)],
+        [SummaryOutcome(0.0, 0.0)],
+        [SummaryOutcome(-1.0, -2.0)],
+        [SummaryOutcome(1e9, 1e12)],
+        [SummaryOutcome(1e9)] * 50,
+        [SummaryOutcome(1.0, 2.0)] * 200,
     ],
 )
 def test_odd_ages_give_a_number(outcomes):

@@ -7,7 +7,7 @@ from lxml import etree
 
 import league_folder
 from halflife.bench import league, standings
-from halflife.bench.league import Rules
+from halflife.bench.league import LeagueRules
 from halflife.core.errors import UsageError
 from halflife.policies.simple import round_robin, uniform
 from halflife.recordings.histories import load
@@ -35,13 +35,13 @@ def many(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(many):
-    rules = Rules((0.02, 0.05, 0.2), seeds=2)
+    rules = LeagueRules((0.02, 0.05, 0.2), seeds=2)
     return league.compare(many, FEW, rules, quiet)
 
 
 def test_a_history_scored_by_hand_gets_that_score(tiny):
     assert tiny.recording.keys == ("s/a", "t/p", "s/last", "t/last")
-    score = Rules(warm=2.0).replay(tiny, 0.25).score(round_robin)
+    score = LeagueRules(warm=2.0).replay(tiny, 0.25).score(round_robin)
     # s/a is looked at on days 1, 5, 9; t/p on days 2 and 6: stale from 6.25 to the end
     lost = 0.5 + 3.75
     assert score.freshness == pytest.approx(1 - lost / 32)
@@ -58,7 +58,7 @@ def test_a_history_scored_by_hand_gets_that_score(tiny):
 
 
 def test_the_bounds_of_a_history_bounded_by_hand(tiny):
-    replay = Rules(warm=2.0).replay(tiny, 0.25)
+    replay = LeagueRules(warm=2.0).replay(tiny, 0.25)
     free = 2.5 + 4.25 + 8 + 8
     # seen at ticks 5, 7 and 9, lasting until the end, 8.5 and the end
     assert replay.hindsight() == pytest.approx((free + 5.0 + 1.5 + 1.0) / 32)
@@ -68,7 +68,9 @@ def test_the_bounds_of_a_history_bounded_by_hand(tiny):
 
 def test_a_page_that_goes_away_counts_as_a_change(tmp_path):
     folder = league_folder.write(tmp_path, TINY, deleted={("t", "p"): 3.5}.items())
-    score = Rules(warm=2.0).replay(load(folder, days=10.0), 0.25).score(round_robin)
+    score = (
+        LeagueRules(warm=2.0).replay(load(folder, days=10.0), 0.25).score(round_robin)
+    )
     assert score.sums.fresh.tolist() == pytest.approx([15.5, 16 - 2.5])
 
 
@@ -86,7 +88,7 @@ def test_pages_are_dealt_in_the_same_order_to_everybody_and_not_site_by_site(man
 
 
 def test_only_policies_that_draw_are_repeated(many):
-    rules = Rules((0.05,), seeds=3)
+    rules = LeagueRules((0.05,), seeds=3)
     scores = league.play(many, ("uniform", "round-robin"), rules, quiet)
     assert len(scores["uniform", 0.05]) == 3
     assert len(scores["round-robin", 0.05]) == 1
@@ -97,7 +99,7 @@ def test_only_policies_that_draw_are_repeated(many):
 
 
 def test_processes_side_by_side_find_the_same(many):
-    alone, side = (Rules((0.05,), seeds=2, jobs=n) for n in (1, 2))
+    alone, side = (LeagueRules((0.05,), seeds=2, jobs=n) for n in (1, 2))
     names = ("uniform", "oracle")
     told = [league.compare(many, names, rules, quiet) for rules in (alone, side)]
     assert told[0] == told[1]
@@ -137,16 +139,16 @@ def test_the_requests_that_reach_a_rivals_freshness_are_read_off_the_curve(rows)
 
 def test_a_name_nobody_has_is_refused_with_the_known_ones(tiny):
     with pytest.raises(UsageError, match=r"no policy is named 'nope'.*oracle.*uniform"):
-        league.compare(tiny, ["nope"], Rules(), quiet)
+        league.compare(tiny, ["nope"], LeagueRules(), quiet)
 
 
 def test_a_history_too_short_to_score_is_refused(tiny):
     with pytest.raises(UsageError, match="nothing is left to score"):
-        league.compare(tiny, ["uniform"], Rules(), quiet)
+        league.compare(tiny, ["uniform"], LeagueRules(), quiet)
 
 
 def test_without_groups_the_interval_is_that_over_time(tiny):
-    (row,) = league.compare(tiny, ["uniform"], Rules((0.25,), warm=2.0), quiet)
+    (row,) = league.compare(tiny, ["uniform"], LeagueRules((0.25,), warm=2.0), quiet)
     fresh = row["freshness"]
     assert fresh["low"] < fresh["mean"] < fresh["high"]
 

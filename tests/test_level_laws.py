@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.core.forms import Attribute, Interface, Term
-from halflife.queries.levels import CUTS, DEFENCE, REST, Local, levels
+from halflife.queries.levels import CUTS, DEFENCE, REST, LocalChances, levels
 
 MAKE = Attribute("make", "select")
 LISTED = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
@@ -94,7 +94,7 @@ def test_draws_come_with_their_chances():
 
 
 def test_known_records_lead_the_chances_given_what_was_added():
-    local = Local(FORM, KNOWN)
+    local = LocalChances(FORM, KNOWN)
     found = by_name(local.levels)
     rows = local.among(found["city"], Term("city", "Oslo"), local.rows)
     assert rows.tolist() == [0, 1, 3]
@@ -124,12 +124,12 @@ def test_known_records_lead_the_chances_given_what_was_added():
 
 
 def test_records_without_a_value_are_the_rest():
-    local = Local(FORM, KNOWN)
+    local = LocalChances(FORM, KNOWN)
     found = by_name(local.levels)
     assert local.among(found["make"], None, local.rows).tolist() == [3]
     assert local.among(found["price"], None, local.rows).tolist() == [2]
     assert local.among(found["make"], Term("make", "Seat"), local.rows).size == 0
     none = local.rows[:0]
     assert local.given(found["make"], none) is found["make"]
-    blind = Local(FORM, KNOWN, "even")
+    blind = LocalChances(FORM, KNOWN, "even")
     assert blind.rows.size == 0

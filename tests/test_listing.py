@@ -8,7 +8,7 @@ import pytest
 from faults.evil import Evil, response
 from halflife.core.errors import BudgetSpent
 from halflife.kinds.listing.client import ListingSettings, look
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from web_parts import HOME, Coins, make_gate
 
 
@@ -34,7 +34,7 @@ def looked(pages, *, coins=None, reader=None, **settings):
                 },
             }
             how = ListingSettings(
-                reader or Reader("id", "json", "jobs", next="next"),
+                reader or RecordReader("id", "json", "jobs", next="next"),
                 access=HOME,
                 **given,
             )
@@ -151,7 +151,7 @@ def test_html_pages_lead_on_by_their_links():
     async def scene():
         async with Evil() as evil:
             evil.pages |= {"/jobs": first, "/jobs2": second}
-            reader = Reader("@id", "html", "p", {"name": ""}, "a.next")
+            reader = RecordReader("@id", "html", "p", {"name": ""}, "a.next")
             how = ListingSettings(reader, (evil.url("/jobs"),), access=HOME)
             async with make_gate() as gate:
                 return await look(gate, how, Coins())
@@ -170,7 +170,7 @@ def counted(keys, total, following=None):
 
 def test_a_forgotten_next_leaves_the_listing_incomplete_and_is_named():
     pages = {"/jobs": counted("ab", 5, "/jobs?page=2")}
-    listing, trouble, asked = looked(pages, reader=Reader("id", "json", "jobs"))
+    listing, trouble, asked = looked(pages, reader=RecordReader("id", "json", "jobs"))
     assert list(listing.records) == ["a", "b"]
     assert not listing.complete
     assert "it reports 5 records and 2 were read" in trouble
@@ -180,7 +180,7 @@ def test_a_forgotten_next_leaves_the_listing_incomplete_and_is_named():
 
 def test_a_next_page_nobody_reads_is_enough_without_a_count():
     pages = {"/jobs": page("ab", "/jobs?page=2")}
-    listing, trouble, _ = looked(pages, reader=Reader("id", "json", "jobs"))
+    listing, trouble, _ = looked(pages, reader=RecordReader("id", "json", "jobs"))
     assert not listing.complete
     assert 'write next = "next"' in trouble
 
@@ -215,7 +215,7 @@ def test_pages_that_somebody_listed_by_hand_need_no_next():
                 "/jobs/2": page("c"),
             }
             urls = (evil.url("/jobs"), evil.url("/jobs/2"))
-            how = ListingSettings(Reader("id", "json", "jobs"), urls, access=HOME)
+            how = ListingSettings(RecordReader("id", "json", "jobs"), urls, access=HOME)
             async with make_gate() as gate:
                 return await look(gate, how, Coins())
 
@@ -225,7 +225,7 @@ def test_pages_that_somebody_listed_by_hand_need_no_next():
 
 def test_a_listing_that_is_said_to_be_a_part_is_not_held_against_its_count():
     pages = {"/jobs": counted("ab", 500, "/jobs?page=2")}
-    how = {"reader": Reader("id", "json", "jobs"), "complete": False}
+    how = {"reader": RecordReader("id", "json", "jobs"), "complete": False}
     listing, trouble, _ = looked(pages, **how)
     assert (listing.complete, trouble) == (False, "")
 
@@ -234,7 +234,7 @@ def test_a_broken_line_leaves_the_listing_incomplete():
     lines = [json.dumps({"id": n}) for n in range(100)]
     lines[40] = '{"id": 40'
     pages = {"/jobs": response("\n".join(lines))}
-    listing, trouble, _ = looked(pages, reader=Reader("id", "jsonl"))
+    listing, trouble, _ = looked(pages, reader=RecordReader("id", "jsonl"))
     assert len(listing.records) == 99
     assert not listing.complete
     assert "line 41" in trouble
@@ -244,7 +244,7 @@ def test_a_broken_line_leaves_the_listing_incomplete():
 def test_a_broken_row_of_a_table_leaves_the_listing_incomplete():
     rows = ["id,pay", *(f"{n},10" for n in range(100)), "100"]
     pages = {"/jobs": response("\n".join(rows), Content_Type="text/csv")}
-    listing, trouble, _ = looked(pages, reader=Reader("id", "csv"))
+    listing, trouble, _ = looked(pages, reader=RecordReader("id", "csv"))
     assert (len(listing.records), listing.complete) == (100, False)
     assert "line 102" in trouble
 
@@ -254,7 +254,7 @@ HTML = response("<html><ul><li>Jobs API</li></ul></html>", Content_Type="text/ht
 
 @pytest.mark.parametrize("kind", ["json", "jsonl", "csv", ""])
 def test_html_where_data_was_expected_is_no_empty_listing(kind):
-    reader = Reader("id", kind, "" if kind in {"csv", "jsonl"} else "jobs")
+    reader = RecordReader("id", kind, "" if kind in {"csv", "jsonl"} else "jobs")
     listing, trouble, _ = looked({"/jobs": HTML}, reader=reader)
     assert listing is None
     assert "/jobs: its answer cannot be read as the settings say" in trouble
@@ -264,7 +264,7 @@ def test_html_where_data_was_expected_is_no_empty_listing(kind):
 
 def test_a_later_page_in_another_format_leaves_the_listing_incomplete():
     pages = {"/jobs": page("ab", "/jobs/2"), "/jobs/2": HTML}
-    reader = Reader("id", "", "jobs", next="next")
+    reader = RecordReader("id", "", "jobs", next="next")
     listing, trouble, _ = looked(pages, reader=reader)
     assert (list(listing.records), listing.complete) == (["a", "b"], False)
     assert "it answered html after json" in trouble

@@ -14,8 +14,8 @@ from halflife.models.drift import PAPER, features
 from halflife.policies.texts import Refreshes
 from halflife.policies.texts.experience import EVENTS, FEWEST, Experience
 from halflife.policies.texts.lessons import FULL, KAPPA, SIZE
-from halflife.policies.texts.live import Checks, Databases
-from halflife.policies.texts.names import RULES, Rule
+from halflife.policies.texts.live import Databases, SummaryChecks
+from halflife.policies.texts.names import RULES, TextRule
 from halflife.probing.recheck import Rechecked
 from halflife.stores import summary_drift
 from halflife.stores.memory import MemoryStore
@@ -41,7 +41,7 @@ def databases(n, *, income=10.0, age=10.0, seen=NO, **more):
         weight=np.ones(n),
         income=income,
         refreshes=seen,
-        checks=Checks(
+        checks=SummaryChecks(
             np.full(n, -np.inf), np.zeros(n), np.full(n, np.nan),
             np.zeros(n, np.intp), np.zeros(n, np.intp),
         ),
@@ -182,7 +182,7 @@ def test_the_intervals_of_a_rule_take_the_income_and_no_more(name):
 def test_rules_of_replays_alone_say_so():
     with pytest.raises(UsageError, match="serves replays alone"):
         RULES["hindsight"].choose(databases(1))
-    assert isinstance(RULES["naive"], Rule)
+    assert isinstance(RULES["naive"], TextRule)
 
 
 def test_a_check_tells_how_many_documents_of_the_summary_changed():

@@ -14,7 +14,7 @@ from halflife.core.request import Fetch, Fetches
 from halflife.engine.loop import LEASE, Allowance, Loop
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
-from halflife.recordings.pages import NAME, RecordedSource
+from halflife.recordings.pages import NAME, RecordedPageSource
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 
@@ -41,7 +41,7 @@ def turned(loop, run, requests, now, **more):
 
 def loop_of(recording, store, policy=oldest_first, belief=None):
     store.add(recording.items())
-    return Loop(RecordedSource(recording), store, belief or PoissonBelief(), policy)
+    return Loop(RecordedPageSource(recording), store, belief or PoissonBelief(), policy)
 
 
 def test_a_turn_looks_at_everything_once_and_stops(recording, store):

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from faults.evil import Evil, response
 from halflife.core.observation import Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.net.dates import from_mail
 from halflife.readers.maps import MapEntry, may_be_map, read_map
 from web_parts import HOME as ACCESS, TODAY, Coins, make_gate
@@ -231,7 +231,7 @@ def test_a_map_that_cannot_all_be_read_is_a_page_with_a_reason():
     async def scene():
         async with Evil() as evil, make_gate() as gate:
             sites = {"site": SiteSettings(ACCESS)}
-            source = Pages(gate, sites, source_of=lambda _: "site")
+            source = PageClient(gate, sites, source_of=lambda _: "site")
             evil.pages["/map"] = response(body, Content_Type="text/xml")
             url = evil.url("/map")
             found = []

@@ -19,7 +19,7 @@ from halflife.market import (
     share,
     take,
 )
-from halflife.market.offers import Turn, intervals
+from halflife.market.offers import OfferTurn, intervals
 from halflife.market.shares import hull
 from halflife.market.windows import ALWAYS
 from halflife.models.poisson import Exponential
@@ -292,7 +292,7 @@ def test_overdue_things_come_first_and_early_ones_wait():
     assert taken.rows[0] == 0
     assert 1 not in taken.rows
     assert taken.requests == 15.0
-    nothing = Turn(np.zeros(21, bool), np.zeros(21, bool))
+    nothing = OfferTurn(np.zeros(21, bool), np.zeros(21, bool))
     assert take(offers, 15.0, turn=nothing).rows.size == 0
 
 

@@ -22,7 +22,7 @@ from halflife.market.target_rule import (
     WINDOW,
     Goal,
     Past,
-    Round,
+    TargetRound,
     Whole,
     closed,
     due,
@@ -57,7 +57,7 @@ def rounds(draw):
     things = draw(st.floats(1.0, 1e5))
     found, now, coming = draw(SHARE), unseen * draw(SHARE), draw(SHARE)
     days, ahead = draw(st.floats(0, 3)), draw(st.floats(0, 3))
-    return Round(things, began, left, found, now, coming, unseen, days, ahead)
+    return TargetRound(things, began, left, found, now, coming, unseen, days, ahead)
 
 
 WHOLES = st.builds(
@@ -163,7 +163,7 @@ def test_what_may_happen_is_a_chance_whatever_was_seen(past, now, level):
 @pytest.mark.parametrize("things", [0.0, 1.0, 1e9])
 @pytest.mark.parametrize("loss", [0.0, 1e-300, 1.0])
 def test_degenerate_rounds_are_told_in_finite_figures(things, loss):
-    now = Round(things, loss, loss, loss, loss, loss, 1.0, 0.0, 0.0)
+    now = TargetRound(things, loss, loss, loss, loss, loss, 1.0, 0.0, 0.0)
     found = risk(Past(), now, 0.9)
     assert all(isfinite(getattr(found, one.name)) for one in fields(found))
     after = closed(Past(), now, Goal(0.9, 0.95), 0.0)
@@ -174,7 +174,7 @@ def test_degenerate_rounds_are_told_in_finite_figures(things, loss):
 
 
 def test_the_chance_of_a_miss_is_the_sum_of_poissons_over_factors():
-    now = Round(40.0, 0.05, 0.03, 0.025, 0.01, 0.02, 0.7)
+    now = TargetRound(40.0, 0.05, 0.03, 0.025, 0.01, 0.02, 0.7)
     past = Past()
     fresh, likely = past.weights(now.began), past.weights(now.began)
     likely = likely * stats.poisson.pmf(1, 0.02 * 40 * TIMES)
@@ -269,14 +269,14 @@ def test_in_the_long_run_less_is_missed_than_is_allowed(sure):
 def test_a_burst_that_a_lot_has_shown_is_followed_by_looks_at_the_rest():
     goal = Goal(0.95, 0.95)
     calm = Past(times=tuple(60.0 * (abs(np.log(TIMES)) < 0.3)))
-    usual = Round(400.0, 0.01, 0.0095, 0.0, 0.0095, 0.002, 0.95)
+    usual = TargetRound(400.0, 0.01, 0.0095, 0.0, 0.0095, 0.002, 0.95)
     assert not wants(calm, usual, goal)
     assert wants(calm, replace(usual, found=0.02), goal)
 
 
 def test_busy_times_come_together():
     calm = Past()
-    quiet = Round(400.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.0)
+    quiet = TargetRound(400.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.0)
     for _ in range(60):
         calm = calm.learned(quiet, 1.0)
     busy = calm.learned(replace(quiet, found=0.3), 1.0)
@@ -336,7 +336,7 @@ def test_a_mean_is_kept_by_looks_at_twice_its_loss(later, ask):
 
 def test_a_mean_that_was_missed_by_as_much_again_is_mended_at_once():
     past = Past(days=1000.0, missed=1000.0 * 0.2)
-    now = Round(100.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    now = TargetRound(100.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     assert wants(past, now, Goal(0.9))
     assert not wants(Past(), now, Goal(0.9))
 

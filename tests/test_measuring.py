@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from form_desk import at_desk, settings as web
 from form_worlds import CITIES, behind, cars
 from halflife.core.errors import Refused
-from halflife.core.forms import Form, Found, Interface, Query, Term
+from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 from halflife.demo.forms import Hours, Office, serving
-from halflife.queries.form_facts import Finding, Measured
+from halflife.queries.form_facts import FormFinding, Measured
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.notes import End, Notes
@@ -126,10 +126,12 @@ def test_a_form_that_refuses_is_told_as_it_is() -> None:
     class Closed:
         interface = CLAIM
 
-        def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+        def ask(
+            self, query: Query, page: int = 0, *, newest: bool = False
+        ) -> ResultPage:
             raise Refused(f"it answered 403 to {query}, {page}, {newest}")
 
-        def fetch(self, key: str) -> Found:
+        def fetch(self, key: str) -> ResultPage:
             raise Refused(key)
 
     found = measured(Closed())
@@ -175,14 +177,14 @@ def test_the_luck_of_counts_falls_with_each_that_agrees() -> None:
     query = [Query.of(Term("make", f"make{i}")) for i in range(3)]
     for i, (told, true) in enumerate([(5, 5), (8, 8), (4, 5)]):
         page = {f"k{j}": {"make": f"make{i}"} for j in range(true)}
-        notes.pages[query[i], 0] = Found(page, told)
+        notes.pages[query[i], 0] = ResultPage(page, told)
     assert notes.luck() == pytest.approx(1.25 / 5 * 1.25 / 8)
     assert notes.off() == [(query[2], 4, 5)]
     assert not notes.lied()
 
 
 def test_findings_read_as_sentences() -> None:
-    assert str(Finding("pages", "10 records each", "two")) == (
+    assert str(FormFinding("pages", "10 records each", "two")) == (
         "pages: 10 records each; two"
     )
 

@@ -13,7 +13,7 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import Sums, averaged
+from halflife.metrics.sums import GroupSums, averaged
 from halflife.models.quality import beta_bounds
 
 floats = st.floats(0, 1e6)
@@ -179,11 +179,11 @@ def test_the_budget_for_a_freshness_lies_between_those_that_give_less_and_more()
 def test_repetitions_are_averaged_group_by_group():
     def of(fresh):
         one = np.ones(2)
-        return Sums(("a", "b"), 4 * one, np.array(fresh), one, one, 2 * one, one)
+        return GroupSums(("a", "b"), 4 * one, np.array(fresh), one, one, 2 * one, one)
 
     mean = averaged([of([1.0, 2.0]), of([3.0, 2.0])])
     assert mean.fresh.tolist() == [2.0, 2.0]
     assert (mean.freshness, mean.change_ratio) == (0.5, 0.5)
     nothing = np.zeros(1)
-    empty = Sums(("",), *[nothing] * 6)
+    empty = GroupSums(("",), *[nothing] * 6)
     assert (empty.freshness, empty.mean_age, empty.harmonic_delay) == (1.0, 0.0, 0.0)

@@ -19,7 +19,7 @@ from halflife.plugins import strategy
 from halflife.policies.champion import Bold, champion
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
-from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedPageSource, Recording
 from halflife.replay.pages import Replay
 from halflife.stores.memory import MemoryStore
 
@@ -238,7 +238,7 @@ def test_a_turn_is_spent_in_rounds_that_learn_from_each_other():
         planned.append(int(budget.requests))
         return Bold("freshness")(view, budget, rng)
 
-    source = RecordedSource(recording)
+    source = RecordedPageSource(recording)
     loop = Loop(source, store, Neighbours(), InRounds(policy, 4))
     rng = np.random.default_rng(0)
     turn = asyncio.run(loop.turn(run, Allowance(40), rng, clock=lambda: 3.0))

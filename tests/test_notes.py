@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.alerts.schemas import Usual
-from halflife.belief.neighbours import Memory
-from halflife.belief.poisson import Prior
+from halflife.belief.neighbours import NeighbourMemory
+from halflife.belief.poisson import RatePrior
 from halflife.core.forms import Query, Term
 from halflife.core.store import Note
 from halflife.market import stand
 from halflife.market.target_rule import Past
-from halflife.models.bursts import Kept
-from halflife.models.rhythm import BINS, Learned
-from halflife.queries.form_facts import Finding, Measured
+from halflife.models.bursts import BurstMemory
+from halflife.models.rhythm import BINS, LearnedRhythm
+from halflife.queries.form_facts import FormFinding, Measured
 from halflife.queries.fresh.progress import NewRound
-from halflife.queries.known.progress import Due, Frequent, KnownRound
-from halflife.queries.local import Reading
-from halflife.queries.reported_total import Reported
+from halflife.queries.known.progress import DueQueries, Frequent, KnownRound
+from halflife.queries.local import QueryReading
+from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.sampling import DrawnSoFar
 from halflife.stores import notes, summaries, summary_lifetimes
 from halflife.stores.memory import MemoryStore
@@ -56,34 +56,45 @@ CRAWL = {
     "left": [], "stuck": [], "unproven": [], "words": [], "whole": True, "total": 3,
     "reads": [], "begun": None,
 }  # fmt: skip
-BUSY = Kept(
+BUSY = BurstMemory(
     5.0, np.eye(2), np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2))
 )  # rows of numbers that 32 bits hold exactly
 QUERY = Query.of(Term("city", "Oslo"), Term("title", "red"))
 NEW_ROUND = NewRound(
     3.5,
     DrawnSoFar(("a", "b"), (0.25, 0.5), 12.5, 3, 1, complete=True),
-    {QUERY: Reading(2, {"a"}, 1, None, done=False, barren=1)},
+    {QUERY: QueryReading(2, {"a"}, 1, None, done=False, barren=1)},
     {"settled": (QUERY,), "rivals": ()},
 )
 KNOWN_ROUND = KnownRound(
-    (Due(QUERY, "", 2, 0.5, "why", firm=True, most=1), Due(None, "k", 1, 0.0, "it")),
+    (
+        DueQueries(QUERY, "", 2, 0.5, "why", firm=True, most=1),
+        DueQueries(None, "k", 1, 0.0, "it"),
+    ),
     (Frequent(QUERY, "", 0.5, 3.0), Frequent(None, "k", 2.0, 1.5)),
-    3.0, 0.25, 2, 4, 3.5,
-)  # fmt: skip
-FINDING = Finding("paging", "works", "page 2 differs")
+    3.0,
+    0.25,
+    2,
+    4,
+    3.5,
+)
+FINDING = FormFinding("paging", "works", "page 2 differs")
 VALUES = [
     (ACCEPTED_TEXTS, ("a", "b")),
     (ANSWER_COLUMNS, AnswerMemory("m")),
     (
         RECORD_COLUMNS,
         AnswerMemory(
-            "m", {"c": Usual(0.5, "text", 3, 2)}, {"c": 1}, {"c": 2.0}, ("gone",),
+            "m",
+            {"c": Usual(0.5, "text", 3, 2)},
+            {"c": 1},
+            {"c": 2.0},
+            ("gone",),
             (("new", 1.0),),
         ),
     ),
     (BREAKER, BreakerState(2, 5.5, 4.5, "ö")),
-    (BUSY_TIMES, Memory(("h",), ("h/a", "h/b"), BUSY, (0.0, -1.5))),
+    (BUSY_TIMES, NeighbourMemory(("h",), ("h/a", "h/b"), BUSY, (0.0, -1.5))),
     (TIDIED_AT, 20_000.25),
     (FAULT, "an address: ValueError"),
     (FOLLOWED_MAPS, ("x",)),
@@ -93,17 +104,20 @@ VALUES = [
     (FORM_QUERIES, [TriedQuery(1.0, "a=b", 2, 3, 1), TriedQuery(0.5, "c", 1, 0, 0, 7)]),
     (FORM_ROUND, FormRound("of", NEW_ROUND, KNOWN_ROUND)),
     (SPENT_UNTIL, 1.5),
-    (RATE_PRIOR, Prior((0.25, 0.75), 4)),
+    (RATE_PRIOR, RatePrior((0.25, 0.75), 4)),
     (REDIRECTS, {"http://a": Redirect("http://b", 2)}),
-    (REPORTED_TOTAL, Reported(1.0, 5, 2, "why", doubted=True)),
-    (RHYTHM, Learned(3.0, np.ones((2, 3)), np.ones(BINS), 2.0, 3.0, 0.5)),
+    (REPORTED_TOTAL, ReportedTotal(1.0, 5, 2, "why", doubted=True)),
+    (RHYTHM, LearnedRhythm(3.0, np.ones((2, 3)), np.ones(BINS), 2.0, 3.0, 0.5)),
     (MADE_ANEW, (1.0, "words")),
     (SYNC_COST, 3),
-    (TARGET_MEMORY, stand.Memory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf)),
+    (
+        TARGET_MEMORY,
+        stand.TargetMemory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf),
+    ),
     (ROUND_CHANCES, np.array([0.5, 0.25])),
     (summaries.VERSIONS, summaries.SummaryVersions(3, 2)),
     (summary_lifetimes.LIFETIMES, [summary_lifetimes.Life(1, 1.0, 2.0)]),
-]  # fmt: skip
+]
 KINDS = [kind for kind, _ in VALUES]
 
 

@@ -10,9 +10,9 @@ from halflife.models.page_guard import (
     CONFIRMED,
     LOGIN,
     MANY,
+    AnswerVerdict,
     Sketch,
-    Verdict,
-    Waiting,
+    WaitingAnswer,
     alike,
     doubt,
     is_outage,
@@ -40,7 +40,7 @@ def test_a_quarter_of_the_text_is_where_doubt_begins():
     page = Sketch("a", 4000)
     assert doubt(page, Sketch("b", 1001)) is None
     found = doubt(page, Sketch("b", 1000))
-    assert found.verdict is Verdict.WAIT
+    assert found.verdict is AnswerVerdict.WAIT
     assert "1000 characters of text where it had 4000" in found.why
 
 
@@ -58,13 +58,16 @@ def test_a_page_of_a_few_words_may_change_them_all():
 
 
 def test_an_error_is_held_only_where_there_was_a_text_before():
-    assert doubt(Sketch("a", 900), Sketch("b", 90, "an error")).verdict is Verdict.HOLD
+    assert (
+        doubt(Sketch("a", 900), Sketch("b", 90, "an error")).verdict
+        is AnswerVerdict.HOLD
+    )
     assert doubt(Sketch("a", 90, "an error"), Sketch("b", 80, "an error")) is None
     assert doubt(Sketch("a", 100), Sketch("b", 90, "an error")) is None
 
 
 def test_a_login_is_held_at_once_unless_the_page_always_had_one():
-    assert doubt(Sketch("a", 50), Sketch("b", 60, LOGIN)).verdict is Verdict.HOLD
+    assert doubt(Sketch("a", 50), Sketch("b", 60, LOGIN)).verdict is AnswerVerdict.HOLD
     assert doubt(Sketch("a", 50, LOGIN), Sketch("b", 60, LOGIN)) is None
 
 
@@ -109,7 +112,7 @@ def test_the_order_of_changes_does_not_matter(found):
 
 waiting = st.lists(
     st.builds(
-        Waiting,
+        WaitingAnswer,
         shape=st.just("x"),
         days=st.floats(0.0, 3.0),
         seen=st.integers(1, 5),
@@ -121,37 +124,37 @@ waiting = st.lists(
 
 @given(waiting, st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 def test_more_pages_that_are_well_never_speak_against_a_site(rows, well, more, others):
-    if settle(rows, well, others) is Verdict.BELIEVE:
-        assert settle(rows, well + more, others) is Verdict.BELIEVE
+    if settle(rows, well, others) is AnswerVerdict.BELIEVE:
+        assert settle(rows, well + more, others) is AnswerVerdict.BELIEVE
 
 
 @given(waiting, st.integers(MANY, 50))
 def test_many_that_nobody_outnumbers_are_held(rows, others):
     verdict = settle(rows * MANY, 0, others)
-    assert verdict is Verdict.HOLD
+    assert verdict is AnswerVerdict.HOLD
 
 
 @pytest.mark.parametrize(
     ("rows", "well", "others", "verdict"),
     [
-        (1, 0, 40, Verdict.WAIT),
-        (1, 1, 40, Verdict.WAIT),
-        (1, 2, 40, Verdict.BELIEVE),
-        (1, 1, 1, Verdict.BELIEVE),  # all there is besides is well
-        (2, 2, 40, Verdict.BELIEVE),
-        (3, 2, 40, Verdict.HOLD),
-        (3, 3, 40, Verdict.BELIEVE),
-        (1, 0, 0, Verdict.WAIT),
+        (1, 0, 40, AnswerVerdict.WAIT),
+        (1, 1, 40, AnswerVerdict.WAIT),
+        (1, 2, 40, AnswerVerdict.BELIEVE),
+        (1, 1, 1, AnswerVerdict.BELIEVE),  # all there is besides is well
+        (2, 2, 40, AnswerVerdict.BELIEVE),
+        (3, 2, 40, AnswerVerdict.HOLD),
+        (3, 3, 40, AnswerVerdict.BELIEVE),
+        (1, 0, 0, AnswerVerdict.WAIT),
     ],
 )
 def test_witnesses_decide(rows, well, others, verdict):
-    assert settle([Waiting("x", 0.01, 1)] * rows, well, others) is verdict
+    assert settle([WaitingAnswer("x", 0.01, 1)] * rows, well, others) is verdict
 
 
 def test_a_page_without_witnesses_is_believed_after_a_day():
-    assert settle([Waiting("x", CONFIRMED, 2)], 0, 0) is Verdict.BELIEVE
-    assert settle([Waiting("x", CONFIRMED, 1)], 0, 0) is Verdict.WAIT
-    assert settle([Waiting("x", CONFIRMED / 2, 9)], 0, 0) is Verdict.WAIT
+    assert settle([WaitingAnswer("x", CONFIRMED, 2)], 0, 0) is AnswerVerdict.BELIEVE
+    assert settle([WaitingAnswer("x", CONFIRMED, 1)], 0, 0) is AnswerVerdict.WAIT
+    assert settle([WaitingAnswer("x", CONFIRMED / 2, 9)], 0, 0) is AnswerVerdict.WAIT
 
 
 def test_times_ids_and_the_address_do_not_change_the_shape_of_a_text():

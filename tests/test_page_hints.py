@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.readers.page_hints import NEXTS, NO_HINTS, PARTS, TOTALS, find_hints
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 
 REST = {"count": 400, "next": "http://x/jobs?page=2", "results": [{"id": 1}]}
 
@@ -55,6 +55,6 @@ def test_the_path_of_a_hint_finds_the_address_that_it_names(part, name, total, c
     hints = find_hints(document)
     assert hints.total == count
     assert jmespath.search(hints.next_at, document) == "/jobs?page=2"
-    reader = Reader("id", "json", "jobs", next=hints.next_at)
+    reader = RecordReader("id", "json", "jobs", next=hints.next_at)
     page = reader.read(json.dumps({**document, "jobs": []}).encode())
     assert page.next == "/jobs?page=2"

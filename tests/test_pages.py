@@ -11,7 +11,7 @@ from halflife.core.errors import ConfigError, StoreError
 from halflife.core.item import Item
 from halflife.core.observation import Observation, Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import AUDITED, Pages, SiteSettings, conditions
+from halflife.kinds.pages.client import AUDITED, PageClient, SiteSettings, conditions
 from halflife.net.dates import SECONDS
 from web_parts import HOME, OBEDIENT, TODAY, Book, Coins, make_gate
 
@@ -20,13 +20,13 @@ PAGE = Observation(
 )
 
 
-def pages(gate, site=None, **options) -> Pages:
+def pages(gate, site=None, **options) -> PageClient:
     """Return a source of pages with one site."""
     sites = {"site": site or SiteSettings(HOME)}
-    return Pages(gate, sites, source_of=lambda _: "site", **options)
+    return PageClient(gate, sites, source_of=lambda _: "site", **options)
 
 
-async def look(source: Pages, *fetches: Fetch, purse=None) -> list[Observation]:
+async def look(source: PageClient, *fetches: Fetch, purse=None) -> list[Observation]:
     found: list[Observation] = []
     async for looks in source.perform(fetches, TODAY, purse or Coins()):
         found += looks

@@ -8,8 +8,14 @@ from scipy import stats
 
 from halflife.core.filters import parse
 from halflife.grouping.cuts import Blocks, best_cut, gain_of
-from halflife.grouping.partition import Terms, partition
-from halflife.grouping.risk import Risk, at_risk, cells, dispersion, rate_interval
+from halflife.grouping.partition import PartitionTerms, partition
+from halflife.grouping.risk import (
+    ExposureSpans,
+    at_risk,
+    cells,
+    dispersion,
+    rate_interval,
+)
 from lab.grouping.pearson import k_means, life_bins, pearson_groups
 from set_lives import grown
 
@@ -17,7 +23,9 @@ SLOW, FAST = 0.02, 0.08
 
 
 def cut_by(lives, names=("kind",), seed=0, **terms):
-    return partition(lives, names, np.random.default_rng(seed), terms=Terms(**terms))
+    return partition(
+        lives, names, np.random.default_rng(seed), terms=PartitionTerms(**terms)
+    )
 
 
 def log_likelihood(risk, group, count):
@@ -66,7 +74,7 @@ def test_ends_that_come_together_are_not_taken_for_a_higher_rate(rng):
         kind, batch = np.repeat(np.arange(20), 30), np.repeat(np.arange(60), 10)
         entry = np.zeros(600)
         leave = np.minimum(rng.exponential(80.0, 60)[batch], 60.0)
-        risk = Risk(entry, leave, leave < 60)
+        risk = ExposureSpans(entry, leave, leave < 60)
         deaths, time = cells(risk, kind, 20, np.linspace(0, 60, 31))
         for allowed in wrong:
             wide = dispersion(deaths, time) if allowed else 1.0
@@ -268,7 +276,7 @@ def test_pearson_groups_part_what_differs_and_count_the_watched_time(mixed):
 def test_bins_of_life_span_hold_enough_ends(mixed):
     risk = at_risk(mixed.lives)
     edges = life_bins(risk, enough=40)
-    aged = Risk(np.zeros(len(mixed.lives)), risk.time, risk.dead)
+    aged = ExposureSpans(np.zeros(len(mixed.lives)), risk.time, risk.dead)
     counts, _ = cells(aged, np.zeros(len(mixed.lives), dtype=np.intp), 1, edges)
     assert counts.min() >= 40
     assert counts.sum() == risk.dead.sum()
@@ -278,7 +286,9 @@ def test_bins_of_life_span_hold_enough_ends(mixed):
 
 
 def test_a_life_watched_for_a_while_counts_for_that_while():
-    risk = Risk(np.array([0.0, 2.0]), np.array([10.0, 4.0]), np.array([True, False]))
+    risk = ExposureSpans(
+        np.array([0.0, 2.0]), np.array([10.0, 4.0]), np.array([True, False])
+    )
     part = risk.between(3.0, 8.0)
     assert part.time.tolist() == [5.0, 1.0]
     assert part.dead.tolist() == [False, False]

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from halflife.bench import fit as bench
 from halflife.core.errors import NotFitted
-from halflife.models.gaps import Status
+from halflife.models.gaps import RateStatus
 from halflife.models.poisson import Exponential, GammaSurvival, PoissonRate
 
 EVERY_OTHER = np.arange(8) % 2 == 0
@@ -53,17 +53,17 @@ def test_an_item_without_looks_gets_the_priors_rate():
     model = PoissonRate(prior_changes=0.5, prior_days=2.0)
     model.fit(np.zeros(0, int), np.zeros(0), np.zeros(0, bool), n_items=2)
     assert model.rate_ == pytest.approx([0.25, 0.25])
-    assert model.status_.tolist() == [Status.NO_LOOKS] * 2
+    assert model.status_.tolist() == [RateStatus.NO_LOOKS] * 2
 
 
 def test_the_status_says_what_the_looks_can_tell():
     item, changed = np.array([0, 0, 1, 1, 3]), np.array([1, 0, 0, 0, 1], bool)
     model = PoissonRate().fit(item, np.ones(5), changed, n_items=4)
     assert model.status_.tolist() == [
-        Status.OK,
-        Status.NO_CHANGE,
-        Status.NO_LOOKS,
-        Status.ALWAYS_CHANGED,
+        RateStatus.OK,
+        RateStatus.NO_CHANGE,
+        RateStatus.NO_LOOKS,
+        RateStatus.ALWAYS_CHANGED,
     ]
 
 

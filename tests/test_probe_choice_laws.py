@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.allocation.signals import Hints
+from halflife.allocation.signals import SignalRates
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.models.lifetime import LifeStatus, WeibullLifetime
-from halflife.queries.fresh.simple import GammaPoisson
-from halflife.queries.known.coverage import Known, settled
-from halflife.queries.known.form_coverage import Told
+from halflife.queries.fresh.simple import GammaPoissonRule
+from halflife.queries.known.coverage import TrueCoverage, settled
+from halflife.queries.known.form_coverage import HitCounts
 from halflife.queries.known.greedy import _State, offers, units_of
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.table_form import Tabled
 from probe_worlds import relation, worlds
 
@@ -68,9 +68,9 @@ def test_counts_are_no_less_than_what_is_held_and_a_look_up_finds_one():
 
 
 def test_what_never_changes_is_not_made_older_by_hints():
-    assert Hints.of(0.0, 0.5, 1.0).shift == 0.0
-    assert Hints.of(1.0, 0.5, 0.0).shift > 0.0
-    assert np.isfinite(Hints.of(1.0, 1.0, 0.1).shift)
+    assert SignalRates.of(0.0, 0.5, 1.0).shift == 0.0
+    assert SignalRates.of(1.0, 0.5, 0.0).shift > 0.0
+    assert np.isfinite(SignalRates.of(1.0, 1.0, 0.1).shift)
 
 
 @pytest.mark.parametrize("shape", [0.6, 1.0, 2.5])
@@ -94,7 +94,7 @@ FORM = Interface(
 
 def test_a_sample_promises_new_records_by_the_mean_of_a_gamma():
     copy = {f"k{i}": {"city": "Oslo", "make": f"m{i % 3}"} for i in range(12)}
-    local = Local(FORM, copy)
+    local = LocalRecords(FORM, copy)
     ledger = Ledger(Tabled(FORM, copy, rng=np.random.default_rng(0)))
     for i in range(4):  # a third of the copy was drawn again, and two new ones
         local.note(f"k{i}", copy[f"k{i}"], Origin.SAMPLED)
@@ -102,7 +102,7 @@ def test_a_sample_promises_new_records_by_the_mean_of_a_gamma():
     for i in range(2):
         local.note(f"n{i}", {"city": "Oslo", "make": "m0"}, Origin.SAMPLED)
         local.sampled.add(f"n{i}")
-    rule = GammaPoisson(shape=1.5, least=0.0)
+    rule = GammaPoissonRule(shape=1.5, least=0.0)
     choice = rule.next(local, ledger, np.random.default_rng(0))
     rho = 4 / 12
     growth = (2 / rho) / 12
@@ -119,18 +119,19 @@ def test_a_sample_promises_new_records_by_the_mean_of_a_gamma():
     assert choice.query == Query.of(best[1])
     assert choice.expected == pytest.approx(left_of_best)
     assert (
-        GammaPoisson(least=99.0).next(local, ledger, np.random.default_rng(0)) is None
+        GammaPoissonRule(least=99.0).next(local, ledger, np.random.default_rng(0))
+        is None
     )
 
 
 def test_a_sample_without_new_records_still_promises_half_of_one():
     copy = {f"k{i}": {"city": "Oslo", "make": f"m{i % 3}"} for i in range(6)}
-    local = Local(FORM, copy)
+    local = LocalRecords(FORM, copy)
     ledger = Ledger(Tabled(FORM, copy, rng=np.random.default_rng(0)))
     for key, row in copy.items():
         local.note(key, row, Origin.SAMPLED)
         local.sampled.add(key)
-    choice = GammaPoisson(least=0.0).next(local, ledger, np.random.default_rng(0))
+    choice = GammaPoissonRule(least=0.0).next(local, ledger, np.random.default_rng(0))
     growth = 0.5 / 6
     left = {
         term: 1.0 / (1.0 / (growth * held) + 1.0)
@@ -153,7 +154,7 @@ def test_a_sample_without_new_records_still_promises_half_of_one():
 def test_a_count_that_is_kept_back_says_that_there_is_more(counts, cap, least):
     form = Interface(FORM.attributes, page_size=5, counts=counts, cap=cap)
     ledger = Ledger(Tabled(form, {}, rng=np.random.default_rng(0)))
-    told = Told(ledger, Known(relation([{0}])))
+    told = HitCounts(ledger, TrueCoverage(relation([{0}])))
     assert told._least() == least
 
 

@@ -8,9 +8,9 @@ from halflife.core.search import Document
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import fit_mandelbrot, frequency_summary, ranks
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, Ranking, Totals
+from halflife.probing.memory import InMemory, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
-from halflife.probing.rules import Probes
+from halflife.probing.rules import TopicProbes
 from halflife.probing.sample import Ending, frequency
 from halflife.probing.stop_rule import Steadiness, predictive_likelihood
 from lab.synthetic_text import Language
@@ -39,7 +39,7 @@ def test_a_query_finds_the_documents_with_all_its_words(documents, words, most):
     assert set(keys) <= right
 
 
-@pytest.mark.parametrize("ranking", Ranking)
+@pytest.mark.parametrize("ranking", MatchRanking)
 @given(documents=databases(), word=st.sampled_from(WORDS), skip=st.integers(0, 12))
 def test_pages_follow_on_each_other(ranking, documents, word, skip):
     db = InMemory(documents, ranking=ranking)
@@ -48,7 +48,7 @@ def test_pages_follow_on_each_other(ranking, documents, word, skip):
 
 
 def test_short_documents_come_first_if_so_ranked():
-    db = InMemory(shelf("abc", "ab", "a"), ranking=Ranking.SHORT)
+    db = InMemory(shelf("abc", "ab", "a"), ranking=MatchRanking.SHORT)
     assert [d.key for d in db.search("a", 3).documents] == ["d2", "d1", "d0"]
 
 
@@ -167,7 +167,7 @@ def test_a_short_dictionary_that_finds_nothing_is_silent_too():
     ],
 )
 def test_the_ending_says_which_limit_was_reached(limits, ending):
-    db = InMemory(shelf(*["ab"] * 20, "a", "b"), ranking=Ranking.STATIC)
+    db = InMemory(shelf(*["ab"] * 20, "a", "b"), ranking=MatchRanking.STATIC)
     sample = query_based_sample(db, "ab", np.random.default_rng(0), **limits)
     assert sample.ending is ending
 
@@ -259,7 +259,7 @@ def test_a_hierarchy_reads_nested_tables_and_lists():
         TOPICS.path("Cars")
 
 
-PROBES = Probes.of(
+PROBES = TopicProbes.of(
     TOPICS,
     {
         "Health": ["doctor", "diet"],
@@ -324,7 +324,7 @@ def test_probing_a_database_on_none_of_the_topics_is_silent():
 
 def test_probes_must_be_there_for_every_topic_and_no_other():
     with pytest.raises(ConfigError, match=r"Cars.*Health"):
-        Probes.of(TOPICS, {"Cars": ["engine"]})
+        TopicProbes.of(TOPICS, {"Cars": ["engine"]})
 
 
 def test_made_up_documents_hang_only_on_the_seed():

@@ -9,7 +9,7 @@ from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains
-from halflife.queries.known.greedy import Limits, choose, offers
+from halflife.queries.known.greedy import GreedyLimits, choose, offers
 from halflife.queries.known.keywords import pool_of
 
 
@@ -124,7 +124,7 @@ def test_a_turn_picks_what_a_whole_cover_would_pick_first(seed):
     gains, value, rng = overlapping(seed, tuples=40, words=12)
     hits = gains.pool.held * rng.integers(1, 30, len(gains))
     offered = offers(hits.astype(float), page_size=10)
-    whole = choose(gains.pool, value, offered, Limits())
+    whole = choose(gains.pool, value, offered, GreedyLimits())
     picked = gains.picked(value, offered.cost, np.inf)
     assert [number for number, _ in picked] == whole.queries.tolist()
     assert sum(gain for _, gain in picked) == pytest.approx(value.sum())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.probing.memory import InMemory
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.recheck import LIMIT, MOST, STAGES, recheck
@@ -105,7 +105,7 @@ def test_no_word_is_asked_for_twice(old):
         def search(self, query, most, skip=0):
             del most, skip
             asked.append(query)
-            return Answer(None, (), 1)
+            return SearchAnswer(None, (), 1)
 
     check(Deaf(), old)
     assert len(asked) == len(set(asked)) == MOST

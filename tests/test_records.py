@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.errors import ConfigError, SourceError
-from halflife.readers.records import LARGEST, Reader
+from halflife.readers.records import LARGEST, RecordReader
 
 JOBS = [{"id": 7, "title": "cook", "pay": 1.5}, {"id": "8", "title": None, "pay": 2}]
 READ = {
@@ -15,7 +15,7 @@ READ = {
 
 def read(text, key="id", content_type="", name="", **settings):
     body = text if isinstance(text, bytes) else text.encode()
-    return Reader(key, **settings).read(body, content_type, name)
+    return RecordReader(key, **settings).read(body, content_type, name)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_html_goes_by_selectors():
 def test_an_answer_in_another_format_than_the_settings_are_for_is_unreadable(
     expressions, body, said
 ):
-    reader = Reader(**{"key": "id", "records": "rows", **expressions})
+    reader = RecordReader(**{"key": "id", "records": "rows", **expressions})
     with pytest.raises(SourceError, match=said):
         reader.read(body)
 
@@ -242,14 +242,14 @@ def test_the_format_is_told_by_type_name_or_looks(text, content_type, name):
 )
 def test_settings_that_cannot_work_are_refused_at_once(settings, said):
     with pytest.raises(ConfigError, match=said):
-        Reader(**settings)
+        RecordReader(**settings)
 
 
 @given(st.binary(max_size=60), st.sampled_from(["json", "jsonl", "csv", "html", ""]))
 def test_any_bytes_are_records_or_one_error(body, kind):
     settings = {"records": "li"} if kind == "html" else {}
     try:
-        page = Reader("id", kind, **settings).read(body)
+        page = RecordReader("id", kind, **settings).read(body)
     except SourceError:
         return
     assert all(isinstance(k, str) and k for k in page.records)
@@ -265,7 +265,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_json_is_records_or_one_error(value):
     try:
-        page = Reader("id").read(json.dumps([{"id": "k", "v": value}]).encode())
+        page = RecordReader("id").read(json.dumps([{"id": "k", "v": value}]).encode())
     except SourceError:
         return
     kept = page.records["k"]["v"]

@@ -7,7 +7,7 @@ pytest.importorskip("pyarrow")
 
 from form_worlds import behind, cars
 from halflife.bench.contentfreshness import days_of, replay
-from halflife.bench.knownworld import Differences, Served, topical
+from halflife.bench.knownworld import Differences, ServedRelation, topical
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.incidence import Incidence
@@ -15,7 +15,7 @@ from halflife.queries.known.content import measure
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import pool_for
 from halflife.queries.known.refresh import Refresher, refresher, turn
-from halflife.queries.known.rules import Index, Timetable
+from halflife.queries.known.rules import KnownIndex, Timetable
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import KNOWN
 from halflife.queries.table_form import Tabled
@@ -86,7 +86,7 @@ def test_all_that_an_answer_shows_is_refreshed():
     red = next(i for i in numbers if worker.pool.name(i) == "title=red")
     probe = next(
         worker._probe(choice)
-        for choice in Index()(worker.standing(copy, 1.0, 9.0), RNG(0))
+        for choice in KnownIndex()(worker.standing(copy, 1.0, 9.0), RNG(0))
     )._replace(number=red, query=worker.pool.query(red))
     assert worker.carry_out(probe, copy, Ledger(form), 1.0) == 2
     assert copy.held[1]["price"] == 9.0
@@ -271,7 +271,7 @@ def relation(tmp_path):
 
 
 def test_a_served_relation_answers_like_a_table_of_the_day(relation):
-    served = Served(relation, ["maker"], page_size=1, rng=RNG(0))
+    served = ServedRelation(relation, ["maker"], page_size=1, rng=RNG(0))
     for day in relation.looks.tolist():
         served.turn_to(day)
         table = Tabled(served.interface, relation.at(day), rng=RNG(0))
@@ -293,7 +293,7 @@ def test_a_served_relation_answers_like_a_table_of_the_day(relation):
     "said", ["price", "relative:price", "changed", "changed:price", "words:maker"]
 )
 def test_differences_over_many_are_those_of_one_by_one(relation, said):
-    served = Served(relation, ["maker"], page_size=5, rng=RNG(0))
+    served = ServedRelation(relation, ["maker"], page_size=5, rng=RNG(0))
     how = measure(said)
     held, there = np.divmod(np.arange(25), 5)
     there[7] = -1

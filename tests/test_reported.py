@@ -13,38 +13,38 @@ from halflife.core.forms import Attribute, Query, Term
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
 from halflife.queries.doubt import Doubts
-from halflife.queries.form_copy import Held, Wish
-from halflife.queries.fresh.harvest import Round
+from halflife.queries.form_copy import FormCopy, FormWish
+from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.simple import Newest
 from halflife.queries.frontier import restored, written
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery
-from halflife.queries.reported_total import Reported, at_least, reported
-from halflife.queries.turn_result import Kept
+from halflife.queries.reported_total import ReportedTotal, at_least, reported
+from halflife.queries.turn_result import TurnResult
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 numbers = st.integers(0, 1000)
 
 
 def test_sixty_of_three_hundred_and_fifteen_are_missing():
-    report = Reported(0.0, 315)
+    report = ReportedTotal(0.0, 315)
     assert (report.missing(255), report.open(255)) == (60, 60)
     assert report.words(255) == "it reports 315 records, 255 are held"
     assert report.words(315) == ""
 
 
 def test_what_could_not_be_found_is_not_looked_for_again_until_more_is_missing():
-    report = Reported(0.0, 315).settled(255, "it shows no more", cut=True)
+    report = ReportedTotal(0.0, 315).settled(255, "it shows no more", cut=True)
     assert report.open(255) == 0
     assert report.words(255).endswith("255 are held: it shows no more")
     assert report.heard(1.0, 320, 255).open(255) == 5
-    assert report.heard(1.0, 255, 255) == Reported(1.0, 255)
+    assert report.heard(1.0, 255, 255) == ReportedTotal(1.0, 255)
 
 
 @given(numbers, numbers, numbers, st.booleans())
 def test_missing_records_are_open_or_unfound(total, held, later, cut):
-    report = Reported(0.0, total).settled(held, "why", cut=cut)
+    report = ReportedTotal(0.0, total).settled(held, "why", cut=cut)
     assert report.open(held) == 0
     again = report.heard(1.0, later, held)
     assert again.missing(held) == max(later - held, 0)
@@ -84,11 +84,11 @@ def test_asking_what_is_next_changes_nothing():
     records = cars(100)
     form = behind(records, newest=True, everything=True)
     local, ledger = (
-        Local(form.interface, dict(list(records.items())[:60])),
+        LocalRecords(form.interface, dict(list(records.items())[:60])),
         Ledger(form),
     )
     policy, rng = Newest(), np.random.default_rng(0)
-    turn = Round(policy, local, ledger)
+    turn = HarvestRound(policy, local, ledger)
     while (choice := policy.next(local, ledger, rng)) is not None:
         assert policy.next(local, ledger, rng) == choice
         turn.carry_out(choice)
@@ -99,9 +99,9 @@ def test_asking_what_is_next_changes_nothing():
 def test_reading_the_newest_ends_where_results_do(cap):
     records = cars(100)
     form = behind(records, newest=True, everything=True, cap=cap)
-    local, ledger = Local(form.interface, {}), Ledger(form)
+    local, ledger = LocalRecords(form.interface, {}), Ledger(form)
     policy, rng = Newest(), np.random.default_rng(0)
-    turn = Round(policy, local, ledger)
+    turn = HarvestRound(policy, local, ledger)
     while turn.step(rng) is not None:
         assert ledger.requests <= 20
     assert len(local) == (cap or 100)
@@ -150,25 +150,25 @@ def recovering(there, *, most=None):
     tracker.take(Listing(0.0, old))
     attributes = (Attribute("city", "select", ("Oslo", "Rome", "Lima")),)
     form = behind(there, attributes=attributes, page_size=20, everything=True)
-    ledger, held = Ledger(form, most), Held.of(tracker.register())
+    ledger, held = Ledger(form, most), FormCopy.of(tracker.register())
     ledger.first(Query())
-    return ledger, Recovery(ledger, held, Wish("new"), 1.0, lambda _: None)
+    return ledger, Recovery(ledger, held, FormWish("new"), 1.0, lambda _: None)
 
 
 def test_missing_records_are_looked_for_where_they_must_be():
     ledger, recovery = recovering(many(rome=40))
-    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    done = TurnResult(ledger.seen, stop=NOTHING_MORE)
     recovery.finish(done)
     assert {str(i) for i in range(1200, 1210)} <= ledger.seen.keys()
     assert ledger.requests == 1 + 3 + 1  # everything, three values, a second page
     assert done.stop == NOTHING_MORE
-    assert done.reported == Reported(1.0, 1210)
+    assert done.reported == ReportedTotal(1.0, 1210)
 
 
 def test_missing_records_of_a_value_that_nobody_knows_are_looked_for_everywhere():
     there = {**many(rome=30), **{f"new{i}": {"city": "Bari"} for i in range(5)}}
     ledger, recovery = recovering(there)
-    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    done = TurnResult(ledger.seen, stop=NOTHING_MORE)
     recovery.finish(done)
     assert ledger.seen == there
     assert done.stop == NOTHING_MORE
@@ -178,7 +178,7 @@ def test_missing_records_of_a_value_that_nobody_knows_are_looked_for_everywhere(
 def test_a_search_that_is_cut_short_goes_on_from_there(most):
     there = {**many(rome=30), **{f"new{i}": {"city": "Bari"} for i in range(5)}}
     ledger, recovery = recovering(there, most=most)
-    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    done = TurnResult(ledger.seen, stop=NOTHING_MORE)
     recovery.finish(done)
     assert done.stop == SPENT
     search = done.search

@@ -12,7 +12,7 @@ import pytest
 from halflife.core.errors import Refused, UsageError
 from halflife.core.observation import Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.net.addresses import canonical
 from halflife.stores.sqlite import SqliteStore
 from site_parts import html, running, settings, sync
@@ -76,7 +76,9 @@ def asked(raw: Raw, *urls: str, access=HOME) -> list[Seen]:
 
     async def scene():
         async with make_gate() as gate:
-            pages = Pages(gate, {"s": SiteSettings(access)}, source_of=lambda _: "s")
+            pages = PageClient(
+                gate, {"s": SiteSettings(access)}, source_of=lambda _: "s"
+            )
             fetches = [Fetch(canonical(url)) for url in urls]
             looks = [o async for b in pages.perform(fetches, 1.0, Coins()) for o in b]
             return [o.seen for o in looks]

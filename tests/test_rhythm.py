@@ -14,7 +14,7 @@ from halflife.models.rhythm import (
     MOST,
     SURE,
     TESTED,
-    Learned,
+    LearnedRhythm,
     Look,
     Rhythm,
     intensity,
@@ -43,7 +43,7 @@ def nightly(known, begin, days, hour, every=1.0 / 24.0, many=12.0):
 
 def by_chance(rng, days, every=1.0 / 24.0, many=12.0):
     """Return the same of what changes at any hour, once a day in the mean."""
-    known = Learned()
+    known = LearnedRhythm()
     for k in range(round(days / every)):
         changed = many * rng.poisson(every)
         known = known.after(one((k + 1) * every, k * every, changed))
@@ -117,7 +117,7 @@ def test_the_days_of_an_interval_lie_in_the_bins_that_it_crosses():
 
 def test_fourteen_events_within_six_hours_are_shared_by_these_hours():
     # In each of the six: (14/6 + a) / (14/24 + a/r), with a = 1/48 and r = 1 a day.
-    known = nightly(Learned(), 20_000.0, 14, 9.0, every=0.25, many=1.0)
+    known = nightly(LearnedRhythm(), 20_000.0, 14, 9.0, every=0.25, many=1.0)
     inside = overlaps(np.array([0.25]), np.array([0.5]))
     found = intensity(np.array([14.0]), inside, np.full(BINS, 14.0 / BINS), EVEN)
     assert found[6:12] == pytest.approx((14 / 6 + 1 / 48) / (14 / 24 + 1 / 48))
@@ -154,7 +154,7 @@ def test_the_shares_are_the_maximum_that_a_search_finds(seed):
 
 
 def test_a_nightly_job_is_known_to_the_hour_after_a_few_days_of_hourly_looks():
-    known = nightly(Learned(), 20_000.0, 8, 13.4)
+    known = nightly(LearnedRhythm(), 20_000.0, 8, 13.4)
     assert known.score == MOST
     assert known.size == pytest.approx(12.0)
     assert known.rhythm.share[13] > 0.8
@@ -164,21 +164,21 @@ def test_a_nightly_job_is_known_to_the_hour_after_a_few_days_of_hourly_looks():
 
 
 def test_a_rhythm_known_to_a_quarter_of_a_day_is_made_out_by_closer_looks():
-    roughly = nightly(Learned(), 20_000.0, 14, 13.4, every=0.25)
+    roughly = nightly(LearnedRhythm(), 20_000.0, 14, 13.4, every=0.25)
     closely = nightly(roughly, 20_014.0, 6, 13.4)
     assert roughly.rhythm.share[13] < 0.2
     assert closely.rhythm.share[13] > 0.8
 
 
 def test_a_job_that_is_moved_to_another_hour_is_followed():
-    known = nightly(Learned(), 20_000.0, 20, 3.5)
+    known = nightly(LearnedRhythm(), 20_000.0, 20, 3.5)
     moved = nightly(known, 20_020.0, 12, 15.5)
     assert moved.rhythm.share[15] > 0.2
     assert not moved.rhythm.flat
 
 
 def test_a_rhythm_that_looks_do_not_test_for_two_weeks_is_not_believed():
-    known = nightly(Learned(), 20_000.0, 10, 3.5)
+    known = nightly(LearnedRhythm(), 20_000.0, 10, 3.5)
     daily = known
     for day in range(15):
         at = 20_011.0 + day
@@ -198,27 +198,33 @@ def test_what_changes_by_chance_has_no_rhythm(seed):
 @settings(max_examples=15)
 @given(st.integers(1, 120))
 def test_records_that_change_together_tell_the_hour_once(many):
-    all_, single = (nightly(Learned(), 20_000.0, 3, 13.4, many=n) for n in (many, 1))
+    all_, single = (
+        nightly(LearnedRhythm(), 20_000.0, 3, 13.4, many=n) for n in (many, 1)
+    )
     assert all_.share == pytest.approx(single.share, abs=1e-5)
     assert all_.score == pytest.approx(single.score, abs=1e-5)
     assert all_.size == pytest.approx(many)
 
 
 def test_two_looks_leave_it_flat():
-    known = Learned().after(one(20_000.5, 20_000.4, 120)).after(one(20_001.5, 20_001.4))
+    known = (
+        LearnedRhythm()
+        .after(one(20_000.5, 20_000.4, 120))
+        .after(one(20_001.5, 20_001.4))
+    )
     assert known.score < SURE
     assert known.rhythm is FLAT
 
 
 def test_looks_that_find_nothing_say_nothing_of_the_hour():
-    known = nightly(Learned(), 20_000.0, 5, 9.0, many=0.0)
+    known = nightly(LearnedRhythm(), 20_000.0, 5, 9.0, many=0.0)
     assert known.share == pytest.approx(EVEN)
     assert known.rhythm.flat
 
 
 @given(COUNTS, st.lists(st.sampled_from([1e-9, 0.01, 0.3, 0.97, 5.0]), min_size=40))
 def test_whatever_looks_find_all_is_finite_and_sums_to_one(counts, gaps):
-    known, at = Learned(), 20_000.0
+    known, at = LearnedRhythm(), 20_000.0
     for changed, gap in zip(counts, gaps, strict=False):
         known, at = known.after(one(at + gap, at, changed)), at + gap
     assert sum(known.share) == pytest.approx(1.0)
@@ -230,7 +236,7 @@ def test_whatever_looks_find_all_is_finite_and_sums_to_one(counts, gaps):
 @settings(max_examples=30)
 @given(COUNTS, st.integers(-3000, 3000))
 def test_all_times_moved_by_whole_days_tell_the_same(counts, days):
-    here, there = Learned(), Learned()
+    here, there = LearnedRhythm(), LearnedRhythm()
     for k, changed in enumerate(counts):
         since, at = 8192.0 + np.array([k, k + 1]) * 0.15625  # so that sums are exact
         here = here.after(one(at, since, changed))
@@ -240,7 +246,7 @@ def test_all_times_moved_by_whole_days_tell_the_same(counts, days):
 
 
 def test_a_look_of_the_past_or_of_nothing_tells_nothing():
-    known = nightly(Learned(), 20_000.0, 3, 9.0)
+    known = nightly(LearnedRhythm(), 20_000.0, 3, 9.0)
     assert known.after(one(known.last, known.last - 0.1, 50)) is known
     none = np.zeros(0)
     later = known.after(Look(known.last + 0.1, none, none, none))
@@ -249,7 +255,7 @@ def test_a_look_of_the_past_or_of_nothing_tells_nothing():
 
 
 def test_looks_a_day_or_more_apart_do_not_tell_the_hour():
-    known = Learned()
+    known = LearnedRhythm()
     for day in range(30):
         known = known.after(one(20_001.0 + day, 20_000.0 + day, 50))
     assert known.found == 0
@@ -257,7 +263,7 @@ def test_looks_a_day_or_more_apart_do_not_tell_the_hour():
 
 
 def test_what_is_kept_stays_small_however_many_looks_there_are():
-    known, rng = Learned(), np.random.default_rng(0)
+    known, rng = LearnedRhythm(), np.random.default_rng(0)
     at = 20_000.0
     for _ in range(400):
         gap = float(rng.uniform(0.02, 0.06))

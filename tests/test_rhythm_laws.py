@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.models import rhythm as r
-from halflife.models.rhythm import BINS, Learned, Look, Rhythm, overlaps
+from halflife.models.rhythm import BINS, LearnedRhythm, Look, Rhythm, overlaps
 
 SHARE = tuple((np.arange(1.0, BINS + 1) / np.arange(1.0, BINS + 1).sum()).tolist())
 hours = st.floats(0.0, 0.999)
@@ -63,19 +63,19 @@ def test_what_comes_after_the_event_has_the_mean_and_variance_of_drawing(share):
 
 
 def test_changes_that_come_together_count_once():
-    assert Learned().size == 1.0
-    assert Learned(found=30.0, squares=300.0).size == 10.0
-    assert Learned(found=30.0, squares=15.0).size == 1.0
+    assert LearnedRhythm().size == 1.0
+    assert LearnedRhythm(found=30.0, squares=300.0).size == 10.0
+    assert LearnedRhythm(found=30.0, squares=15.0).size == 1.0
 
 
 def test_a_rhythm_is_used_once_it_has_proved_itself():
-    assert Learned(share=SHARE, score=r.SURE).rhythm.share == SHARE
-    assert Learned(share=SHARE, score=r.SURE - 1e-6).rhythm.flat
+    assert LearnedRhythm(share=SHARE, score=r.SURE).rhythm.share == SHARE
+    assert LearnedRhythm(share=SHARE, score=r.SURE - 1e-6).rhythm.flat
 
 
 def test_what_was_learned_fades_with_the_days():
     rows = np.array([[4.0, 0.1, 0.2], [2 * r.FADED, 0.3, 0.4]])
-    known = Learned(
+    known = LearnedRhythm(
         last=10.0, rows=rows, exposure=np.ones(BINS), found=4.0, squares=16.0, score=2.0
     )
     left = known._faded(10.0 + 2 * r.HALF)
@@ -83,14 +83,16 @@ def test_what_was_learned_fades_with_the_days():
     assert left.exposure.tolist() == [0.25] * BINS
     assert (left.found, left.squares) == (1.0, 4.0)
     assert left.score == pytest.approx(2.0 * 0.5 ** (2 * r.HALF / r.TESTED))
-    assert Learned(score=2.0)._faded(99.0).score == 2.0  # there was no look before
+    assert (
+        LearnedRhythm(score=2.0)._faded(99.0).score == 2.0
+    )  # there was no look before
 
 
 def test_a_look_adds_what_it_watched_and_found():
     since = np.array([3.2, 3.4, 1.0, 3.6, 3.7])  # the third is too long ago
     shown = np.array([10.0, 5.0, 7.0, 3.0, 0.0])
     changed = np.array([2.0, 0.0, 7.0, 1.0, 0.0])
-    known = Learned().after(Look(3.7, since, shown, changed))
+    known = LearnedRhythm().after(Look(3.7, since, shown, changed))
     watched = 10.0 * 0.5 + 5.0 * 0.3 + 3.0 * 0.1
     assert known.exposure.sum() == pytest.approx(watched)
     assert known.found == 3.0
@@ -102,7 +104,7 @@ def test_a_look_adds_what_it_watched_and_found():
 
 
 def test_the_score_is_that_of_poisson_counts_with_and_without_the_rhythm():
-    before = Learned(
+    before = LearnedRhythm(
         last=4.0, exposure=np.full(BINS, 2.0), found=24.0, squares=48.0, share=SHARE
     )
     since, shown, changed = (
@@ -127,9 +129,9 @@ def test_the_score_is_that_of_poisson_counts_with_and_without_the_rhythm():
 
 
 def test_scores_stay_within_their_limits():
-    quick = Learned(last=0.0, exposure=np.ones(BINS), found=1.0, squares=1.0)
+    quick = LearnedRhythm(last=0.0, exposure=np.ones(BINS), found=1.0, squares=1.0)
     night = tuple([1.0] + [0.0] * (BINS - 1))
-    sure = Learned(
+    sure = LearnedRhythm(
         last=0.0, exposure=np.ones(BINS), found=9.0, squares=9.0, share=night,
         score=5.9,
     )  # fmt: skip

@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from contracts.views import after, view_of, views
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
-from halflife.models.fractions import Sample
+from halflife.models.fractions import CategorySample
 from halflife.models.poisson import Exponential
 from halflife.policies import Strategy, sampling
 from halflife.policies.sampling import Sampling, draws
 from halflife.policies.sampling.categories import (
-    Filed,
-    Kept,
+    FixedCategories,
+    KeyCategories,
     by_folder,
     by_site,
     covering,
     merge_small,
 )
-from halflife.policies.sampling.shares import Judge, adjusted, quotas
+from halflife.policies.sampling.shares import ShareJudge, adjusted, quotas
 from halflife.policies.sampling.sizes import (
-    Fixed,
+    FixedSize,
     Optimal,
     Root,
     believed,
@@ -36,16 +36,18 @@ from halflife.replay.pages import Replay
 
 FEW = settings(max_examples=20)  # there are many policies
 NAMED = {n: s.policy for n, s in vars(sampling).items() if isinstance(s, Strategy)}
-OVERLAPPING = Filed({f"k{i}": [f"t{i % 3}", f"t{i % 4}"] for i in range(0, 100, 2)})
+OVERLAPPING = FixedCategories(
+    {f"k{i}": [f"t{i % 3}", f"t{i % 4}"] for i in range(0, 100, 2)}
+)
 POLICIES = NAMED | {
     "topics": Sampling(OVERLAPPING),
     "topics apart": Sampling(OVERLAPPING, shared=False),
-    "topics in proportion": Sampling(OVERLAPPING, "proportional", Fixed(2)),
+    "topics in proportion": Sampling(OVERLAPPING, "proportional", FixedSize(2)),
     "optimal size": Sampling(size=Optimal()),
     "optimal size by belief": Sampling(size=Optimal(source="belief")),
-    "upper bound": Sampling(judge=Judge("upper", "exact")),
-    "posterior": Sampling(judge=Judge("posterior")),
-    "odds": Sampling(judge=Judge("history"), inside="odds"),
+    "upper bound": Sampling(judge=ShareJudge("upper", "exact")),
+    "posterior": Sampling(judge=ShareJudge("posterior")),
+    "odds": Sampling(judge=ShareJudge("history"), inside="odds"),
     "weighted odds": Sampling(weighted=True, inside="odds"),
 }
 
@@ -138,7 +140,7 @@ class TestEverySamplingPolicy:
 
 def test_the_first_plan_of_a_turn_is_the_sample_and_the_next_spends_the_rest():
     view, changed = seen_view(90), np.arange(90) % 3 == 1  # all of group 1
-    plans, _ = turn(Sampling(size=Fixed(4)), view, 40, changed)
+    plans, _ = turn(Sampling(size=FixedSize(4)), view, 40, changed)
     assert [len(p) for p in plans] == [12, 28]
     assert np.bincount(view.group[plans[0].rows]).tolist() == [4, 4, 4]
     counts = np.bincount(view.group[plans[1].rows], minlength=3)
@@ -150,7 +152,7 @@ def test_the_first_plan_of_a_turn_is_the_sample_and_the_next_spends_the_rest():
 def test_proportional_spends_by_the_changed_pages_each_category_is_said_to_hold():
     view = seen_view(200, groups=2)
     changed = np.random.default_rng(1).random(200) < np.where(view.group, 0.3, 0.7)
-    policy = Sampling(spend="proportional", size=Fixed(20))
+    policy = Sampling(spend="proportional", size=FixedSize(20))
     (first, second), _ = turn(policy, view, 120, changed)
     found = np.bincount(view.group[first.rows], weights=changed[first.rows])
     share = 80 * found / found.sum()
@@ -159,7 +161,7 @@ def test_proportional_spends_by_the_changed_pages_each_category_is_said_to_hold(
 
 def test_a_budget_below_the_number_of_categories_samples_some_of_them():
     view = seen_view(200, groups=100)
-    policy = Sampling(size=Fixed(3))
+    policy = Sampling(size=FixedSize(3))
     picked = [plan_of(policy, view, 20, seed).rows for seed in range(200)]
     assert {len(rows) for rows in picked} == {10}  # half of the budget, cut evenly
     hits = np.bincount(view.group[np.concatenate(picked)], minlength=100)
@@ -180,7 +182,9 @@ def test_pages_never_seen_come_first_and_say_nothing_about_their_category():
     looks = np.where(np.arange(40) < 4, 0, 3)
     age = np.where(looks > 0, view.age, np.inf)
     view = dataclasses.replace(view, looks=looks, age=age, exposure=age)
-    (first, second, _), _ = turn(Sampling(size=Fixed(3)), view, 20, np.ones(40, bool))
+    (first, second, _), _ = turn(
+        Sampling(size=FixedSize(3)), view, 20, np.ones(40, bool)
+    )
     assert sorted(first.rows.tolist()) == [0, 1, 2, 3]
     assert first[0].why == "never seen yet"
     assert len(second) == 6
@@ -197,7 +201,7 @@ def test_a_failed_look_is_no_look_that_found_nothing():
 
 def test_what_fails_is_made_up_for_when_it_is_much():
     view = seen_view(60)
-    policy = Sampling(size=Fixed(5))
+    policy = Sampling(size=FixedSize(5))
     first = plan_of(policy, view, 40)
     half = first.rows[: len(first) // 2]
     again = plan_of(policy, after(view, half, view.changed), 40 - half.size)
@@ -310,9 +314,11 @@ class TestDraws:
     def test_shared_samples_serve_every_category_with_fewer_looks(self):
         view = seen_view(200)
         keys = {f"k{i}": [f"t{j}" for j in range(i % 5, i % 5 + 4)] for i in range(200)}
-        filed = Filed(keys)
+        filed = FixedCategories(keys)
         together, apart = (
-            plan_of(Sampling(filed, size=Fixed(8), shared=s, share=1.0), view, 150).rows
+            plan_of(
+                Sampling(filed, size=FixedSize(8), shared=s, share=1.0), view, 150
+            ).rows
             for s in (True, False)
         )
         assert together.size < apart.size
@@ -345,7 +351,7 @@ def test_samples_by_importance_estimate_the_changed_share_of_the_weight(days):
     off = []
     for seed in range(80):
         recording = daily_recording(1000 + seed)
-        policy, found = Sampling(weighted=True, size=Fixed(15)), []
+        policy, found = Sampling(weighted=True, size=FixedSize(15)), []
 
         def spy(view, budget, rng, policy=policy, found=found, recording=recording):
             if view.now == days:
@@ -366,14 +372,14 @@ def test_samples_by_importance_estimate_the_changed_share_of_the_weight(days):
 
 
 class TestJudges:
-    SAMPLE = Sample(
+    SAMPLE = CategorySample(
         np.array([1.0, 0.9, np.nan]), np.array([2.0, 50.0, 0.0]), np.zeros(3)
     )
 
     def shares(self, by, method="wilson"):
         view = seen_view(30)
         view = dataclasses.replace(view, survival=Exponential(np.full(30, 1e-9)))
-        return Judge(by, method)(self.SAMPLE, view, by_site(view))
+        return ShareJudge(by, method)(self.SAMPLE, view, by_site(view))
 
     def test_the_estimate_is_the_share_and_the_common_one_without_a_sample(self):
         assert self.shares("estimate") == pytest.approx([1, 0.9, 47 / 52])
@@ -452,13 +458,13 @@ class TestCategories:
         assert all(a.startswith(b) for a, b in zip(names, filed, strict=True))
 
     def test_items_in_no_category_get_one_of_their_own(self):
-        found = covering(Filed({"b": ["x"]}).of(["a", "b", "c"]))
+        found = covering(FixedCategories({"b": ["x"]}).of(["a", "b", "c"]))
         assert found.names == ("x", "none")
         assert found.members(1).tolist() == [0, 2]
         assert covering(found) is found
 
     def test_nothing_filed_leaves_everything_in_one_category(self):
-        assert covering(Filed({}).of(["a", "b"])).size.tolist() == [2]
+        assert covering(FixedCategories({}).of(["a", "b"])).size.tolist() == [2]
 
     def test_items_are_filed_once_for_each_set_of_them(self):
         calls = []
@@ -467,7 +473,7 @@ class TestCategories:
             calls.append(keys)
             return Categories.of_labels(keys)
 
-        kept, view = Kept(file), seen_view(3)
+        kept, view = KeyCategories(file), seen_view(3)
         kept(view)
         kept(dataclasses.replace(view, now=200.0))
         assert len(calls) == 1
@@ -487,7 +493,7 @@ def test_by_odds_what_is_heavy_and_likely_stale_comes_first(weighted):
     policy = Sampling(weighted=weighted, inside="odds")
     categories = covering(by_site(view))
     n = len(categories)
-    sample = Sample(np.linspace(0.1, 0.9, n), np.full(n, 9.0), np.full(n, 0.01))
+    sample = CategorySample(np.linspace(0.1, 0.9, n), np.full(n, 9.0), np.full(n, 0.01))
     plan = policy._spend(
         view, categories, sample, Budget(999), np.random.default_rng(0)
     )
@@ -506,7 +512,7 @@ def test_in_proportion_the_stalest_of_each_category_are_taken():
     policy = Sampling(spend="proportional", inside="staleness")
     categories = covering(by_site(view))
     n = len(categories)
-    sample = Sample(np.full(n, 0.5), np.full(n, 9.0), np.full(n, 0.01))
+    sample = CategorySample(np.full(n, 0.5), np.full(n, 9.0), np.full(n, 0.01))
     plan = policy._spend(view, categories, sample, Budget(18), np.random.default_rng(0))
     taken, stale = set(plan.rows.tolist()), staleness(view)
     assert 12 <= len(taken) <= 18

@@ -25,7 +25,7 @@ from halflife.belief.bent import Weibull, fitted
 from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates
 from halflife.belief.room import Roomy
-from halflife.belief.schedule import Pace, Scheduled, due_dates
+from halflife.belief.schedule import RequestPace, Scheduled, due_dates
 from halflife.bench.population import poisson_recording
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -181,7 +181,7 @@ def evidence_of(n):
 
 
 def test_a_schedule_is_solved_for_what_is_spent_a_day():
-    evidence, pace = evidence_of(4), Pace()
+    evidence, pace = evidence_of(4), RequestPace()
     assert pace.follow(evidence, 10.0) is None
     fold(evidence, seen_at(("k0", "k1", "k2"), 10.0))
     assert pace.follow(evidence, 10.0) is None
@@ -192,7 +192,7 @@ def test_what_earlier_runs_spent_is_gone_by_at_first():
     evidence = evidence_of(3)
     for day in range(20):
         fold(evidence, seen_at(("k0", "k1"), float(day), str(day % 2)))
-    assert Pace().follow(evidence, 19.5) == pytest.approx(2.0, rel=1e-6)
+    assert RequestPace().follow(evidence, 19.5) == pytest.approx(2.0, rel=1e-6)
 
 
 def test_due_dates_follow_the_five_pages_of_cho_and_garcia_molina():

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from halflife.alerts.schemas import (
     KEY,
     UNLIKELY,
-    Column,
+    ColumnFill,
     Usual,
     chance,
     columns,
@@ -118,7 +118,7 @@ def test_a_source_that_always_had_records_without_a_key_may_have_them():
     seen=st.integers(1, 500),
 )
 def test_the_chance_is_that_of_a_binomial_law(n, filled, share, seen):
-    now = Column(n, min(filled, n))
+    now = ColumnFill(n, min(filled, n))
     expected = binom.cdf(now.filled, n, min(share, (seen + 1) / (seen + 2)))
     if now.filled == n:
         expected = 1.0
@@ -150,7 +150,7 @@ def test_shares_follow_what_is_seen_slowly():
 def test_an_answer_without_records_teaches_nothing():
     usual = {"a": Usual(0.8, "text", 40), "b": Usual(1.0, "number", 40)}
     assert learned(usual, {}) == usual
-    assert learned(usual, {"a": Column(0, 0)}) == usual
-    after = learned(usual, {"a": Column(10, 10)})
+    assert learned(usual, {"a": ColumnFill(0, 0)}) == usual
+    after = learned(usual, {"a": ColumnFill(10, 10)})
     assert after["b"].share < 1.0  # ten records were there, none with it
-    assert learned(usual, {"a": Column(10, 10)}, besides=["b"])["b"] == usual["b"]
+    assert learned(usual, {"a": ColumnFill(10, 10)}, besides=["b"])["b"] == usual["b"]

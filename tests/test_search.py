@@ -14,8 +14,8 @@ from halflife.kinds.search import runner as search_runner
 from halflife.kinds.search.answers import AnswerReader
 from halflife.kinds.search.client import (
     ENDLESS,
+    BlockingSearch,
     Engine,
-    Line,
     SearchSettings,
     words_of,
 )
@@ -415,7 +415,9 @@ def over_the_line(server, purse, use, path=ENGINES["solr"], **more):
     async def run():
         async with make_gate(**more) as gate:
             settings = SearchSettings(server.url + path, AnswerReader(), HOME)
-            line = Line(Engine(gate, settings, purse), asyncio.get_running_loop())
+            line = BlockingSearch(
+                Engine(gate, settings, purse), asyncio.get_running_loop()
+            )
             return line, await asyncio.to_thread(use, line)
 
     return asyncio.run(run())

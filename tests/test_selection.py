@@ -9,16 +9,16 @@ import pytest
 
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
-from halflife.selection.choice import Belief, Status, parse, select
+from halflife.selection.choice import RankingStatus, SummaryFreshness, parse, select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 from halflife.summary import Summary
 
 # Table I of Ipeirotis, Ntoulas, Cho and Gravano, TODS 2007; "goal" is ours, a word
 # that only one has.
-SPACE = Table.of(
+SPACE = FrequencyTable.of(
     ["D1", "D2"],
     [
         Summary.of(
@@ -46,7 +46,7 @@ def index():
 
 def table_of(index, **counts):
     each = [Summary.of(counts.get(n, {"tea": 1}), 1.0, 1) for n in index.names]
-    return Table.of(index.names, each)
+    return FrequencyTable.of(index.names, each)
 
 
 def test_bgloss_expects_as_many_documents_as_independent_words_give():
@@ -152,9 +152,9 @@ def test_crcs_weighs_samples_by_their_rank(index):
 
 
 def test_samples_score_databases_in_the_order_of_the_table(index):
-    table = Table.of(["small", "big"], [Summary.of({"tea": 1}, 20, 2)] * 2)
+    table = FrequencyTable.of(["small", "big"], [Summary.of({"tea": 1}, 20, 2)] * 2)
     assert Redde(index)(table, ["tea", "cup"]).score == pytest.approx([0, 300])
-    stranger = Table.of(["other"], [Summary.of({"tea": 1}, 20, 2)])
+    stranger = FrequencyTable.of(["other"], [Summary.of({"tea": 1}, 20, 2)])
     with pytest.raises(UsageError, match="'other'"):
         Redde(index)(stranger, ["tea"])
 
@@ -177,7 +177,7 @@ def test_a_query_is_its_distinct_words_in_small_letters():
 
 
 def test_the_best_database_comes_first_with_its_reason():
-    belief = Belief(np.array([3.0, 40.0]), np.array([0.9, 0.25]))
+    belief = SummaryFreshness(np.array([3.0, 40.0]), np.array([0.9, 0.25]))
     found = select(SPACE, "Cassini Saturn", bgloss, belief=belief)
     assert found.names == ("D2", "D1")
     assert found.score[0] == pytest.approx(2122.13, abs=0.01)
@@ -186,12 +186,12 @@ def test_the_best_database_comes_first_with_its_reason():
         "summary 40 d old, 25% likely still true"
     )
     assert found.fresh.tolist() == [0.25, 0.9]
-    assert found.status is Status.RANKED
+    assert found.status is RankingStatus.RANKED
     assert select(SPACE, "saturn", bgloss, most=1).names == ("D2",)
 
 
 def test_what_is_unknown_of_a_summary_is_said_or_left_out():
-    belief = Belief(np.array([3.0, np.nan]), np.full(2, np.nan))
+    belief = SummaryFreshness(np.array([3.0, np.nan]), np.full(2, np.nan))
     found = select(SPACE, "goal", bgloss, belief=belief)
     assert found.reasons == (
         "goal in 5000 of 51500 documents; summary 3 d old",
@@ -202,7 +202,7 @@ def test_what_is_unknown_of_a_summary_is_said_or_left_out():
 
 
 def test_survivals_must_be_one_a_database():
-    belief = Belief(np.ones(3), np.ones(3))
+    belief = SummaryFreshness(np.ones(3), np.ones(3))
     with pytest.raises(UsageError, match="3 survivals for 2 databases"):
         select(SPACE, "goal", bgloss, belief=belief)
 
@@ -210,31 +210,31 @@ def test_survivals_must_be_one_a_database():
 @pytest.mark.parametrize("method", [bgloss, Cori(), LanguageModel()])
 def test_a_query_that_nobody_knows_has_a_status_and_no_order(method):
     found = select(SPACE, "zeppelin", method)
-    assert found.status is Status.UNKNOWN
+    assert found.status is RankingStatus.UNKNOWN
     assert found.unknown == ("zeppelin",)
     assert not found.backed.any()
     assert found.score.tolist() == [0.0, 0.0]
-    assert select(SPACE, "...", method).status is Status.EMPTY
+    assert select(SPACE, "...", method).status is RankingStatus.EMPTY
 
 
 def test_no_database_with_all_the_words_leaves_bgloss_without_a_choice():
-    table = Table.of(
+    table = FrequencyTable.of(
         ["a", "b"], [Summary.of({"x": 1}, 5, 5), Summary.of({"y": 1}, 5, 5)]
     )
-    assert select(table, "x y", bgloss).status is Status.UNBACKED
-    assert select(table, "x y", Cori()).status is Status.RANKED
+    assert select(table, "x y", bgloss).status is RankingStatus.UNBACKED
+    assert select(table, "x y", Cori()).status is RankingStatus.RANKED
 
 
 def test_equal_scores_stand_in_the_order_of_names():
     same = Summary.of({"x": 1}, 5, 5)
-    table = Table.of(["c", "a", "b"], [same] * 3)
+    table = FrequencyTable.of(["c", "a", "b"], [same] * 3)
     assert select(table, "x", Cori()).names == ("a", "b", "c")
 
 
 def test_what_lacks_every_word_comes_after_what_has_one():
     # Smoothing gives an empty database the mean of all, more than a large one
     # with one of the words gets.
-    table = Table.of(
+    table = FrequencyTable.of(
         ["empty", "large", "rich"],
         [
             Summary.of({}, 0, 0),
@@ -248,8 +248,8 @@ def test_what_lacks_every_word_comes_after_what_has_one():
 
 
 def test_no_databases_give_an_empty_ranking():
-    found = select(Table.of([], []), "tea", Cori())
-    assert (found.names, found.status) == ((), Status.UNKNOWN)
+    found = select(FrequencyTable.of([], []), "tea", Cori())
+    assert (found.names, found.status) == ((), RankingStatus.UNKNOWN)
 
 
 def test_the_example_in_the_book_is_true():
@@ -260,10 +260,10 @@ def test_the_example_in_the_book_is_true():
 def test_a_table_names_what_is_wrong_with_it():
     one = Summary.of({"x": 1}, 5, 5)
     with pytest.raises(UsageError, match="'a'"):
-        Table.of(["a", "a"], [one, one])
+        FrequencyTable.of(["a", "a"], [one, one])
     with pytest.raises(UsageError, match="1 names for 2"):
-        Table.of(["a"], [one, one])
+        FrequencyTable.of(["a"], [one, one])
     with pytest.raises(UsageError, match="'b' has nan documents"):
-        Table.of(["a", "b"], [one, Summary.of({}, np.nan, 0)])
+        FrequencyTable.of(["a", "b"], [one, Summary.of({}, np.nan, 0)])
     with pytest.raises(UsageError, match="'b' has a document frequency"):
-        Table.of(["a", "b"], [one, Summary.of({"x": -1.0}, 5, 5)])
+        FrequencyTable.of(["a", "b"], [one, Summary.of({"x": -1.0}, 5, 5)])

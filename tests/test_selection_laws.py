@@ -11,7 +11,7 @@ from halflife.selection.choice import select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 from halflife.summary import Summary
 
 WORDS = ("a", "b", "c", "d", "e")
@@ -59,7 +59,7 @@ def table_of(world, names=None):
     frequency = counts(world)
     names = list(world) if names is None else names
     each = [Summary.of(frequency[n], world[n][0], len(world[n][1])) for n in names]
-    return Table.of(names, each)
+    return FrequencyTable.of(names, each)
 
 
 def index_of(world):
@@ -207,7 +207,7 @@ def test_more_documents_with_a_word_never_lower_bgloss(count, more, which):
 
     def score(values):
         counted = dict(zip(words, values, strict=True))
-        table = Table.of(["x"], [Summary.of(counted, 200, 200)])
+        table = FrequencyTable.of(["x"], [Summary.of(counted, 200, 200)])
         return float(bgloss(table, words).score[0])
 
     raised = [c + more * (i == which) for i, c in enumerate(count)]
@@ -221,7 +221,9 @@ def test_a_column_of_entries_is_the_same_table(world, query):
     frequency = whole.frequency(query)
     word, database = (axis.ravel() for axis in np.indices(frequency.shape))
     entries = (word, database, frequency.ravel())
-    part = Table.of_entries(whole.names, rows, entries, whole.size, whole.words)
+    part = FrequencyTable.of_entries(
+        whole.names, rows, entries, whole.size, whole.words
+    )
     text = " ".join(query)
     for method in scorers(world).values():
         one, two = select(whole, text, method), select(part, text, method)

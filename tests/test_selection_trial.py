@@ -12,8 +12,8 @@ from halflife.selection.choice import select
 from halflife.selection.lexicon import Cori, LanguageModel, bgloss
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
-from halflife.selection.trial import METHODS, Query, Trial, known_items, quality_at
+from halflife.selection.table import FrequencyTable
+from halflife.selection.trial import METHODS, Trial, TrialQuery, known_items, quality_at
 from lab.selection import main, run
 from selection_worlds import WEEKS, world
 
@@ -30,7 +30,7 @@ def weekly():
 def queries():
     rng = np.random.default_rng(5)
     drawn = [rng.choice(25, rng.integers(1, 4), replace=False) for _ in range(30)]
-    return [Query(tuple(f"w{j}" for j in d), i % 4) for i, d in enumerate(drawn)]
+    return [TrialQuery(tuple(f"w{j}" for j in d), i % 4) for i, d in enumerate(drawn)]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def summaries_of(weekly, age):
 @pytest.mark.parametrize("method", LEXICON)
 def test_each_database_is_known_as_it_was_at_its_own_age(weekly, queries, age, method):
     trial = Trial.of(weekly, WEEK, queries)
-    table = Table.of(weekly.sites, summaries_of(weekly, age))
+    table = FrequencyTable.of(weekly.sites, summaries_of(weekly, age))
     orders = trial.orders(trial.known(age), method)
     for query, order in zip(queries, orders, strict=True):
         expected = select(table, " ".join(query.words), LEXICON[method])
@@ -55,8 +55,8 @@ def test_each_database_is_known_as_it_was_at_its_own_age(weekly, queries, age, m
 
 
 def test_a_table_of_all_databases_is_the_table_of_each(weekly):
-    whole = Table.of_summaries(weekly.table(WEEK))
-    each = Table.of(weekly.sites, summaries_of(weekly, np.zeros(4, np.intp)))
+    whole = FrequencyTable.of_summaries(weekly.table(WEEK))
+    each = FrequencyTable.of(weekly.sites, summaries_of(weekly, np.zeros(4, np.intp)))
     words = sorted(each.code)
     assert whole.frequency(words).tolist() == each.frequency(words).tolist()
     assert whole.words.tolist() == each.words.tolist()
@@ -137,7 +137,7 @@ def test_a_trial_gives_what_its_measures_say(weekly, queries, age):
 
 
 def test_words_that_were_never_recorded_are_not_sent_and_have_no_recall(weekly):
-    asked = [Query(("unheard",), 0), Query((), 0)]
+    asked = [TrialQuery(("unheard",), 0), TrialQuery((), 0)]
     found = quality_at(weekly, WEEK, np.zeros(4, np.intp), asked, "bgloss")
     assert found["sent"].tolist() == [0.0, 0.0]
     assert np.isnan(found["r_1"]).all()
@@ -150,7 +150,7 @@ def test_known_items_are_rare_words_of_one_document_of_their_home():
     assert asked == known_items(weekly, WEEK, 3, np.random.default_rng(0))
     assert {q.home for q in asked} <= set(range(5))
     assert all(2 <= len(q.words) <= 3 for q in asked)
-    table = Table.of_summaries(weekly.table(WEEK))
+    table = FrequencyTable.of_summaries(weekly.table(WEEK))
     for query in asked:
         counts = table.frequency(query.words).sum(axis=1)
         assert (counts >= 2).all()

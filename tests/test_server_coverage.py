@@ -13,22 +13,22 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import Sampled, together_error, together_mle
 from halflife.queries.known.coverage import (
     Hits,
-    Known,
-    Reported,
-    Scaled,
+    ReportedCoverage,
+    ScaledCorpus,
+    TrueCoverage,
     counted,
     ratio,
 )
 from halflife.queries.known.form_coverage import (
     ROUNDED,
-    Told,
+    HitCounts,
     learned,
     refresh,
     send,
     settle,
     told,
 )
-from halflife.queries.known.greedy import Limits, Probes, choose, offers
+from halflife.queries.known.greedy import GreedyLimits, ProbePlan, choose, offers
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults
@@ -49,7 +49,7 @@ def server(n: int = 600, seed: int = 0) -> Incidence:
 def test_what_lies_open_is_counted() -> None:
     candidates = pool(3, lookup=True)
     table = behind(CARS)
-    hits = Known(server()).hits(candidates)
+    hits = TrueCoverage(server()).hits(candidates)
     for j in range(len(candidates)):
         query = candidates.query(j)
         wanted = 1 if query is None else table.matches(query).size
@@ -101,7 +101,7 @@ def test_a_reference_of_a_fifth_is_scaled_by_about_five() -> None:
 
 def test_no_count_is_below_what_is_held_and_a_look_up_finds_one() -> None:
     candidates = pool(lookup=True)
-    few = Scaled(server(20), ratio(np.array([1.0]), np.array([100.0])))
+    few = ScaledCorpus(server(20), ratio(np.array([1.0]), np.array([100.0])))
     hits = few.hits(candidates)
     assert (hits.count >= candidates.held).all()
     assert (hits.count[candidates.lookup] == 1.0).all()
@@ -224,7 +224,9 @@ def test_what_the_form_tells_replaces_the_guess(counts: str) -> None:
     candidates = pool()
     table = behind(CARS, counts=counts, cap=40)
     ledger = Ledger(table)
-    coverage = Told(ledger, Scaled(server(60), ratio(np.array([10.0]), np.ones(1))))
+    coverage = HitCounts(
+        ledger, ScaledCorpus(server(60), ratio(np.array([10.0]), np.ones(1)))
+    )
     which = [0, 3, 7]
     assert coverage.ask(candidates, which) == 3
     assert coverage.ask(candidates, which) == 0
@@ -245,7 +247,7 @@ def test_what_the_form_tells_replaces_the_guess(counts: str) -> None:
 
 def test_what_was_not_reported_is_what_is_held_times_the_factor_of_what_was() -> None:
     candidates = pool(lookup=True)
-    reported, held = Reported(candidates), candidates.held
+    reported, held = ReportedCoverage(candidates), candidates.held
     assert reported.hits().count.tolist() == held.tolist()
     assert np.all(reported.hits().error[~candidates.lookup] == np.inf)
     reported.hear(0, 16 * held[0])
@@ -263,7 +265,7 @@ def test_what_was_not_reported_is_what_is_held_times_the_factor_of_what_was() ->
 def test_a_report_may_be_less_than_what_is_held_and_a_guess_may_not() -> None:
     candidates = pool()
     guess = Hits(np.full(len(candidates), 50.0), np.full(len(candidates), 0.2))
-    reported = Reported(candidates, guess)
+    reported = ReportedCoverage(candidates, guess)
     reported.hear(0, 3)
     reported.hear_least(1, 60)
     reported.hear_least(2, 10)
@@ -280,7 +282,7 @@ def test_a_query_with_one_page_is_counted_even_if_the_form_tells_nothing() -> No
 
 
 def chosen_by(candidates: Pool):
-    def decide(hits) -> Probes:
+    def decide(hits) -> ProbePlan:
         offered = offers(hits.count, page_size=5)
         return choose(candidates, np.ones(len(candidates.local)), offered)
 
@@ -290,8 +292,8 @@ def chosen_by(candidates: Pool):
 def test_settling_asks_for_what_is_chosen_and_no_more_than_it_must() -> None:
     candidates = pool()
     ledger = Ledger(behind(CARS))
-    blind = Scaled(server(30, seed=9), ratio(np.array([1.0]), np.ones(1)))
-    coverage = Told(ledger, blind)
+    blind = ScaledCorpus(server(30, seed=9), ratio(np.array([1.0]), np.ones(1)))
+    coverage = HitCounts(ledger, blind)
     probes = settle(candidates, coverage, chosen_by(candidates), rounds=100)
     assert ledger.requests < len(candidates)
     hits = coverage.hits(candidates)
@@ -302,7 +304,9 @@ def test_settling_asks_for_what_is_chosen_and_no_more_than_it_must() -> None:
 def test_settling_ends_with_the_budget() -> None:
     candidates = pool()
     ledger = Ledger(behind(CARS), most=7)
-    coverage = Told(ledger, Scaled(server(60), ratio(np.array([10.0]), np.ones(1))))
+    coverage = HitCounts(
+        ledger, ScaledCorpus(server(60), ratio(np.array([10.0]), np.ones(1)))
+    )
     probes = settle(candidates, coverage, chosen_by(candidates))
     assert ledger.requests == 7
     assert probes.covered == len(HELD)
@@ -312,7 +316,7 @@ def test_settling_ends_with_the_budget() -> None:
 
 def test_sending_everything_shows_everything_for_what_was_planned() -> None:
     candidates = pool(lookup=True)
-    hits = Known(server()).hits(candidates).count
+    hits = TrueCoverage(server()).hits(candidates).count
     probes = choose(candidates, np.ones(len(HELD)), offers(hits, page_size=5))
     ledger = Ledger(behind(CARS))
     assert send(candidates, probes, ledger).all()
@@ -321,7 +325,7 @@ def test_sending_everything_shows_everything_for_what_was_planned() -> None:
 
 def test_sending_ends_with_the_budget_and_keeps_what_came() -> None:
     candidates = pool()
-    hits = Known(server()).hits(candidates).count
+    hits = TrueCoverage(server()).hits(candidates).count
     probes = choose(candidates, np.ones(len(HELD)), offers(hits, page_size=5))
     ledger = Ledger(behind(CARS), most=3)
     shown = send(candidates, probes, ledger)
@@ -332,9 +336,9 @@ def test_sending_ends_with_the_budget_and_keeps_what_came() -> None:
 @pytest.mark.parametrize("unstable", [True, False])
 def test_first_pages_show_as_much_as_expected(unstable: bool) -> None:
     candidates = pool()
-    hits = Known(server()).hits(candidates).count
+    hits = TrueCoverage(server()).hits(candidates).count
     offered = offers(hits, page_size=5, reading="first")
-    probes = choose(candidates, np.ones(len(HELD)), offered, Limits(queries=25))
+    probes = choose(candidates, np.ones(len(HELD)), offered, GreedyLimits(queries=25))
     faults = Faults(unstable=unstable)
     shown = np.mean(
         [
@@ -350,11 +354,11 @@ def test_first_pages_show_as_much_as_expected(unstable: bool) -> None:
 
 def test_refreshing_by_turns_shows_everything_for_less_than_counting_first() -> None:
     candidates = pool(lookup=True)
-    blind = Scaled(server(30, seed=9), ratio(np.array([1.0]), np.ones(1)))
+    blind = ScaledCorpus(server(30, seed=9), ratio(np.array([1.0]), np.ones(1)))
     turns, counting = Ledger(behind(CARS, lookup=True)), Ledger(behind(CARS))
     value = np.ones(len(HELD))
-    assert refresh(candidates, Told(turns, blind), value, batch=5).all()
-    probes = settle(candidates, Told(counting, blind), chosen_by(candidates))
+    assert refresh(candidates, HitCounts(turns, blind), value, batch=5).all()
+    probes = settle(candidates, HitCounts(counting, blind), chosen_by(candidates))
     assert send(candidates, probes, counting).all()
     assert turns.requests < counting.requests
 
@@ -362,7 +366,9 @@ def test_refreshing_by_turns_shows_everything_for_less_than_counting_first() -> 
 def test_refreshing_by_turns_ends_with_the_budget() -> None:
     candidates = pool()
     ledger = Ledger(behind(CARS), most=9)
-    shown = refresh(candidates, Told(ledger, Known(server())), np.ones(len(HELD)))
+    shown = refresh(
+        candidates, HitCounts(ledger, TrueCoverage(server())), np.ones(len(HELD))
+    )
     assert ledger.requests == 9
     assert 0 < shown.sum() <= 45
 
@@ -371,5 +377,7 @@ def test_refreshing_by_turns_ends_when_records_are_gone() -> None:
     candidates = pool(lookup=True)
     left = {key: car for i, (key, car) in enumerate(CARS.items()) if i % 2}
     ledger = Ledger(behind(left, lookup=True))
-    shown = refresh(candidates, Told(ledger, Known(server())), np.ones(len(HELD)))
+    shown = refresh(
+        candidates, HitCounts(ledger, TrueCoverage(server())), np.ones(len(HELD))
+    )
     assert shown.tolist() == [key in left for key in HELD]

@@ -11,9 +11,9 @@ from halflife.bench.setpolicies import (
     schedules as schedules_of,
 )
 from halflife.core.errors import UsageError
-from halflife.policies.listings.pace import Pace, expected, lower, pace, worth
+from halflife.policies.listings.pace import TurnoverPace, expected, lower, pace, worth
 from halflife.policies.listings.schedules import (
-    Fixed,
+    FixedInterval,
     PacedThreshold,
     Priced,
     Threshold,
@@ -130,7 +130,7 @@ def test_a_schedule_decides_the_same_whatever_comes_later(source):
 
 def test_syncing_at_every_look_is_all_right_at_those_moments(source):
     replay = SetReplay(source, 20.0)
-    score = replay.score(Fixed(0.0))
+    score = replay.score(FixedInterval(0.0))
     assert score.syncs == 39
     for now in range(20, 60):
         recall = source.quality(now, now + 1.0)[1]
@@ -162,8 +162,8 @@ def test_quality_agrees_with_the_definition_when_objects_come_back():
 
 def test_groups_synced_together_are_the_whole(source):
     group = np.arange(len(source.lives)) % 3
-    one = SetReplay(source, 20.0).score(Fixed(5.0))
-    three = SetReplay(source, 20.0, group=group).score([Fixed(5.0)] * 3)
+    one = SetReplay(source, 20.0).score(FixedInterval(5.0))
+    three = SetReplay(source, 20.0, group=group).score([FixedInterval(5.0)] * 3)
     assert three.recall == pytest.approx(one.recall)
     assert three.precision == pytest.approx(one.precision)
     assert three.syncs == pytest.approx(one.syncs)
@@ -182,7 +182,7 @@ def test_the_longest_fixed_interval_keeps_the_target(source):
     best, score = replay.longest_fixed()
     assert score.below <= 0.05
     assert score.syncs == replay.score(best).syncs
-    longer = replay.score(Fixed(best.days + 1))
+    longer = replay.score(FixedInterval(best.days + 1))
     assert longer.below > 0.05 or longer.syncs == score.syncs
     stricter, score = replay.longest_fixed(at_ends=True)
     assert stricter.days <= best.days
@@ -193,7 +193,7 @@ def test_the_longest_fixed_interval_keeps_the_target(source):
 def test_a_threshold_keeps_its_level_at_fewer_syncs(source, schedule):
     replay = SetReplay(source, 20.0, target=0.8)
     score = replay.score(schedule)
-    assert score.syncs < replay.score(Fixed(0.0)).syncs / 1.5
+    assert score.syncs < replay.score(FixedInterval(0.0)).syncs / 1.5
     assert score.below < 0.05
 
 
@@ -224,7 +224,7 @@ def test_expected_recall_of_a_steady_source_is_the_same_as_precision():
 
 def test_expected_recall_of_few_objects_is_the_mean_over_what_may_be_there():
     rng = np.random.default_rng(7)
-    paced = Pace(0.7, 0.1, 0.4, 9.0, 9.0, 1.0, 1.0)
+    paced = TurnoverPace(0.7, 0.1, 0.4, 9.0, 9.0, 1.0, 1.0)
     kept = rng.poisson(0.7 * np.exp(-0.1 * 3.0), 200_000)
     new = rng.poisson(0.4 * -np.expm1(-0.1 * 3.0) / 0.1, 200_000)
     recall = np.where(kept + new > 0, kept / np.maximum(kept + new, 1), 1.0)
@@ -273,14 +273,14 @@ def test_every_figure_of_the_bench_is_finite_on_poor_histories(days, rate):
 
 
 def test_paired_figures_of_a_schedule_and_itself_are_nothing(source):
-    score = SetReplay(source, 20.0).score(Fixed(4.0))
+    score = SetReplay(source, 20.0).score(FixedInterval(4.0))
     assert recall_difference(score, score) == (0.0, 0.0, 0.0)
     assert rho_ratio(score, score) == (0.0, 0.0, 0.0)
 
 
 def test_paired_figures_say_which_is_better_and_by_how_much(source):
     replay = SetReplay(source, 20.0)
-    often, seldom = replay.score(Fixed(2.0)), replay.score(Fixed(8.0))
+    often, seldom = replay.score(FixedInterval(2.0)), replay.score(FixedInterval(8.0))
     gain = recall_difference(often, seldom)
     assert gain.mean == pytest.approx(often.recall - seldom.recall)
     assert 0 < gain.low < gain.mean < gain.high

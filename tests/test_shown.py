@@ -10,7 +10,7 @@ from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core import notebook
 from halflife.core.forecast import Forecast
 from halflife.core.plan import Plan, no_plan
-from halflife.policies.listings.schedules import Fixed
+from halflife.policies.listings.schedules import FixedInterval
 from halflife.policies.simple import uniform
 from halflife.replay.listings import SetReplay
 from halflife.replay.pages import Replay
@@ -77,7 +77,7 @@ def test_a_replay_shows_its_days_and_its_scores():
 
 def test_a_replay_of_a_set_source_shows_its_recall_and_its_scores():
     source = grown(np.random.default_rng(2), [0.05], days=30)
-    score = SetReplay(source, 10.0).score(Fixed(5.0))
+    score = SetReplay(source, 10.0).score(FixedInterval(5.0))
     tree = html.fromstring(f"<div>{score._repr_html_()}</div>")
     cells = dict([c.text for c in row] for row in tree.findall(".//tbody/tr"))
     assert cells["recall"] == f"{score.recall:.3f}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.allocation.signals import Hints, cycle, value
+from halflife.allocation.signals import SignalRates, cycle, value
 from halflife.models.poisson import Exponential
 from halflife.models.signals import (
     Announced,
@@ -22,7 +22,7 @@ shares = st.floats(0.0, 1.0)
 def test_every_hint_is_worth_something_finite_and_nothing_is_negative(
     rate, hit, false, age
 ):
-    model = Hints.of(np.array([rate]), hit, false)
+    model = SignalRates.of(np.array([rate]), hit, false)
     assert np.isfinite(model.shift).all()
     assert (model.shift >= 0).all()
     length, fresh = cycle(model, np.array([age]))
@@ -34,7 +34,7 @@ def test_every_hint_is_worth_something_finite_and_nothing_is_negative(
 @given(rate=rates, hit=st.floats(0.01, 0.99), low=shares, high=shares)
 def test_a_more_precise_hint_is_worth_more(rate, hit, low, high):
     less, more = sorted([max(low, 0.01), max(high, 0.01)])
-    first, second = (Hints.at(rate, hit, p) for p in (less, more))
+    first, second = (SignalRates.at(rate, hit, p) for p in (less, more))
     assert first.worth <= second.worth
     assert first.shift <= second.shift
     assert first.rate == pytest.approx(rate, rel=1e-5)
@@ -43,16 +43,16 @@ def test_a_more_precise_hint_is_worth_more(rate, hit, low, high):
 @given(rate=rates, hit=st.floats(0.05, 0.95), p=st.floats(0.05, 0.95))
 def test_what_a_look_buys_grows_with_the_effective_age(rate, hit, p):
     age = np.linspace(0.01, 20.0, 60) / rate
-    bought = value(Hints.at(np.full(60, rate), hit, p), age)
+    bought = value(SignalRates.at(np.full(60, rate), hit, p), age)
     assert (np.diff(bought) >= -1e-6 / rate).all()
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Hints.of(1.0, 1.1, 0.0),
-        lambda: Hints.of(-1.0, 0.5, 0.0),
-        lambda: Hints.at(1.0, 0.5, 0.0),
+        lambda: SignalRates.of(1.0, 1.1, 0.0),
+        lambda: SignalRates.of(-1.0, 0.5, 0.0),
+        lambda: SignalRates.at(1.0, 0.5, 0.0),
     ],
 )
 def test_impossible_hints_are_refused(wrong):
@@ -138,7 +138,7 @@ def test_a_change_after_hints_is_silent_with_a_chance(x, s, k):
 
 
 def test_recall_follows_from_rates_and_worth():
-    model = Hints.at(np.array([0.2]), 0.6, 0.5)
+    model = SignalRates.at(np.array([0.2]), 0.6, 0.5)
     assert recall(model.silent, model.told, model.worth)[0] == pytest.approx(0.6)
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 
 from halflife.core.observation import Observation, Outgoing, Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.links import Scope
-from halflife.kinds.pages.site import Crawl, Follow, Frontier, Limits
+from halflife.kinds.pages.site import CrawlLimits, Follow, Frontier, SitePages
 from halflife.net.access import Access, Answer
 from site_parts import html, running
 from web_parts import LOOPBACK, Coins, make_gate
@@ -28,7 +28,7 @@ def answer(body, url=HOME, status=200, kind="text/html"):
 def frontier(known=(), *, within="host", read=None, foreign=(), **limits):
     follow = Follow(Scope(HOME, within))
     depth = {HOME: 0, **dict.fromkeys(known, 1)}
-    made = Limits(**limits)
+    made = CrawlLimits(**limits)
     return Frontier("s", follow, made, depth=depth, read=read, foreign=foreign)
 
 
@@ -202,11 +202,11 @@ def crawl(site, *fetches, within="host", **limits):
         access = Access(allow=LOOPBACK, robots=False, within=scope.__contains__)
         follow = Follow(scope)
         known = {fetch.key: 0 for fetch in fetches}
-        front = Frontier("s", follow, Limits(**limits), depth=known)
+        front = Frontier("s", follow, CrawlLimits(**limits), depth=known)
         async with make_gate() as gate:
             settings = {"s": SiteSettings(access, follow=follow)}
-            pages = Pages(gate, settings, source_of=lambda _: "s")
-            source = Crawl(pages, {"s": front}, source_of=lambda _: "s")
+            pages = PageClient(gate, settings, source_of=lambda _: "s")
+            source = SitePages(pages, {"s": front}, source_of=lambda _: "s")
             batches = [b async for b in source.perform(fetches, 1.0, Coins())]
         return [look for batch in batches for look in batch], front
 
@@ -255,8 +255,8 @@ def test_an_unchanged_page_says_nothing_of_its_links():
             access = Access(allow=LOOPBACK, robots=False)
             async with make_gate() as gate:
                 settings = {"s": SiteSettings(access, follow=front.follow)}
-                pages = Pages(gate, settings, source_of=lambda _: "s")
-                source = Crawl(pages, {"s": front}, source_of=lambda _: "s")
+                pages = PageClient(gate, settings, source_of=lambda _: "s")
+                source = SitePages(pages, {"s": front}, source_of=lambda _: "s")
                 fetch = Fetch(first.key, first)
                 return [b async for b in source.perform([fetch], 1.0, Coins())]
 

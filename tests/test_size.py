@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.probing.capture import chao, chapman
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, Ranking, Totals
+from halflife.probing.memory import InMemory, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import (
     _any_page,
@@ -15,8 +15,8 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.size import Method, estimate_size
-from halflife.probing.totals import Told, judge
+from halflife.probing.size import SearchSizeMethod, estimate_size
+from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
 
 DICTIONARY = [str(i) for i in range(100)]
@@ -92,7 +92,7 @@ def test_evened_sizes_average_to_the_documents_with_a_pool_word():
     assert sum(chance[w] * by_word[w] for w in pool) == pytest.approx(true)
 
 
-@pytest.mark.parametrize("ranking", Ranking)
+@pytest.mark.parametrize("ranking", MatchRanking)
 def test_sizes_hold_whatever_is_ranked_first(documents, ranking):
     db = InMemory(documents, ranking=ranking)
     errors = []
@@ -106,15 +106,15 @@ def test_sizes_hold_whatever_is_ranked_first(documents, ranking):
 @pytest.mark.parametrize(
     ("totals", "told", "method"),
     [
-        (Totals.EXACT, Told.CONSISTENT, Method.RESAMPLE),
-        (Totals.ROUNDED, Told.ROUNDED, Method.RESAMPLE),
-        (Totals.CAPPED, Told.CAPPED, Method.RESAMPLE),
-        (Totals.ABSENT, Told.ABSENT, Method.RECAPTURE),
-        (Totals.LYING, Told.INCONSISTENT, Method.RECAPTURE),
+        (Totals.EXACT, TotalsTrust.CONSISTENT, SearchSizeMethod.RESAMPLE),
+        (Totals.ROUNDED, TotalsTrust.ROUNDED, SearchSizeMethod.RESAMPLE),
+        (Totals.CAPPED, TotalsTrust.CAPPED, SearchSizeMethod.RESAMPLE),
+        (Totals.ABSENT, TotalsTrust.ABSENT, SearchSizeMethod.RECAPTURE),
+        (Totals.LYING, TotalsTrust.INCONSISTENT, SearchSizeMethod.RECAPTURE),
     ],
 )
 def test_totals_are_judged_before_they_are_used(database, totals, told, method):
-    db = database.answering(totals, Ranking.QUERY)
+    db = database.answering(totals, MatchRanking.QUERY)
     sizes = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -138,17 +138,17 @@ def test_intervals_hold_the_size_about_as_often_as_they_say(database):
 
 def test_a_total_below_what_was_read_is_a_contradiction():
     held = np.arange(10.0, 20.0)
-    assert judge(held, held * 3) is Told.CONSISTENT
+    assert judge(held, held * 3) is TotalsTrust.CONSISTENT
     told = held * 3
     told[4] = 1.0
-    assert judge(held, told) is Told.INCONSISTENT
-    assert judge(held[:3], held[:3] * 3) is Told.FEW
-    assert judge(held, np.full(10, np.nan)) is Told.ABSENT
-    assert judge(held, np.array([10.0] * 10)) is Told.FEW
+    assert judge(held, told) is TotalsTrust.INCONSISTENT
+    assert judge(held[:3], held[:3] * 3) is TotalsTrust.FEW
+    assert judge(held, np.full(10, np.nan)) is TotalsTrust.ABSENT
+    assert judge(held, np.array([10.0] * 10)) is TotalsTrust.FEW
 
 
 def test_words_at_the_limit_leave_with_all_that_are_as_common(database):
-    db = database.answering(Totals.CAPPED, Ranking.QUERY)
+    db = database.answering(Totals.CAPPED, MatchRanking.QUERY)
     rng = np.random.default_rng(0)
     sample = query_based_sample(db, DICTIONARY, rng, documents=200)
     found = resample(db, sample, rng)
@@ -183,12 +183,12 @@ def test_a_database_where_nothing_recurs_has_no_upper_bound():
         def search(self, query, most, skip=0):
             self.shown += 1
             names = [f"{self.shown}-{i}" for i in range(most)]
-            return Answer(None, tuple(Document(n, ("a", "b")) for n in names))
+            return SearchAnswer(None, tuple(Document(n, ("a", "b")) for n in names))
 
     db, rng = Fickle(), np.random.default_rng(0)
     sample = query_based_sample(db, "ab", rng, documents=8)
     found = estimate_size(db, sample, rng)
-    assert found.method is Method.UNKNOWN
+    assert found.method is SearchSizeMethod.UNKNOWN
     assert found.high == np.inf
 
 
@@ -202,7 +202,7 @@ def test_an_empty_sample_has_no_size():
 @pytest.mark.parametrize("totals", [Totals.EXACT, Totals.ABSENT, Totals.LYING])
 def test_every_match_is_as_likely_to_be_shown(totals):
     documents = [Document(f"d{i}", ("a",)) for i in range(7)]
-    db = InMemory(documents, totals=totals, ranking=Ranking.STATIC)
+    db = InMemory(documents, totals=totals, ranking=MatchRanking.STATIC)
     rng = np.random.default_rng(0)
     times = dict.fromkeys((d.key for d in documents), 0)
     for _ in range(700):
@@ -223,14 +223,17 @@ class Mute:
     def search(self, query, most, skip=0):
         answer = self.database.search(query, most, skip)
         self.shown -= 1
-        return answer if self.shown >= 0 else Answer(answer.total, ())
+        return answer if self.shown >= 0 else SearchAnswer(answer.total, ())
 
 
 def test_totals_alone_give_a_size_where_no_document_is_shown(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(database, DICTIONARY, rng, documents=100)
     found = estimate_size(Mute(database, 0), sample, rng)
-    assert (found.told, found.method) == (Told.CONSISTENT, Method.RESAMPLE)
+    assert (found.told, found.method) == (
+        TotalsTrust.CONSISTENT,
+        SearchSizeMethod.RESAMPLE,
+    )
     assert 100 < found.size < 1500
 
 
@@ -238,6 +241,9 @@ def test_a_database_that_lost_its_documents_has_no_size(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(database, DICTIONARY, rng, documents=100)
     found = estimate_size(InMemory([]), sample, rng)
-    assert (found.told, found.method) == (Told.INCONSISTENT, Method.UNKNOWN)
+    assert (found.told, found.method) == (
+        TotalsTrust.INCONSISTENT,
+        SearchSizeMethod.UNKNOWN,
+    )
     assert found.low == found.size >= 100
     assert found.high == np.inf

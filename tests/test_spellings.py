@@ -13,7 +13,7 @@ from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.core.request import Fetch
 from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.links import Scope, spelled
-from halflife.kinds.pages.site import Limits
+from halflife.kinds.pages.site import CrawlLimits
 from halflife.net.addresses import canonical
 from halflife.readers.text import fingerprint
 from halflife.stores import schema
@@ -153,7 +153,7 @@ def test_the_links_of_a_site_are_read_again_in_the_present_spelling(path):
     start = HOME + "/c/"
     text = f'[[source]]\nname = "crawl"\nkind = "site"\nstart = "{start}"\n'
     config = Config.parse(text, path)
-    rules = repr((Scope.of(start), Limits()))  # as they were written down before
+    rules = repr((Scope.of(start), CrawlLimits()))  # as they were written down before
     with closing(sqlite3.connect(path)) as db, db:
         old = fingerprint(rules.encode())[:16]
         db.execute("UPDATE linked SET rules = ?", (old,))

@@ -8,10 +8,10 @@ from hypothesis import given, settings, strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import SourceError
-from halflife.core.forms import Attribute, Found, Query
+from halflife.core.forms import Attribute, Query, ResultPage
 from halflife.core.object_store import Attributes
 from halflife.queries.ledger import Ledger
-from halflife.queries.split_crawl import Crawl, crawl
+from halflife.queries.split_crawl import CrawlState, crawl
 from halflife.queries.table_form import Faults, Tabled
 
 CITY, TITLE, PRICE = ATTRIBUTES
@@ -201,7 +201,7 @@ def test_without_a_cap_pages_are_enough() -> None:
     assert (found.records, found.requests) == (records, 21)
 
 
-def finished(form: Tabled, each: int, **how: Any) -> tuple[Crawl, int]:
+def finished(form: Tabled, each: int, **how: Any) -> tuple[CrawlState, int]:
     """Return a crawl that is cut short again and again, and how often it was."""
     found, rounds = crawl(Ledger(form, most=each), **how), 1
     while found.left:
@@ -236,7 +236,7 @@ class Failing(Tabled):
 
     failed = False
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         if len(query) and not self.failed:
             self.failed = True
             raise SourceError("no answer")

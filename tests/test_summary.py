@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife import summary as s
-from halflife.summary import Status, Summary
+from halflife.summary import DivergenceStatus, Summary
 from halflife.summary.metrics import METRICS, compare_cells
 from halflife.summary.pairs import _alike, compare_all, product
 
@@ -39,18 +39,18 @@ def test_weighted_recall_counts_words_of_the_old_summary_not_of_the_database():
 @pytest.mark.parametrize(
     ("old", "new", "status"),
     [
-        ({"a": 1, "b": 1}, {"a": 2, "b": 1}, Status.OK),
-        ({"a": 1}, {"b": 1}, Status.NOTHING_SHARED),
-        ({"a": 1, "b": 5}, {"a": 7, "c": 1}, Status.ONE_SHARED),
-        ({}, {"b": 1}, Status.EMPTY_OLD),
-        ({"a": 1}, {}, Status.EMPTY_NEW),
-        ({}, {}, Status.EMPTY_OLD),
-        ({"a": 0, "b": 0}, {"b": 1}, Status.EMPTY_OLD),
+        ({"a": 1, "b": 1}, {"a": 2, "b": 1}, DivergenceStatus.OK),
+        ({"a": 1}, {"b": 1}, DivergenceStatus.NOTHING_SHARED),
+        ({"a": 1, "b": 5}, {"a": 7, "c": 1}, DivergenceStatus.ONE_SHARED),
+        ({}, {"b": 1}, DivergenceStatus.EMPTY_OLD),
+        ({"a": 1}, {}, DivergenceStatus.EMPTY_NEW),
+        ({}, {}, DivergenceStatus.EMPTY_OLD),
+        ({"a": 0, "b": 0}, {"b": 1}, DivergenceStatus.EMPTY_OLD),
     ],
 )
 def test_a_divergence_without_meaning_is_nan_with_a_status(old, new, status):
     assert s.status(old, new) is status
-    assert math.isnan(s.kl(old, new)) is (status is not Status.OK)
+    assert math.isnan(s.kl(old, new)) is (status is not DivergenceStatus.OK)
 
 
 def test_shares_of_nothing_are_nan_and_shares_of_something_are_not():
@@ -188,7 +188,7 @@ def test_products_in_pieces_are_products():
 def test_no_words_at_all_are_empty_on_both_sides():
     found = compare_all(np.zeros((2, 0)), np.zeros((3, 0)))
     assert found.status.shape == (2, 3)
-    assert (found.status == Status.EMPTY_OLD).all()
+    assert (found.status == DivergenceStatus.EMPTY_OLD).all()
 
 
 def test_a_summary_gives_its_counts_by_word():

@@ -11,14 +11,14 @@ from halflife.study.textdrift import PUBLISHED, figures, lasting
 from halflife.summary import Summary
 from halflife.summary.age_curves import ageing
 from halflife.summary.drift import (
-    Drift,
+    SummaryDrift,
     complete,
     drawn,
     drifts,
     made_drifts,
 )
 from halflife.summary.features import evolution, features
-from halflife.summary.metrics import Change
+from halflife.summary.metrics import SummaryChange
 from halflife.summary.survival import first_crossings, lifetimes
 
 ROWS = made.documents()
@@ -34,9 +34,9 @@ def a_drift(kl, name="d", first=0):
     kl = np.asarray(kl, dtype=float)
     weeks = np.arange(first, first + kl.shape[1])
     same = np.ones_like(kl)
-    change = Change(same, same, same, same, kl, np.zeros(kl.shape, np.int8))
+    change = SummaryChange(same, same, same, same, kl, np.zeros(kl.shape, np.int8))
     size = np.full(weeks.size, 100.0)
-    return Drift(name, "com", weeks, weeks, size, 2 * size, change)
+    return SummaryDrift(name, "com", weeks, weeks, size, 2 * size, change)
 
 
 def ladder(weeks, step):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.summary import Status, Summary, compare as compare_pair
+from halflife.summary import DivergenceStatus, Summary, compare as compare_pair
 from halflife.summary.metrics import METRICS
 from halflife.summary.tables import Summaries, aligned, compare, vocabulary
 
@@ -52,7 +52,7 @@ def test_tables_are_compared_row_by_row_whatever_their_vocabularies(old, new):
             assert found.of(metric)[k] == pytest.approx(
                 one.of(metric)[0], abs=1e-12, nan_ok=True
             )
-        assert Status(found.status[k]) is Status(one.status[0])
+        assert DivergenceStatus(found.status[k]) is DivergenceStatus(one.status[0])
 
 
 def test_tables_of_other_databases_are_not_compared():

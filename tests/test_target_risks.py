@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from halflife.market import target_rule as k
-from halflife.market.target_rule import TIMES, Goal, Past, Round, Whole
+from halflife.market.target_rule import TIMES, Goal, Past, TargetRound, Whole
 
 SURE, MEAN = Goal(0.9, 0.95), Goal(0.9)
 some = st.floats(0.0, 50.0)
@@ -85,7 +85,7 @@ def test_days_are_judged_and_older_ones_fade(days, missed, old, debt):
     assert found.debt == pytest.approx(max(spent, 0.0), abs=1e-12)
 
 
-ROUND = Round(
+ROUND = TargetRound(
     things=200.0,
     began=0.05,
     left=0.02,
@@ -98,9 +98,9 @@ ROUND = Round(
 )
 CASES = [
     ROUND,
-    Round(200.0, 0.05, 0.05, 0.0, 0.05, 0.01, 1.0),
-    Round(5.0, 0.2, 0.0, 0.2, 0.0, 0.05, 0.0),
-    Round(1000.0, 0.01, 0.002, 0.1, 0.002, 0.002, 0.1, 2.0, 2.0),
+    TargetRound(200.0, 0.05, 0.05, 0.0, 0.05, 0.01, 1.0),
+    TargetRound(5.0, 0.2, 0.0, 0.2, 0.0, 0.05, 0.0),
+    TargetRound(1000.0, 0.01, 0.002, 0.1, 0.002, 0.002, 0.1, 2.0, 2.0),
 ]
 
 
@@ -257,7 +257,7 @@ def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
     assert after.watched == 38.0
     told = k.looked(past, whole, found, 0.07, goal, missed=0.25)
     assert told.missed == pytest.approx(0.25 * 8.0)
-    round_ = Round(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
+    round_ = TargetRound(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
     assert after.times == past.judged(missed, 8.0, goal).learned(round_, 8.0).times
 
 
@@ -267,7 +267,7 @@ def test_for_a_mean_no_more_is_spared_than_was_before():
     assert 0 < spare < MEAN.loss
     told = {}
     for loss in np.linspace(0.01, 0.3, 200):
-        now = Round(1e6, loss, loss, 0.0, loss, 0.0, 1.0)
+        now = TargetRound(1e6, loss, loss, 0.0, loss, 0.0, 1.0)
         told[k.risk(past, now, MEAN.level).loss] = k.wants(past, now, MEAN)
     below = [more for loss, more in told.items() if loss <= MEAN.loss + spare]
     above = [more for loss, more in told.items() if loss > MEAN.loss + spare]

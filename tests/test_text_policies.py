@@ -4,17 +4,17 @@ from hypothesis import given, strategies as st
 from numpy.random import default_rng
 from scipy import stats
 
-from halflife.bench.textreplay import Terms, replay
+from halflife.bench.textreplay import TextTerms, replay
 from halflife.core.errors import UsageError
 from halflife.models.drift import WeibullSurvival
-from halflife.policies.texts import Refreshes, Samples, Shelf, best
+from halflife.policies.texts import Refreshes, Samples, SummaryShelf, best
 from halflife.policies.texts.bayes import Bayes, _odds, _products, _sums, by_class
-from halflife.policies.texts.champion import Learned, champion, learn, power
+from halflife.policies.texts.champion import LearnedDrift, champion, learn, power
 from halflife.policies.texts.lessons import KAPPA, Lessons
 from halflife.policies.texts.names import RULES, named
-from halflife.policies.texts.samples import PRICE, Sampling
+from halflife.policies.texts.samples import PRICE, DatabaseSampling
 from halflife.policies.texts.survival import by_lives, by_survival
-from halflife.policies.texts.turns import Frequencies, naive
+from halflife.policies.texts.turns import RefreshFrequencies, naive
 from text_worlds import databases, world_of
 
 NO = Refreshes(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
@@ -22,7 +22,7 @@ NO = Refreshes(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
 
 def shelf_of(age, *, seen=NO, stratum=None, size=None, samples=None, week=20):
     n = len(age)
-    return Shelf(
+    return SummaryShelf(
         week,
         np.array(age, np.intp),
         np.zeros(n, np.intp) if stratum is None else np.array(stratum, np.intp),
@@ -63,7 +63,11 @@ def test_frequencies_come_round_at_their_own_pace():
     lessons = Lessons(found, 10, 0.01)
     frequency = np.array([0.4, 0.2, 0.2, 0.1, 0.1, 0.0])
     run = replay(
-        world_of(found), lessons, Frequencies(frequency), Terms(6.0), default_rng(0)
+        world_of(found),
+        lessons,
+        RefreshFrequencies(frequency),
+        TextTerms(6.0),
+        default_rng(0),
     )
     updates = run.renewed.sum(axis=1)
     assert updates[5] == 0
@@ -135,7 +139,7 @@ def test_bayes_without_examples_of_change_does_not_know():
 
 
 def test_samples_come_first_and_the_most_changed_documents_win():
-    rule = Sampling(0.0)
+    rule = DatabaseSampling(0.0)
     first = rule(shelf_of([5, 5, 5]), 2.0, default_rng(0))
     assert sorted(first.sample.tolist()) == [0, 1, 2]
     assert first.refresh.size == 0
@@ -146,13 +150,13 @@ def test_samples_come_first_and_the_most_changed_documents_win():
 
 def test_samples_cost_a_fifteenth_of_a_refresh_and_a_quarter_of_the_budget():
     assert pytest.approx(1 / 15) == PRICE
-    wish = Sampling()(shelf_of([5] * 30), 2.0, default_rng(0))
+    wish = DatabaseSampling()(shelf_of([5] * 30), 2.0, default_rng(0))
     assert wish.sample.size == round(0.25 * 2.0 * 15)
 
 
 def test_a_sample_of_a_summary_that_was_thrown_away_counts_for_nothing():
     samples = Samples(np.array([20, 20]), np.array([0.9, 0.1]))
-    wish = Sampling(0.0)(shelf_of([0, 5], samples=samples), 2.0, default_rng(0))
+    wish = DatabaseSampling(0.0)(shelf_of([0, 5], samples=samples), 2.0, default_rng(0))
     assert wish.refresh.tolist() == [1]
 
 
@@ -161,7 +165,7 @@ def test_worth_is_t_times_d_less_its_integral():
         t = np.linspace(0, 7.0, 20001)
         drift = 0.02 * t**b
         slow = t[-1] * drift[-1] - np.trapezoid(drift, t)
-        fast = Learned(np.array([0.02]), b).worth(np.array([7.0]))
+        fast = LearnedDrift(np.array([0.02]), b).worth(np.array([7.0]))
         assert fast[0] == pytest.approx(slow, rel=1e-4)
 
 
@@ -203,7 +207,11 @@ def test_the_champion_nears_the_square_root_law_on_steady_drift():
     rates = np.tile([0.0002, 0.0008, 0.0032, 0.0128], 10)
     found = databases(rates, weeks=120, seed=6)
     run = replay(
-        world_of(found), Lessons(found, 10, 0.01), champion, Terms(10.0), default_rng(0)
+        world_of(found),
+        Lessons(found, 10, 0.01),
+        champion,
+        TextTerms(10.0),
+        default_rng(0),
     )
     updates = run.renewed.sum(axis=1).reshape(10, 4).mean(axis=0)
     assert updates[3] / updates[1] == pytest.approx(4.0, rel=0.3)

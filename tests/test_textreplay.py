@@ -3,11 +3,11 @@ import pytest
 from numpy.random import default_rng
 
 import textdb_folder
-from halflife.bench.textreplay import Terms, World, replay
+from halflife.bench.textreplay import TextTerms, TextWorld, replay
 from halflife.bench.textscores import compare, rows, score, warm_up
 from halflife.bench.textviews import judged, starts, views
 from halflife.core.errors import UsageError
-from halflife.policies.texts import Wish
+from halflife.policies.texts import RefreshWish
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import RULES
 from halflife.policies.texts.turns import naive
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def test_naive_renews_every_database_every_t_weeks(world, lessons):
-    run = replay(world, lessons, naive, Terms(5.0), default_rng(0))
+    run = replay(world, lessons, naive, TextTerms(5.0), default_rng(0))
     assert run.renewed[:, 1:].sum(axis=0).max() == 2
     gaps = [np.diff(np.flatnonzero(row)) for row in run.renewed[:, 1:]]
     assert {int(g) for some in gaps for g in some} == {5}
@@ -50,7 +50,7 @@ def test_naive_renews_every_database_every_t_weeks(world, lessons):
 def test_no_rule_spends_more_than_the_weeks_brought(name, every, world, lessons):
     rule = RULES[name]
     policy = rule.prepare(lessons)(every)
-    run = replay(world, lessons, policy, Terms(every, rule.price), default_rng(1))
+    run = replay(world, lessons, policy, TextTerms(every, rule.price), default_rng(1))
     spent = np.cumsum(run.renewed.sum(axis=0) + rule.price * run.sampled)
     week = np.arange(spent.size)
     assert (spent <= 1.0 + week * len(RATES) / every + 1e-6).all()
@@ -65,7 +65,7 @@ def test_a_replay_is_the_same_when_repeated(name, world, lessons):
             world,
             lessons,
             rule.prepare(lessons)(6.0),
-            Terms(6.0, rule.price, bounded=rule.bounded),
+            TextTerms(6.0, rule.price, bounded=rule.bounded),
             default_rng(7),
         )
         for _ in range(2)
@@ -87,15 +87,20 @@ def test_nothing_after_a_week_changes_what_was_done_before_it(found):
         ))  # fmt: skip
     for policy in (naive, RULES["champion"].prepare(Lessons(found, 10, 0.01))(5.0)):
         made = [
-            replay(world_of(some), Lessons(tuple(some), 10, 0.01), policy, Terms(5.0),
-                   default_rng(0)).made
+            replay(
+                world_of(some),
+                Lessons(tuple(some), 10, 0.01),
+                policy,
+                TextTerms(5.0),
+                default_rng(0),
+            ).made
             for some in (found, other)
-        ]  # fmt: skip
+        ]
         assert (made[0][:, : late - 9] == made[1][:, : late - 9]).all()
 
 
 def test_scores_are_what_the_tables_say(world, lessons):
-    terms = Terms(5.0)
+    terms = TextTerms(5.0)
     run = replay(world, lessons, naive, terms, default_rng(0))
     lives = lessons.survival()
     told = score(lessons, lives, run, terms)
@@ -133,18 +138,18 @@ def test_rows_have_intervals_and_naive_does_not_beat_itself(world):
 
 def test_a_rule_that_overspends_is_stopped(world, lessons):
     def greedy(shelf, budget, rng):
-        return Wish(np.flatnonzero(shelf.age > 0))
+        return RefreshWish(np.flatnonzero(shelf.age > 0))
 
     with pytest.raises(UsageError, match="overspent by"):
-        replay(world, lessons, greedy, Terms(5.0), default_rng(0))
-    free = replay(world, lessons, greedy, Terms(5.0, bounded=False), default_rng(0))
+        replay(world, lessons, greedy, TextTerms(5.0), default_rng(0))
+    free = replay(world, lessons, greedy, TextTerms(5.0, bounded=False), default_rng(0))
     assert free.renewed[:, 1:].all()
 
 
 def test_documents_that_are_gone_are_counted_as_one_by_one(folder):
     weekly = load(folder)
     for view in (weekly, weekly.recent()):
-        world = World.of(view, drifts(view))
+        world = TextWorld.of(view, drifts(view))
         assert world.found
         for i, one in enumerate(world.found[:2]):
             for a, b in ((0, 3), (2, 2), (5, 20), (0, view.weeks - view.since - 1)):
@@ -181,7 +186,7 @@ def test_databases_that_cannot_be_compared_are_left_out(found):
                          change.status),
     )  # fmt: skip
     with pytest.raises(UsageError, match="1 of 2 databases"):
-        World.of(None, [bad, found[1]])
+        TextWorld.of(None, [bad, found[1]])
 
 
 def test_replays_begin_where_half_of_the_weeks_are_left():

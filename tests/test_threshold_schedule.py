@@ -9,11 +9,18 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from halflife.policies.listings.pace import FARTHEST, Pace, expected, lower, pace, worth
-from halflife.policies.listings.schedules import Fixed, PacedThreshold, Priced
+from halflife.policies.listings.pace import (
+    FARTHEST,
+    TurnoverPace,
+    expected,
+    lower,
+    pace,
+    worth,
+)
+from halflife.policies.listings.schedules import FixedInterval, PacedThreshold, Priced
 from set_lives import grown, seen
 
-PACE = Pace(40.0, 0.05, 3.0, 60.0, 90.0, 1.7, 2.3)
+PACE = TurnoverPace(40.0, 0.05, 3.0, 60.0, 90.0, 1.7, 2.3)
 AHEAD = np.array([0.01, 0.5, 2.0, 9.0, 40.0])
 
 
@@ -108,8 +115,8 @@ def test_only_the_looks_of_the_window_count_and_at_least_one_gap():
 
 def test_without_a_gap_nothing_is_known_to_move():
     once = pace(spells([3.0], (2, 99), (1, 99)))
-    assert once == Pace(2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
-    assert Fixed(2.5)(spells([3.0], (2, 99))) == 5.5
+    assert once == TurnoverPace(2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    assert FixedInterval(2.5)(spells([3.0], (2, 99))) == 5.5
 
 
 def test_expected_recall_is_the_mean_over_all_poisson_outcomes():

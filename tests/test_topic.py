@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common
 from halflife.grouping.topic_book import TopicBook
 from lab.grouping import topic
 from topic_webs import random_web, web, webs
@@ -44,7 +44,7 @@ def test_the_numbering_of_pages_does_not_matter(web, shuffle):
     new = list(range(links.n_pages))
     shuffle.shuffle(new)
     new = np.array(new)
-    moved = Links(new[links.source], new[links.target], links.n_pages)
+    moved = LinkMatrix(new[links.source], new[links.target], links.n_pages)
     renamed = Categories.of_pairs(
         terms.names, terms.category, new[terms.item], links.n_pages
     )
@@ -56,7 +56,7 @@ def test_the_numbering_of_pages_does_not_matter(web, shuffle):
 @given(webs())
 def test_without_links_only_the_words_on_a_page_count(web):
     links, terms = web
-    none = Links.of_pairs(links.source[:0], links.target[:0], links.n_pages)
+    none = LinkMatrix.of_pairs(links.source[:0], links.target[:0], links.n_pages)
     expected = np.zeros((links.n_pages, len(terms)))
     expected[terms.item, terms.category] = 0.15 / terms.size[terms.category]
     np.testing.assert_allclose(Surfer().reputation(none, terms), expected)
@@ -106,7 +106,7 @@ def test_of_equal_reputations_those_named_first_count():
 
 def test_links_are_counted_once_and_never_to_the_page_itself():
     pairs = np.array([0, 0, 1, 1]), np.array([1, 1, 1, 0])
-    links = Links.of_pairs(*pairs, 2)
+    links = LinkMatrix.of_pairs(*pairs, 2)
     assert list(zip(links.source, links.target, strict=True)) == [(0, 1), (1, 0)]
 
 
@@ -133,7 +133,7 @@ def test_a_page_without_topics_cannot_be_asked_for():
 def test_no_pages_and_no_terms_make_no_topics():
     none = np.zeros(0, np.intp)
     empty = Categories.of_pairs((), none, none, 0)
-    assert len(Surfer().topics(Links.of_pairs(none, none, 0), empty)) == 0
+    assert len(Surfer().topics(LinkMatrix.of_pairs(none, none, 0), empty)) == 0
     links, _ = web(2, [(0, 1)], [], 1)
     assert len(Surfer().topics(links, Categories.of_pairs((), none, none, 2))) == 0
 

@@ -13,13 +13,13 @@ import pytest
 from halflife.core.errors import SourceError
 from halflife.kinds.form.description import described
 from halflife.readers import tree_worker, trees
-from halflife.readers.markup import Query, select
+from halflife.readers.markup import MarkupQuery, select
 from halflife.readers.reader_thread import in_thread
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from halflife.readers.text import digest
 from hostile_readers import measure
 
-LISTING = Reader(key="a@href", format="html", records="li")
+LISTING = RecordReader(key="a@href", format="html", records="li")
 RECORDS = "".join(f"<li><a href=/{i}>n {i}</a></li>" for i in range(300))
 
 
@@ -86,7 +86,7 @@ def test_no_page_takes_more_than_its_share_of_time_and_memory(reader, name):
 
 
 def test_a_page_is_read_the_same_in_a_worker_and_without():
-    query = Query("li", ("a@href", "a", "", "@id"), 1000, 1000)
+    query = MarkupQuery("li", ("a@href", "a", "", "@id"), 1000, 1000)
     assert len(RECORDS) > trees.SMALL
     inside = tree_worker.select(
         RECORDS, [("li", [("a", "href"), ("a", ""), ("", ""), ("", "id")], 1000, 1000)]

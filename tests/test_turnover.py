@@ -8,7 +8,7 @@ from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
 from halflife.kinds.form.turnover import turnover
 from halflife.models.turnover import Turnover, bounds, quality, unevenly
-from halflife.queries.form_copy import Held
+from halflife.queries.form_copy import FormCopy
 
 
 def test_quality_of_a_worked_example():
@@ -114,7 +114,7 @@ def copy():
             keys = (keys - {1}) | {10}
         records = {str(key): {"price": 1} for key in sorted(keys)}
         tracker.take(Listing(float(day), records, note="asked"))
-    return Held.of(tracker.register())
+    return FormCopy.of(tracker.register())
 
 
 def test_what_went_is_known_with_when_it_was_seen(copy):
@@ -131,6 +131,6 @@ def test_turnover_counts_what_came_and_went(copy):
 
 
 def test_a_copy_of_which_nothing_is_known_has_a_turnover():
-    turns = turnover(Held({}, {}, {}, (), 3.0, since=3.0))
+    turns = turnover(FormCopy({}, {}, {}, (), 3.0, since=3.0))
     assert (turns.came, turns.went, turns.unrest) == (0.0, 0.0, 0.0)
     assert np.isfinite([turns.comes, turns.goes]).all()

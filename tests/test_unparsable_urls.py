@@ -10,7 +10,7 @@ from halflife.core.observation import Seen
 from halflife.core.request import Fetch
 from halflife.kinds.form.description import described
 from halflife.kinds.listing.client import ListingSettings, look
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.links import read_links, spelled
 from halflife.kinds.search.answers import AnswerReader
 from halflife.kinds.search.client import SearchSettings
@@ -18,7 +18,7 @@ from halflife.kinds.search.description import linked, read_description
 from halflife.kinds.search.discovery import Wanted
 from halflife.net.addresses import canonical, host_of, parse_url, resolve
 from halflife.readers.maps import read_map
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from site_parts import html, running, settings, sync
 from web_parts import HOME, Coins, make_gate
 
@@ -76,7 +76,7 @@ def test_an_entry_of_a_map_that_is_no_url_is_left_out(form, text):
 @pytest.mark.parametrize("text", BROKEN)
 def test_a_next_page_that_is_no_url_ends_a_listing_with_a_reason(text):
     async def scene(url):
-        reader = Reader(format="json", records="items", key="id", next="next")
+        reader = RecordReader(format="json", records="items", key="id", next="next")
         settings = ListingSettings(reader, (url,), access=HOME)
         async with make_gate() as gate:
             return await look(gate, settings, Coins())
@@ -130,7 +130,7 @@ def test_a_description_at_no_url_is_not_followed():
 def test_pages_that_lead_nowhere_are_looked_at_all_the_same():
     async def scene(url):
         async with make_gate() as gate:
-            pages = Pages(gate, {"s": SiteSettings(HOME)}, source_of=lambda _: "s")
+            pages = PageClient(gate, {"s": SiteSettings(HOME)}, source_of=lambda _: "s")
             keys = [*BROKEN, url]
             return [
                 o

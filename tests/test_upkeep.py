@@ -8,7 +8,7 @@ from form_worlds import behind, cars
 from halflife.core.forms import Attribute, Interface
 from halflife.core.object_store import Attributes, Listing, Register
 from halflife.core.tracker import Tracker
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Tabled
@@ -44,7 +44,9 @@ def world() -> tuple[Register, dict[str, Attributes]]:
 def test_an_empty_copy_is_crawled_whole() -> None:
     records = cars(120)
     ledger = Ledger(behind(records, cap=20, everything=True))
-    done = keep(ledger, Held.of(Register()), Wish(), NOW, np.random.default_rng(0))
+    done = keep(
+        ledger, FormCopy.of(Register()), FormWish(), NOW, np.random.default_rng(0)
+    )
     assert done.complete
     assert dict(done.records) == records
 
@@ -52,7 +54,7 @@ def test_an_empty_copy_is_crawled_whole() -> None:
 def test_what_a_register_holds_has_its_times_and_its_gaps() -> None:
     old = {"a": {"price": 1}, "b": {"price": 5}}
     known = register(old, {"a": {"price": 2}, "b": {"price": 5}, "c": {"price": 7}})
-    held = Held.of(known)
+    held = FormCopy.of(known)
     assert held.records == {"a": {"price": 2}, "b": {"price": 5}, "c": {"price": 7}}
     assert held.came == {"a": 0.0, "b": 0.0, "c": 10.0}
     assert held.last == 10.0
@@ -64,15 +66,15 @@ def test_what_a_register_holds_has_its_times_and_its_gaps() -> None:
 
 def test_records_that_are_missing_or_gone_are_not_held() -> None:
     known = register({"a": {}, "b": {}, "c": {}}, {"a": {}}, {"a": {}, "b": {}})
-    assert set(Held.of(known).records) == {"a", "b"}
+    assert set(FormCopy.of(known).records) == {"a", "b"}
 
 
 @pytest.mark.parametrize("purpose", ["new", "known", "both"])
 def test_a_turn_brings_what_it_is_kept_for(world, purpose) -> None:
     known, now = world
-    held = Held.of(known)
+    held = FormCopy.of(known)
     ledger = Ledger(behind(now), most=200)
-    done = keep(ledger, held, Wish(purpose), NOW, np.random.default_rng(1))
+    done = keep(ledger, held, FormWish(purpose), NOW, np.random.default_rng(1))
     came = [key for key in now if key not in held.records]
     changed = [key for key in held.records if now.get(key, 0) != held.records[key]]
     changed = [key for key in changed if key in now]
@@ -88,8 +90,10 @@ def test_a_turn_brings_what_it_is_kept_for(world, purpose) -> None:
 
 def test_what_went_is_told_absent_and_nothing_that_is_there(world) -> None:
     known, now = world
-    held = Held.of(known)
-    done = keep(Ledger(behind(now)), held, Wish("both"), NOW, np.random.default_rng(1))
+    held = FormCopy.of(known)
+    done = keep(
+        Ledger(behind(now)), held, FormWish("both"), NOW, np.random.default_rng(1)
+    )
     went = held.records.keys() - now.keys()
     assert done.absent <= went
     assert len(done.absent) > 0.7 * len(went)
@@ -100,7 +104,7 @@ def test_a_turn_ends_with_the_budget_and_keeps_what_it_has(world) -> None:
     ledger = Ledger(behind(now), most=7)
     told: list[object] = []
     rng = np.random.default_rng(0)
-    done = keep(ledger, Held.of(known), Wish(), NOW, rng, told.append)
+    done = keep(ledger, FormCopy.of(known), FormWish(), NOW, rng, told.append)
     assert done.stop == "the budget is spent"
     assert ledger.requests == 7
     assert dict(done.records) == ledger.seen
@@ -109,9 +113,9 @@ def test_a_turn_ends_with_the_budget_and_keeps_what_it_has(world) -> None:
 
 def test_without_a_look_between_nothing_is_worth_a_request(world) -> None:
     known, _ = world
-    held = Held.of(known)
+    held = FormCopy.of(known)
     ledger = Ledger(behind(dict(held.records)))
-    done = keep(ledger, held, Wish("known"), held.last, np.random.default_rng(0))
+    done = keep(ledger, held, FormWish("known"), held.last, np.random.default_rng(0))
     assert (ledger.requests, done.asked) == (0, [])
     assert done.stop == "nothing more is worth a request"
 
@@ -120,19 +124,19 @@ def test_what_would_be_asked_is_told_without_asking(world) -> None:
     known, now = world
     interface = behind(now).interface
     rng = np.random.default_rng(0)
-    plan = ahead(Held.of(known), interface, Wish(), NOW, rng, 10)
+    plan = ahead(FormCopy.of(known), interface, FormWish(), NOW, rng, 10)
     assert len(plan) == 10
     gains = [step.gain for step in plan]
     assert gains == sorted(gains, reverse=True)
     assert all(step.why and step.requests >= 1 for step in plan)
-    assert ahead(Held.of(Register()), interface, Wish(), NOW, rng, 10) == []
+    assert ahead(FormCopy.of(Register()), interface, FormWish(), NOW, rng, 10) == []
 
 
 def test_look_ups_are_mixed_in_where_they_are_cheaper() -> None:
     records = cars(400)
-    held = Held.of(register(records, records, repriced(records, range(3))))
+    held = FormCopy.of(register(records, records, repriced(records, range(3))))
     form = behind(records, lookup=True, page_size=2)
-    wish = Wish("known", measure("absolute:price"))
+    wish = FormWish("known", measure("absolute:price"))
     work = Upkeep(held, form.interface, wish, NOW)
     assert work.known is not None
     plan = work.known.next(work.copy, NOW, 20.0, np.random.default_rng(0))
@@ -154,9 +158,9 @@ def test_whatever_happens_nothing_is_made_up(n, went, most, purpose, seed) -> No
     keys = list(everything)
     old = {key: everything[key] for key in keys[:n]}
     now = {key: everything[key] for key in keys[min(went, n) :]}
-    held = Held.of(register(old, old))
+    held = FormCopy.of(register(old, old))
     ledger = Ledger(behind(now, seed=seed), most=most)
-    done = keep(ledger, held, Wish(purpose), NOW, np.random.default_rng(seed))
+    done = keep(ledger, held, FormWish(purpose), NOW, np.random.default_rng(seed))
     assert all(now[key] == record for key, record in done.records.items())
     assert not done.absent & now.keys()
     assert ledger.requests <= most
@@ -164,17 +168,17 @@ def test_whatever_happens_nothing_is_made_up(n, went, most, purpose, seed) -> No
 
 
 def test_an_interface_without_attributes_asks_nothing() -> None:
-    held = Held.of(register({"a": {}}, {"a": {}}))
-    plan = ahead(held, Interface(()), Wish("new"), NOW, np.random.default_rng(0), 5)
+    held = FormCopy.of(register({"a": {}}, {"a": {}}))
+    plan = ahead(held, Interface(()), FormWish("new"), NOW, np.random.default_rng(0), 5)
     assert plan == []
 
 
 def test_a_record_that_only_changed_is_not_taken_for_gone() -> None:
     records = cars(300)
-    held = Held.of(register(records, records))
+    held = FormCopy.of(register(records, records))
     moved = repriced(records, range(0, 300, 3))
     ledger = Ledger(behind(moved))
-    done = keep(ledger, held, Wish("both"), NOW, np.random.default_rng(0))
+    done = keep(ledger, held, FormWish("both"), NOW, np.random.default_rng(0))
     assert done.absent == frozenset()
     lacking = [key for key, r in moved.items() if r != records[key]]
     assert sum(key in done.records for key in lacking) > 0.9 * len(lacking)
@@ -182,18 +186,18 @@ def test_a_record_that_only_changed_is_not_taken_for_gone() -> None:
 
 def test_a_record_with_one_attribute_is_gone_if_its_query_lacks_it() -> None:
     old = {f"k{i}": {"city": "Oslo"} for i in range(8)}
-    held = Held.of(register(old, old))
+    held = FormCopy.of(register(old, old))
     now = {key: old[key] for key in list(old)[2:]}
-    done = keep(Ledger(behind(now)), held, Wish(), NOW, np.random.default_rng(0))
+    done = keep(Ledger(behind(now)), held, FormWish(), NOW, np.random.default_rng(0))
     assert done.absent == {"k0", "k1"}
 
 
 def test_a_cap_hides_records_and_does_not_remove_them() -> None:
     records = cars(200)
-    held = Held.of(register(records, records))
+    held = FormCopy.of(register(records, records))
     form = behind(records, cap=10, counts="none")
     done = keep(
-        Ledger(form, most=80), held, Wish("both"), NOW, np.random.default_rng(0)
+        Ledger(form, most=80), held, FormWish("both"), NOW, np.random.default_rng(0)
     )
     assert done.absent == frozenset()
 
@@ -206,8 +210,8 @@ def test_a_form_that_shows_the_newest_first_is_asked_for_them(world) -> None:
     known, now = world
     form = behind(now, dates=dated(now), everything=True, newest=True)
     ledger = Ledger(form)
-    held = Held.of(known)
-    done = keep(ledger, held, Wish("new"), NOW, np.random.default_rng(0))
+    held = FormCopy.of(known)
+    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     came = set(now) - set(held.records)
     assert came <= set(done.records)
     assert ledger.requests <= len(came) // 5 + 6  # pages of five, and a few to try
@@ -217,8 +221,8 @@ def test_dates_that_lie_are_found_out(world) -> None:
     known, now = world
     backwards = {key: -day for key, day in dated(now).items()}
     form = behind(now, dates=backwards, everything=True, newest=True)
-    held = Held.of(known)
-    done = keep(Ledger(form), held, Wish("new"), NOW, np.random.default_rng(0))
+    held = FormCopy.of(known)
+    done = keep(Ledger(form), held, FormWish("new"), NOW, np.random.default_rng(0))
     came = set(now) - set(held.records)
     assert len(came & set(done.records)) > 0.9 * len(came)
 
@@ -228,13 +232,13 @@ def test_a_crawl_that_was_broken_off_is_made_again() -> None:
     tracker = Tracker()
     some = {key: records[key] for key in list(records)[:30]}
     tracker.take(Listing(1.0, some, complete=False))
-    held = Held.of(tracker.register())
+    held = FormCopy.of(tracker.register())
     assert not held.begun
     ledger = Ledger(behind(records, cap=20, everything=True))
-    done = keep(ledger, held, Wish(), NOW, np.random.default_rng(0))
+    done = keep(ledger, held, FormWish(), NOW, np.random.default_rng(0))
     assert dict(done.records) == records
     tracker.take(Listing(2.0, records, complete=False, note=done.stop))
-    assert Held.of(tracker.register()).begun
+    assert FormCopy.of(tracker.register()).begun
 
 
 def in_turns(records, came, turns, most=None):
@@ -252,14 +256,16 @@ def in_turns(records, came, turns, most=None):
     tracker.take(Listing(0.0, {k: r for k, r in records.items() if k not in came}))
     for turn in range(turns):
         now = 10.0 + turn / 24.0
-        held, rng = Held.of(tracker.register()), np.random.default_rng(turn)
-        plan = ahead(held, interface, Wish("new"), now, rng, 1)
+        held, rng = FormCopy.of(tracker.register()), np.random.default_rng(turn)
+        plan = ahead(held, interface, FormWish("new"), now, rng, 1)
         ledger = Ledger(form, most=most or plan[0].requests)
-        done = keep(ledger, held, Wish("new"), now, rng)
+        done = keep(ledger, held, FormWish("new"), now, rng)
         assert not done.absent
         told = dict(done.records), False, done.stop, done.absent
         tracker.take(Listing(now, *told))
-    return sum(key in Held.of(tracker.register()).records for key in came) / len(came)
+    return sum(key in FormCopy.of(tracker.register()).records for key in came) / len(
+        came
+    )
 
 
 def test_small_turns_get_to_the_last_pages_as_one_large_turn_does() -> None:
@@ -277,8 +283,8 @@ def test_what_was_just_seen_is_not_asked_for_again_before_the_rest() -> None:
     lately = {key: r for key, r in records.items() if r["city"] == cities[0]}
     tracker.take(Listing(9.9, lately, complete=False))
     interface = Interface((Attribute("city", "select", tuple(cities)),), page_size=10)
-    held, rng = Held.of(tracker.register()), np.random.default_rng(0)
-    plan = ahead(held, interface, Wish("new"), 10.0, rng, 50)
+    held, rng = FormCopy.of(tracker.register()), np.random.default_rng(0)
+    plan = ahead(held, interface, FormWish("new"), 10.0, rng, 50)
     assert [step.what for step in plan][-1] == f"city={cities[0]}"
     assert plan[-1].gain < 0.01 * plan[-2].gain
 
@@ -291,9 +297,9 @@ def test_few_new_records_promise_little_however_many_are_held() -> None:
 
     def promised(came):
         first = {key: records[key] for key in keys[: 400 - came]}
-        held = Held.of(register(first, records))
+        held = FormCopy.of(register(first, records))
         rng = np.random.default_rng(0)
-        plan = ahead(held, interface, Wish("new"), 20.0, rng, 500)
+        plan = ahead(held, interface, FormWish("new"), 20.0, rng, 500)
         return sum(step.gain * step.requests for step in plan)
 
     assert promised(4) < 0.2 * promised(80)
@@ -301,21 +307,21 @@ def test_few_new_records_promise_little_however_many_are_held() -> None:
 
 def test_a_copy_was_seen_as_long_ago_as_its_records_in_the_mean() -> None:
     seen = {"a": 10.0, "b": 24.0}
-    held = Held({}, {}, seen, [], last=27.0)
+    held = FormCopy({}, {}, seen, [], last=27.0)
     assert _gap(held, NOW, whole=False) == NOW - 17.0
     # where every look shows all that is new, since the last look
     assert _gap(held, NOW, whole=True) == 3.0
-    assert _gap(Held({}, {}, {}, [], last=27.0), NOW, whole=False) == 3.0
+    assert _gap(FormCopy({}, {}, {}, [], last=27.0), NOW, whole=False) == 3.0
     # never longer ago than there was time, nor shorter than since the last look
-    assert _gap(Held({}, {}, seen, [], last=-np.inf), NOW, whole=True) == NOW
-    assert _gap(Held({}, {}, {"a": 29.0}, [], last=27.0), NOW, whole=False) == 3.0
+    assert _gap(FormCopy({}, {}, seen, [], last=-np.inf), NOW, whole=True) == NOW
+    assert _gap(FormCopy({}, {}, {"a": 29.0}, [], last=27.0), NOW, whole=False) == 3.0
 
 
 def test_arrivals_are_those_after_the_first_crawl_with_half_a_record_lent() -> None:
     came = {"a": 0.0, "b": 10.0, "c": 12.0, "d": 19.0}
-    held = Held({}, came, {}, [], last=20.0, since=10.0)
+    held = FormCopy({}, came, {}, [], last=20.0, since=10.0)
     assert held.begun
     assert held.arrival == (2.5 / 10.0, 10.0)
-    new = Held({}, came, {}, [], last=20.0, since=20.0)
+    new = FormCopy({}, came, {}, [], last=20.0, since=20.0)
     assert new.arrival == (0.5, 1.0)  # a day at least
-    assert not Held({}, {}, {}, [], last=20.0).begun
+    assert not FormCopy({}, {}, {}, [], last=20.0).begun

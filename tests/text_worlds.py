@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from halflife.bench.textreplay import World
-from halflife.summary.drift import Drift
-from halflife.summary.metrics import METRICS, Change
+from halflife.bench.textreplay import TextWorld
+from halflife.summary.drift import SummaryDrift
+from halflife.summary.metrics import METRICS, SummaryChange
 
 STRATA = ("com", "edu", "gov", "misc", "org")
 
@@ -16,9 +16,9 @@ def drift_of(name, stratum, rate, *, weeks, size, power, rng):
     luck = 1.0 if rng is None else rng.gamma(4.0, 0.25, age.shape)
     kl = rate * age**power * luck
     shares = {m: np.exp(-kl) for m in METRICS if m != "kl"}
-    change = Change(kl=kl, status=np.zeros(kl.shape, np.int8), **shares)
+    change = SummaryChange(kl=kl, status=np.zeros(kl.shape, np.int8), **shares)
     many = np.full(weeks, size)
-    return Drift(name, stratum, week, week, many, 10.0 * many, change)
+    return SummaryDrift(name, stratum, week, week, many, 10.0 * many, change)
 
 
 def databases(rates, *, weeks=40, power=1.0, seed=None):
@@ -43,4 +43,4 @@ def world_of(found):
     size = np.array([d.size for d in found]).astype(np.intp)
     kl = np.array([d.change.kl for d in found])
     gone = np.minimum((kl * size[:, :, None]).astype(np.intp), size[:, :, None])
-    return World(tuple(found), size, gone)
+    return TextWorld(tuple(found), size, gone)

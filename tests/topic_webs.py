@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 
 from halflife.core.categories import Categories
-from halflife.grouping.topic import Links
+from halflife.grouping.topic import LinkMatrix
 
 
 @st.composite
@@ -20,7 +20,7 @@ def web(n, ends, holds, terms):
     source, target = np.array(ends, np.intp).reshape(-1, 2).T
     term, page = np.array(holds, np.intp).reshape(-1, 2).T
     names = [f"t{i}" for i in range(terms)]
-    links = Links.of_pairs(source, target, n)
+    links = LinkMatrix.of_pairs(source, target, n)
     return links, Categories.of_pairs(names, term, page, n)
 
 

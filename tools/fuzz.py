@@ -105,12 +105,14 @@ def read_maps(given: Input) -> None:
 def read_listing(given: Input) -> None:
     """Read records in any format."""
     kind = given.pick(2, ["json", "jsonl", "csv", ""])
-    records.Reader(key="id", format=kind, next="next").read(given.body, given.type)
+    records.RecordReader(key="id", format=kind, next="next").read(
+        given.body, given.type
+    )
 
 
 def read_html_listing(given: Input) -> None:
     """Read records by CSS selectors."""
-    reader = records.Reader(
+    reader = records.RecordReader(
         "a@href", "html", "li, tr, p", {"t": "b", "u": ""}, "a@href"
     )
     reader.read(given.body, given.type)
@@ -144,8 +146,8 @@ def read_form_answer(given: Input) -> None:
     """Read an answer of a form, and a single record."""
     kind = given.pick(2, ["json", "html"])
     html = kind == "html"
-    reader = form_answers.FormReader(
-        records.Reader("a@href" if html else "id", kind, "li" if html else ""),
+    reader = form_answers.FormAnswerReader(
+        records.RecordReader("a@href" if html else "id", kind, "li" if html else ""),
         total="b" if html else "total",
     )
     try:

@@ -97,7 +97,7 @@ async def fetch(
     from halflife.core.item import Item  # noqa: PLC0415  (only this process needs it)
     from halflife.core.request import Fetch  # noqa: PLC0415
     from halflife.engine.loop import Allowance  # noqa: PLC0415
-    from halflife.kinds.pages.client import Pages, SiteSettings  # noqa: PLC0415
+    from halflife.kinds.pages.client import PageClient, SiteSettings  # noqa: PLC0415
     from halflife.net.access import Access, GateSettings  # noqa: PLC0415
     from halflife.net.addresses import networks  # noqa: PLC0415
     from halflife.net.gate import Gate  # noqa: PLC0415
@@ -115,7 +115,9 @@ async def fetch(
     sites = {"site": SiteSettings(access, keep=keep)}
     done, began, wall = 0, time.process_time(), time.perf_counter()
     async with Gate(settings, hosts=store, clock=clock) as gate:
-        source = Pages(gate, sites, source_of=lambda _: "site", concurrency=concurrency)
+        source = PageClient(
+            gate, sites, source_of=lambda _: "site", concurrency=concurrency
+        )
         requests = [Fetch(key) for key in keys]
         async for looks in source.perform(requests, clock(), Allowance(pages)):
             store.append(run, looks)

@@ -28,7 +28,7 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.engine import bootstrap
 from halflife.stores.sqlite import SqliteStore
-from halflife.web.server import Wish, running
+from halflife.web.server import ServeWish, running
 
 VISITS = 20
 LOOKS = 3  # at each page
@@ -130,7 +130,7 @@ def main() -> None:
         folder = given.folder or Path(scratch) / "many"
         path = built(folder, given.sources, given.items)
         print(f"built in {perf_counter() - start:.0f} s", file=sys.stderr)
-        with running(Wish(path, port=0)) as served:
+        with running(ServeWish(path, port=0)) as served:
             parts = urlsplit(served.address)
             host, token = parts.netloc, parts.query.removeprefix("token=")
             head = begun(host, token)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.grouping.risk import Risk, cells
+from halflife.grouping.risk import ExposureSpans, cells
 
 THRESHOLD = 1.5  # papers/000, s. 6.3
 
@@ -88,7 +88,7 @@ def _labels(order: Ints, starts: Sequence[Ints]) -> Ints:
     return labels
 
 
-def life_bins(risk: Risk, enough: int = 50, most: int = 20) -> Floats:
+def life_bins(risk: ExposureSpans, enough: int = 50, most: int = 20) -> Floats:
     """Return the edges of bins of life span with at least ``enough`` ends in each."""
     spans, counts = np.unique(risk.time[risk.dead], return_counts=True)
     left = int(counts.sum())
@@ -103,7 +103,7 @@ def life_bins(risk: Risk, enough: int = 50, most: int = 20) -> Floats:
 
 
 def pearson_groups(
-    risk: Risk,
+    risk: ExposureSpans,
     category: Ints,
     names: Sequence[str],
     *,
@@ -116,7 +116,7 @@ def pearson_groups(
     the rate of its group expects of the days at risk there, which counts lives that
     are censored or truncated for as long as they were watched.
     """
-    aged = Risk(np.zeros_like(risk.entry), risk.time, risk.dead)
+    aged = ExposureSpans(np.zeros_like(risk.entry), risk.time, risk.dead)
     bins = life_bins(risk) if edges is None else edges
     deaths, time = cells(aged, category, len(names), bins)
     watched: Bools = time.sum(axis=1) > 0

@@ -25,7 +25,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedPolicy:
     """One named policy.
 
     Attributes:
@@ -89,7 +89,7 @@ def load(group: str, name: str, made: type[Made]) -> Made:
     return policy
 
 
-def described() -> list[Part]:
+def described() -> list[NamedPolicy]:
     """Return what there is to know about every policy, by kind and name."""
     return [
         _describe(point, kind, settings)
@@ -122,11 +122,13 @@ def _found(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
-def _describe(point: EntryPoint, kind: str, settings: type[SourceConfig]) -> Part:
+def _describe(
+    point: EntryPoint, kind: str, settings: type[SourceConfig]
+) -> NamedPolicy:
     package = point.dist.name if point.dist else ""
     default = point.name in settings.usual_policies
     about, paper = _about(point)
-    return Part(point.name, kind, point.value, package, about, paper, default)
+    return NamedPolicy(point.name, kind, point.value, package, about, paper, default)
 
 
 def _about(point: EntryPoint) -> tuple[str, str]:

@@ -169,11 +169,11 @@ def replay_store(
     policy and budget: the mean quality, and the paired difference from the first
     policy with its 95 % interval.
     """
-    from halflife.replay.contest import Rules, contest  # noqa: PLC0415  (slow)
+    from halflife.replay.contest import ContestRules, contest  # noqa: PLC0415  (slow)
     from halflife.replay.own_store import recorded_sources  # noqa: PLC0415
 
     config = project.config
     with bootstrap.reading(config) as store:
         found = recorded_sources(config, store, sources)
     pace = list(budgets) or [config.budget.pace]
-    return contest(found, Rules(list(policies), pace, days=days))
+    return contest(found, ContestRules(list(policies), pace, days=days))

@@ -12,12 +12,12 @@ from halflife.demo.forms import Office, serving
 from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN as STARTED, KINDS, settings as world_settings
 
 BEGAN = 20_000.0
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
 DAYS = 2.0
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -7,7 +7,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.stores.forecasts import Check, Forecasts, Issued
+from halflife.stores.forecasts import ForecastCheck, Forecasts, Issued
 from halflife.stores.notes.income import SPENT_UNTIL
 
 
@@ -31,7 +31,7 @@ def checked(path, right, believed=0.9, days=10):
             book.note(
                 "demo",
                 [
-                    Check(keys[i], at, 0.5, 1.0, believed, fresh=bool(y))
+                    ForecastCheck(keys[i], at, 0.5, 1.0, believed, fresh=bool(y))
                     for i, y in enumerate(fresh)
                 ],
             )

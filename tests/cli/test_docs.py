@@ -21,7 +21,7 @@ from halflife.kinds.form.settings import AttributeConfig, FormConfig
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.search.settings import SearchConfig
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = (DOCS / "cli.md").read_text()
@@ -129,7 +129,7 @@ def test_the_settings_for_well_known_servers_can_be_used(tmp_path):
         path.write_text(block)
         for source in Config.load(path).source:
             if source.kind == "listing":
-                Reader(
+                RecordReader(
                     *(source.key, source.format or "json", source.records),
                     *(source.fields, source.next),
                 )

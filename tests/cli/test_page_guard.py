@@ -10,7 +10,7 @@ import pytest
 from halflife.cli import main
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.engine.source_health import Judge
+from halflife.engine.source_health import HealthJudge
 from halflife.kinds.protocol import Memo
 from halflife.stores.sqlite import SqliteStore
 from listening import listening
@@ -304,7 +304,7 @@ def test_an_alarm_is_raised_and_ends_when_the_pages_are_well(
     def health():
         config = Config.load(here / "halflife.toml")
         with bootstrap.reading(config) as store:
-            judge = Judge(config, store, bootstrap.clock(), {}, Memo())
+            judge = HealthJudge(config, store, bootstrap.clock(), {}, Memo())
             return judge.health(config.source[0])
 
     site.answer = OUTAGES["maintenance"]

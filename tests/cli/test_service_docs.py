@@ -9,7 +9,7 @@ import typer.main
 
 from halflife.alerts import Health
 from halflife.cli.app import app
-from halflife.engine.health import Status, exposition
+from halflife.engine.health import ServiceStatus, exposition
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 NAMES = {"halflife", "/opt/halflife/bin/halflife"}
@@ -51,7 +51,7 @@ def test_the_page_has_a_unit_that_is_locked_up_and_a_container():
 
 
 def test_every_metric_is_on_the_page():
-    status = Status(0.0, turned=1.0, requests={"a": 1}, failures={"a": 1})
+    status = ServiceStatus(0.0, turned=1.0, requests={"a": 1}, failures={"a": 1})
     status.sources = (Health("a", mean=0.5, low=0.4, high=0.6, target=0.4),)
     status.mishandle("a", "an answer", 1.0)
     made = set(re.findall(r"# TYPE (\S+)", exposition(status, 1.0)))

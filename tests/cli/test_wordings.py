@@ -9,7 +9,7 @@ from halflife.cli import audit, main
 from halflife.cli.app import VERBS
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.engine.audit_report import Judged
+from halflife.engine.audit_report import SourceAudit
 from halflife.models.calibration import Interval
 
 LISTING = '[[source]]\nname = "jobs"\nkind = "listing"\nallow = ["127.0.0.0/8"]\n'
@@ -84,8 +84,10 @@ def test_no_verb_makes_a_slip(jobs, told, times):
 
 
 def judged(mean, low, high, scored):
-    bare = dict.fromkeys(Judged.__dataclass_fields__)
-    return Judged(**bare | {"coverage": Interval(mean, low, high), "scored": scored})
+    bare = dict.fromkeys(SourceAudit.__dataclass_fields__)
+    return SourceAudit(
+        **bare | {"coverage": Interval(mean, low, high), "scored": scored}
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from halflife import plugins
 from halflife.cli import main
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.policies import laws
 from halflife.replay.play import Play, play_recorded
@@ -19,7 +19,7 @@ from replay.worlds import BEGAN, HOME, text
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
 URL = "http://127.0.0.1:8001"
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
 
 
 def blocks(language):

@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 import numpy as np
 import pytest
 
-from halflife.core.forms import Attribute, Found, Interface
+from halflife.core.forms import Attribute, Interface, ResultPage
 from halflife.plugins import load
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import FormPolicy, KnownPolicy, NewPolicy
 from halflife.queries.table_form import Tabled
@@ -51,7 +51,7 @@ def held_of(records, seen=20.0):
     old = dict.fromkeys(records, 1.0)
     gaps = [(k, 5.0, r, {**r, "price": r["price"] + i % 2}) for i, (k, r) in
             enumerate(records.items())]  # fmt: skip
-    return Held(records, old, dict.fromkeys(records, seen), gaps, seen, 2.0)
+    return FormCopy(records, old, dict.fromkeys(records, seen), gaps, seen, 2.0)
 
 
 @dataclass
@@ -89,17 +89,17 @@ class Silent(Watched):
 
     def ask(self, query, page=0, *, newest=False):
         super().ask(query, page, newest=newest)
-        return Found({}, 0 if self.interface.counts == "exact" else None)
+        return ResultPage({}, 0 if self.interface.counts == "exact" else None)
 
     def fetch(self, key):
         super().fetch(key)
-        return Found()
+        return ResultPage()
 
 
 def wish_of(policy):
     if isinstance(policy, NewPolicy):
-        return Wish("new", new=policy)
-    return Wish("known", known=policy)
+        return FormWish("new", new=policy)
+    return FormWish("known", known=policy)
 
 
 def turn(policy, held, there, *, most=None, seed=0, shape=SHAPE, kind=Watched):

@@ -11,7 +11,7 @@ from halflife.config.kinds import load_plugin
 from halflife.core.value_curve import Offers
 from halflife.engine import bootstrap
 from halflife.engine.breakers import Breaker
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds import laws
 from halflife.kinds.page_view import PageRequest
 from halflife.kinds.protocol import Memo, Reading, Report
@@ -20,7 +20,7 @@ from halflife.stores.notes.fault import FAULT
 from plugin_folder import entry_points as of_example, install
 from replay.worlds import BEGAN, KINDS, settings
 
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
 DAYS = 1.0
 BUDGETS = {"library": 5000}  # a day; a first summary takes many queries
 WORLDS = {"site": "pages"}  # a kind that is kept in the world of another

@@ -9,7 +9,7 @@ from halflife import plugins
 from halflife.config import Config
 from halflife.core.plan import Plan, no_plan
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.kinds.registry import kind_of
 from halflife.policies import Strategy
@@ -19,7 +19,7 @@ from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN, HOME, lot
 
 NAMES = plugins.policies()
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
 PAGES = 2
 
 

@@ -13,7 +13,7 @@ from halflife import plugins
 from halflife.kinds.search.rules import bad_choices
 from halflife.kinds.search.settings import SearchConfig
 from halflife.policies.texts import Refreshes
-from halflife.policies.texts.live import Checks, Databases, SearchPolicy
+from halflife.policies.texts.live import Databases, SearchPolicy, SummaryChecks
 
 GROUP = SearchConfig.policy_group
 NAMES = plugins.policies(GROUP)
@@ -50,7 +50,7 @@ def known(seed, n, *, income=50.0, seen=12):
         refreshes=Refreshes(
             rng.integers(0, n, seen), rng.uniform(0.1, 30.0, seen), kl
         ),
-        checks=Checks(
+        checks=SummaryChecks(
             checked, rng.random(n), rng.gamma(1.0, 0.1, n),
             np.full(n, 3), np.full(n, 2),
         ),
@@ -76,7 +76,7 @@ def twins(*, kl, share, income):
         refreshes=Refreshes(
             np.tile([0, 1], count), np.full(2 * count, gap), np.tile(kl, count)
         ),
-        checks=Checks(
+        checks=SummaryChecks(
             np.full(2, NOW - 20.0), np.array(share), np.array(kl),
             np.full(2, 3), np.full(2, 3),
         ),
@@ -147,7 +147,9 @@ def test_the_order_of_the_databases_means_nothing(name, seed, n):
         domain=tuple(databases.domain[i] for i in turn),
         method=tuple(databases.method[i] for i in turn),
         refreshes=replace(seen, database=place[seen.database]),
-        checks=Checks(*(getattr(checks, f.name)[turn] for f in fields(Checks))),
+        checks=SummaryChecks(
+            *(getattr(checks, f.name)[turn] for f in fields(SummaryChecks))
+        ),
     )  # fmt: skip
     one, other = chosen(name, databases), chosen(name, mixed)
     if one is not None:

@@ -12,7 +12,7 @@ from faults.evil import Evil, response
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.core.request import Fetch
 from halflife.core.source import Source
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from web_parts import HOME, TODAY, Clock, Coins, make_gate
 
 
@@ -52,7 +52,7 @@ async def pages() -> AsyncIterator[World]:
 
         sites = {"site": SiteSettings(HOME)}
         yield World(
-            source=Pages(gate, sites, source_of=lambda _: "site", concurrency=4),
+            source=PageClient(gate, sites, source_of=lambda _: "site", concurrency=4),
             slots=4,
             key=lambda number: evil.url(f"/{number}"),
             put=put,

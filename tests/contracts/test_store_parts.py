@@ -13,8 +13,8 @@ from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
-from halflife.stores.forecasts import Check, Issued
-from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer
+from halflife.stores.forecasts import ForecastCheck, Issued
+from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
 from halflife.stores.sqlite import SqliteStore
 from store_looks import absent, failed, hint, present
 
@@ -130,12 +130,12 @@ def test_what_nobody_saw_is_dropped_and_what_was_seen_is_not(kept):
 
 
 def test_checks_come_back_as_columns_and_silence_is_counted(kept):
-    kept.note("s", [Check("a", 1.0, 0.5, 2.0, 0.8, fresh=True)])
+    kept.note("s", [ForecastCheck("a", 1.0, 0.5, 2.0, 0.8, fresh=True)])
     kept.note(
         "s",
         [
-            Check("b", 2.0, 0.25, 1.0, 0.7, fresh=False),
-            Check("a", 2.0, 0.25, 2.0, 0.6, fresh=None),
+            ForecastCheck("b", 2.0, 0.25, 1.0, 0.7, fresh=False),
+            ForecastCheck("a", 2.0, 0.25, 2.0, 0.6, fresh=None),
         ],
     )
     checks = kept.checks("s")
@@ -176,7 +176,7 @@ def test_what_was_read_off_comes_with_its_outcome(kept):
 
 def test_sources_with_forecasts_or_checks_are_audited(kept):
     kept.issue([cast(1.0, 1.0, "z"), cast(5.0, 1.0)])
-    kept.note("t", [Check("c", 6.0, 0.5, 1.0, 0.8, fresh=True)])
+    kept.note("t", [ForecastCheck("c", 6.0, 0.5, 1.0, 0.8, fresh=True)])
     assert kept.audited(0.0, 9) == (["s", "t", "z"], 2)
     assert kept.audited(4.0, 1) == (["s"], 2)
 
@@ -186,7 +186,7 @@ def test_sources_with_forecasts_or_checks_are_audited(kept):
 
 def answer(key, at, state=WAITS, shape="new", content=None):
     look = Observation(key, at, Seen.PRESENT, "1", "2", '"e"', 0.5, "n", content)
-    return Answer(look, state, "why", "was", shape)
+    return HeldFetch(look, state, "why", "was", shape)
 
 
 def test_an_answer_that_is_put_aside_comes_back_whole(store):

@@ -14,7 +14,7 @@ from faults.evil import FAULTS, Evil, response
 from halflife.core.errors import ConfigError, HalflifeError, Refused, UsageError
 from halflife.core.observation import Observation, Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.net.access import Access, Credentials
 from halflife.net.addresses import origin, parse_url
 from web_parts import HOME, LOOPBACK, Book, Coins, make_gate
@@ -132,7 +132,7 @@ def test_no_fault_makes_a_secret_appear_in_words():
                     await gate.get(url, Coins(), access=access)
                 except HalflifeError as error:
                     words.append("".join(traceback.format_exception(error)))
-                pages = Pages(
+                pages = PageClient(
                     gate, {"s": SiteSettings(access)}, source_of=lambda _: "s"
                 )
                 async for looks in pages.perform([Fetch(url)], 0.0, Coins()):
@@ -259,7 +259,7 @@ def revisit(path: str, *, elsewhere: bool) -> tuple[Observation, list[list[str]]
             last = other if elsewhere else evil
             not_modified(last)
             sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
-            pages = Pages(gate, sites, source_of=lambda _: "s")
+            pages = PageClient(gate, sites, source_of=lambda _: "s")
             url = evil.url(f"/to?url={last.url(path)}")
             fetch = Fetch(url, replace(HELD, key=url))
             looks = [o async for b in pages.perform([fetch], 0.25, Coins()) for o in b]
@@ -287,7 +287,7 @@ def test_the_validators_of_another_page_are_not_kept():
         async with Evil() as evil, make_gate() as gate:
             evil.pages["/tagged"] = response("x", ETag='"theirs"')
             sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
-            pages = Pages(gate, sites, source_of=lambda _: "s")
+            pages = PageClient(gate, sites, source_of=lambda _: "s")
             fetches = [Fetch(evil.url(p)) for p in ("/to?url=/tagged", "/tagged")]
             looks = [o async for b in pages.perform(fetches, 0.0, Coins()) for o in b]
             return {o.key.removeprefix(evil.url("")): o.etag for o in looks}
@@ -300,7 +300,7 @@ def test_not_modified_without_a_condition_is_a_failure():
         async with Evil() as evil, make_gate() as gate:
             not_modified(evil)
             sites = {"s": SiteSettings(Access(LOOPBACK, robots=False))}
-            pages = Pages(gate, sites, source_of=lambda _: "s")
+            pages = PageClient(gate, sites, source_of=lambda _: "s")
             url = evil.url("/same")
             bare = Fetch(url, replace(HELD, key=url, etag="", modified=None))
             return [o async for b in pages.perform([bare], 0.25, Coins()) for o in b]

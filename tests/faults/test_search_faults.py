@@ -10,7 +10,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.kinds.search.runner import Summarizer, Wish
+from halflife.kinds.search.runner import Summarizer, SummaryWish
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving
@@ -38,7 +38,7 @@ def config(server, tmp_path):
 def summarize(config, **wish):
     async def run():
         with bootstrap.writing(config) as store:
-            summarizer = Summarizer(config, store, Wish(**wish))
+            summarizer = Summarizer(config, store, SummaryWish(**wish))
             return await summarizer.summarize(config.source[0])
 
     return asyncio.run(run())

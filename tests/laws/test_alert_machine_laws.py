@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.alerts import Health, Kind
+from halflife.alerts import AlarmKind, Health
 from halflife.alerts.machine import (
     DWELLS,
     Alarm,
+    AlarmTurn,
     Dwell,
-    Turn,
     advanced,
     raised,
     step,
@@ -22,12 +22,12 @@ from halflife.alerts.messages import (
     REPEATED,
     Event,
     Letter,
-    Target,
+    Recipient,
     headline,
     letters,
     shortened,
 )
-from halflife.alerts.rules import INFORMATION, Level
+from halflife.alerts.rules import INFORMATION, Severity
 
 DWELL = Dwell(bad=0.25, good=0.5)
 
@@ -41,7 +41,7 @@ def alarm(*, up=False, since=1.0, turning=None, seen=1.0, text="", kind="missed"
 
 @pytest.mark.parametrize(("up", "wait"), [(False, 0.25), (True, 0.5)])
 def test_an_alarm_turns_exactly_when_its_wait_is_over(up, wait):
-    away = Level.GOOD if up else Level.BAD
+    away = Severity.GOOD if up else Severity.BAD
     begun = advanced(alarm(up=up), away, 2.0, DWELL)
     assert (begun.raised, begun.turning, begun.since) == (up, 2.0, 1.0)
     still = advanced(begun, away, 2.0 + wait - 0.01, DWELL)
@@ -51,9 +51,9 @@ def test_an_alarm_turns_exactly_when_its_wait_is_over(up, wait):
 
 
 @pytest.mark.parametrize("up", [False, True])
-@pytest.mark.parametrize("found", list(Level))
+@pytest.mark.parametrize("found", list(Severity))
 def test_any_other_judgement_starts_the_wait_anew(up, found):
-    away = Level.GOOD if up else Level.BAD
+    away = Severity.GOOD if up else Severity.BAD
     begun = alarm(up=up, turning=1.5)
     after = advanced(begun, found, 1.6, DWELL)
     assert after.raised is up
@@ -62,10 +62,10 @@ def test_any_other_judgement_starts_the_wait_anew(up, found):
 
 def test_a_clock_that_was_set_back_makes_no_wait_longer():
     begun = alarm(since=5.0, turning=6.0)
-    early = advanced(begun, Level.BAD, 4.0, DWELL)
+    early = advanced(begun, Severity.BAD, 4.0, DWELL)
     assert (early.turning, early.since) == (4.0, 4.0)
-    assert advanced(early, Level.BAD, 4.25, DWELL).raised
-    assert advanced(begun, Level.GOOD, 4.0, DWELL).since == 4.0
+    assert advanced(early, Severity.BAD, 4.25, DWELL).raised
+    assert advanced(begun, Severity.GOOD, 4.0, DWELL).since == 4.0
 
 
 def test_a_kind_without_a_wait_is_raised_by_the_first_judgement():
@@ -136,7 +136,7 @@ def test_the_alarms_that_stand_are_those_that_are_raised():
 @pytest.mark.parametrize("is_", [False, True])
 def test_a_turn_is_a_change_if_it_stood_otherwise_before(was, is_):
     before = None if was is None else alarm(up=was)
-    assert Turn(before, alarm(up=is_)).changed is (bool(was) is not is_)
+    assert AlarmTurn(before, alarm(up=is_)).changed is (bool(was) is not is_)
 
 
 def test_no_wait_is_negative_and_each_end_takes_time():
@@ -147,7 +147,7 @@ def test_no_wait_is_negative_and_each_end_takes_time():
 
 # Letters
 
-ALL = Target("ops", every=0.5, gather=0.125)
+ALL = Recipient("ops", every=0.5, gather=0.125)
 
 
 def news(turn, target=ALL, now=3.0):
@@ -157,7 +157,7 @@ def news(turn, target=ALL, now=3.0):
 def turned(was, is_, **more):
     """Return a turn from one state to another; None: it was never judged."""
     before = None if was is None else alarm(up=was, **more)
-    return Turn(before, replace(alarm(up=is_, **more), seen=3.0))
+    return AlarmTurn(before, replace(alarm(up=is_, **more), seen=3.0))
 
 
 def test_a_letter_tells_of_what_began_and_what_ended():
@@ -185,13 +185,13 @@ def test_a_letter_tells_of_what_began_and_what_ended():
 )
 def test_what_still_stands_is_told_again_each_time_its_days_are_over(seen, now, told):
     before = alarm(up=True, since=1.0, seen=seen, text="bad")
-    turn = Turn(before, replace(before, seen=now))
+    turn = AlarmTurn(before, replace(before, seen=now))
     assert news(turn, now=now) == [REPEATED] * told
     assert news(turn, replace(ALL, every=0.0), now) == []
     assert news(turn, replace(ALL, every=-1.0), now) == []
     mild = replace(before, text=f"{INFORMATION}new")
-    assert news(Turn(mild, replace(mild, seen=now)), now=now) == []
-    assert news(Turn(None, replace(before, raised=False)), now=now) == []
+    assert news(AlarmTurn(mild, replace(mild, seen=now)), now=now) == []
+    assert news(AlarmTurn(None, replace(before, raised=False)), now=now) == []
 
 
 def test_a_letter_waits_for_more_of_the_same():
@@ -207,7 +207,7 @@ def test_a_letter_waits_for_more_of_the_same():
     given_=st.lists(
         st.tuples(
             st.sampled_from("cab"),
-            st.sampled_from([Kind.HELD, Kind.MISSED]),
+            st.sampled_from([AlarmKind.HELD, AlarmKind.MISSED]),
             st.sampled_from([(False, True), (True, False), (None, True)]),
         ),
         unique_by=lambda one: one[:2],
@@ -220,7 +220,7 @@ def test_letters_are_grouped_by_kind_and_news_with_sources_in_order(given_):
     for source, kind, (was, is_) in given_:
         after = Alarm(source, kind, is_, 1.0, None, 3.0, source * 2)
         before = None if was is None else replace(after, raised=was, seen=1.0)
-        turns.append(Turn(before, after, "do"))
+        turns.append(AlarmTurn(before, after, "do"))
     told = letters(turns, [ALL], 3.0)
     assert [(one.kind, one.news) for one in told] == sorted(
         {(kind, RAISED if is_ else RECOVERED) for _, kind, (_, is_) in given_}

@@ -6,19 +6,19 @@ from math import inf, isnan, nan
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.alerts import Health, Kind, Lateness
+from halflife.alerts import AlarmKind, Health, Lateness
 from halflife.alerts.rules import (
     INFORMATION,
     SOON,
-    Finding,
-    Level,
+    AlarmFinding,
+    Severity,
     Thresholds,
     asked,
     judge,
     span,
 )
 
-GOOD, BETWEEN, BAD = Level.GOOD, Level.BETWEEN, Level.BAD
+GOOD, BETWEEN, BAD = Severity.GOOD, Severity.BETWEEN, Severity.BAD
 # Numbers that floats hold exactly, so that a limit can be met to the point.
 LIMITS = Thresholds(
     lead=0.25, calm=0.5, margin=0.125, failures=4, silent=2.0, refilled=0.125
@@ -27,7 +27,7 @@ MET = Health("s", mean=0.75, target=0.5)
 LATE = Lateness("age p95 <= 6 h", 0.25, 0.0, 0.25, 0.125, 1.0)
 
 
-def found(kind: Kind, health: Health, limits: Thresholds = LIMITS) -> Finding:
+def found(kind: AlarmKind, health: Health, limits: Thresholds = LIMITS) -> AlarmFinding:
     return next(f for f in judge(health, limits) if f.kind is kind)
 
 
@@ -46,12 +46,14 @@ def found(kind: Kind, health: Health, limits: Thresholds = LIMITS) -> Finding:
 )
 def test_a_target_is_missed_below_it_and_met_again_a_margin_above(mean, target, level):
     health = Health("s", mean=mean, target=target)
-    missed = found(Kind.MISSED, health)
+    missed = found(AlarmKind.MISSED, health)
     assert missed.level is level
     unknown = isnan(mean) or isnan(target)
     assert bool(missed.text) is not unknown
     if unknown:
-        assert found(Kind.WILL_MISS, health) == Finding(Kind.WILL_MISS, BETWEEN)
+        assert found(AlarmKind.WILL_MISS, health) == AlarmFinding(
+            AlarmKind.WILL_MISS, BETWEEN
+        )
 
 
 @pytest.mark.parametrize(
@@ -70,30 +72,30 @@ def test_a_miss_is_foretold_within_the_lead_unless_somebody_looks_first(
     wait, relief, level
 ):
     health = replace(MET, first_below=wait, relief=relief)
-    assert found(Kind.WILL_MISS, health).level is level
+    assert found(AlarmKind.WILL_MISS, health).level is level
     aged = Health("s", relief=relief, lateness=replace(LATE, wait=wait))
-    assert found(Kind.WILL_MISS, aged).level is level
+    assert found(AlarmKind.WILL_MISS, aged).level is level
 
 
 @pytest.mark.parametrize(("mean", "came_true"), [(0.4999, True), (0.5, False)])
 def test_a_foretold_miss_is_over_once_the_quality_is_below_its_target(mean, came_true):
     health = Health("s", mean=mean, target=0.5, first_below=0.0)
-    told = found(Kind.WILL_MISS, health)
+    told = found(AlarmKind.WILL_MISS, health)
     assert (told.level, told.quiet) == ((GOOD, True) if came_true else (BAD, False))
 
 
 @pytest.mark.parametrize(("late", "came_true"), [(0.2501, True), (0.25, False)])
 def test_a_foretold_age_is_over_once_more_are_late_than_may_be(late, came_true):
     health = Health("s", lateness=replace(LATE, late=late, wait=0.0))
-    told = found(Kind.WILL_MISS, health)
+    told = found(AlarmKind.WILL_MISS, health)
     assert (told.level, told.quiet) == ((GOOD, True) if came_true else (BAD, False))
 
 
 def test_the_end_is_quiet_if_one_of_two_targets_came_true():
     both = Health("s", mean=0.4, target=0.5, lateness=LATE)
-    told = found(Kind.WILL_MISS, both)
+    told = found(AlarmKind.WILL_MISS, both)
     assert (told.level, told.quiet) == (GOOD, True)
-    assert not found(Kind.WILL_MISS, replace(both, mean=0.6)).quiet
+    assert not found(AlarmKind.WILL_MISS, replace(both, mean=0.6)).quiet
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_the_end_is_quiet_if_one_of_two_targets_came_true():
 )
 def test_an_age_is_met_again_when_half_of_what_may_be_late_is(late, level):
     health = Health("s", lateness=replace(LATE, late=late))
-    assert found(Kind.MISSED, health).level is level
+    assert found(AlarmKind.MISSED, health).level is level
 
 
 @given(
@@ -114,12 +116,12 @@ def test_of_two_targets_the_worse_counts(mean, late):
     aged = None if late is None else replace(LATE, late=late)
     alone = []
     if not isnan(mean):
-        alone.append(found(Kind.MISSED, Health("s", mean=mean, target=0.5)))
+        alone.append(found(AlarmKind.MISSED, Health("s", mean=mean, target=0.5)))
     if aged is not None:
-        alone.append(found(Kind.MISSED, Health("s", lateness=aged)))
-    both = found(Kind.MISSED, Health("s", mean=mean, target=0.5, lateness=aged))
+        alone.append(found(AlarmKind.MISSED, Health("s", lateness=aged)))
+    both = found(AlarmKind.MISSED, Health("s", mean=mean, target=0.5, lateness=aged))
     if not alone:
-        assert both == Finding(Kind.MISSED, BETWEEN)
+        assert both == AlarmFinding(AlarmKind.MISSED, BETWEEN)
         return
     worst = max(f.level for f in alone)
     assert both.level is worst
@@ -130,40 +132,40 @@ def test_of_two_targets_the_worse_counts(mean, late):
 def test_what_is_overdue_is_said_by_its_age_or_by_the_share_that_is():
     part = replace(LATE, late=0.5)
     text = "misses its target age p95 <= 6 h: "
-    assert found(Kind.MISSED, Health("s", lateness=part)).text == (
+    assert found(AlarmKind.MISSED, Health("s", lateness=part)).text == (
         f"{text}50% of it was last looked at more than 6 h ago"
     )
-    whole = found(Kind.MISSED, Health("s", lateness=replace(part, late=1.0)))
+    whole = found(AlarmKind.MISSED, Health("s", lateness=replace(part, late=1.0)))
     assert whole.text == f"{text}the last look is 3 h ago"
 
 
 def test_a_source_that_cannot_be_looked_at_says_why_in_each_text():
     stuck = replace(MET, first_below=0.125, blocked="no route", lateness=LATE)
-    assert found(Kind.WILL_MISS, stuck).text == (
+    assert found(AlarmKind.WILL_MISS, stuck).text == (
         "will miss its target quality >= 0.5 in 3 h, and until then nobody can look: "
         "no route; quality is 0.750"
     )
     advice = "see `halflife doctor` for what keeps it from being looked at"
-    assert found(Kind.WILL_MISS, stuck).advice == advice
-    missed = found(Kind.MISSED, replace(stuck, mean=0.25))
+    assert found(AlarmKind.WILL_MISS, stuck).advice == advice
+    missed = found(AlarmKind.MISSED, replace(stuck, mean=0.25))
     assert missed.text == (
         "misses its target quality >= 0.5: quality is 0.250; nobody can look now: "
         "no route"
     )
     assert missed.advice == advice
     late = Health("s", lateness=replace(LATE, late=1.0), blocked="no route")
-    assert found(Kind.MISSED, late).text.endswith(
+    assert found(AlarmKind.MISSED, late).text.endswith(
         "3 h ago; nobody can look now: no route"
     )
 
 
 def test_a_miss_that_is_due_this_minute_may_be_there_already():
-    now = found(Kind.WILL_MISS, replace(MET, first_below=0.99 * SOON)).text
+    now = found(AlarmKind.WILL_MISS, replace(MET, first_below=0.99 * SOON)).text
     assert now == "may miss its target quality >= 0.5 already; quality is 0.750"
-    soon = found(Kind.WILL_MISS, replace(MET, first_below=SOON)).text
+    soon = found(AlarmKind.WILL_MISS, replace(MET, first_below=SOON)).text
     assert soon == "will miss its target quality >= 0.5 in 1 min; quality is 0.750"
     aged = Health("s", lateness=replace(LATE, wait=0.125))
-    assert found(Kind.WILL_MISS, aged).text == (
+    assert found(AlarmKind.WILL_MISS, aged).text == (
         "will miss its target age p95 <= 6 h in 3 h; the last look is 3 h ago"
     )
 
@@ -179,7 +181,7 @@ def test_a_miss_that_is_due_this_minute_may_be_there_already():
 )
 def test_bounds_are_told_if_both_are_known(low, high, said):
     health = replace(MET, mean=0.75, target=0.8, low=low, high=high)
-    assert found(Kind.MISSED, health).text.endswith(f"quality is {said}")
+    assert found(AlarmKind.MISSED, health).text.endswith(f"quality is {said}")
 
 
 @pytest.mark.parametrize(
@@ -189,12 +191,12 @@ def test_bounds_are_told_if_both_are_known(low, high, said):
 )  # fmt: skip
 def test_death_takes_both_failures_and_silence(failures, silent, level):
     health = Health("s", failures=failures, silent=silent, trouble="HTTP 500")
-    told = found(Kind.DEAD, health)
+    told = found(AlarmKind.DEAD, health)
     assert told.level is level
     looks = "1 look" if failures == 1 else f"{failures} looks"
     text = f"no good answer for {span(silent)}, {looks} in a row failed"
     assert told.text == f"{text}, the last one so: HTTP 500"
-    assert found(Kind.DEAD, replace(health, trouble="")).text == text
+    assert found(AlarmKind.DEAD, replace(health, trouble="")).text == text
 
 
 @pytest.mark.parametrize(
@@ -202,8 +204,8 @@ def test_death_takes_both_failures_and_silence(failures, silent, level):
     [(-0.1, BAD), (0.0, BAD), (0.001, BETWEEN), (0.1249, BETWEEN), (0.125, GOOD)],
 )
 def test_a_budget_is_spent_at_nothing_and_there_again_at_its_share(left, level):
-    assert found(Kind.SPENT, Health("s", left=left)).level is level
-    assert found(Kind.SPENT, Health(left=left)).level is level
+    assert found(AlarmKind.SPENT, Health("s", left=left)).level is level
+    assert found(AlarmKind.SPENT, Health(left=left)).level is level
 
 
 @pytest.mark.parametrize("wrong", [False, True])
@@ -211,34 +213,39 @@ def test_what_is_wrong_or_not_is_bad_or_good(wrong):
     level = BAD if wrong else GOOD
     text = "why" if wrong else ""
     health = Health("s", held=text, moved_to=text, offline=wrong, settings=text)
-    for kind in (Kind.HELD, Kind.MOVED, Kind.OFFLINE, Kind.SETTINGS):
+    for kind in (
+        AlarmKind.HELD,
+        AlarmKind.MOVED,
+        AlarmKind.OFFLINE,
+        AlarmKind.SETTINGS,
+    ):
         assert found(kind, health).level is level
 
 
 def test_what_concerns_all_sources_is_judged_without_one():
     everything = Health(left=1.0, offline=False, settings="")
     told = {f.kind for f in judge(everything)}
-    assert told == {Kind.SPENT, Kind.OFFLINE, Kind.SETTINGS}
+    assert told == {AlarmKind.SPENT, AlarmKind.OFFLINE, AlarmKind.SETTINGS}
     of_one = {f.kind for f in judge(replace(everything, source="s"))}
-    assert of_one == set(Kind) - {Kind.RECOVERED}
+    assert of_one == set(AlarmKind) - {AlarmKind.RECOVERED}
 
 
 def test_three_differences_are_told_in_full_and_the_others_counted():
     def drifted(n):
-        return found(Kind.DRIFT, Health("s", drift=tuple("abcdef"[:n])))
+        return found(AlarmKind.DRIFT, Health("s", drift=tuple("abcdef"[:n])))
 
     text = "its answers look different: "
     assert [drifted(n).text for n in (1, 3, 4, 6)] == [
         f"{text}a", f"{text}a; b; c", f"{text}a; b; c; and 1 more",
         f"{text}a; b; c; and 3 more",
     ]  # fmt: skip
-    assert found(Kind.DRIFT, Health("s")) == Finding(Kind.DRIFT, GOOD)
-    new = found(Kind.DRIFT, Health("s", novelty=("a", "b")))
+    assert found(AlarmKind.DRIFT, Health("s")) == AlarmFinding(AlarmKind.DRIFT, GOOD)
+    new = found(AlarmKind.DRIFT, Health("s", novelty=("a", "b")))
     assert new.level is BAD
     assert new.text == (
         f"{INFORMATION}its answers look different, and nothing is lost: a; b"
     )
-    lost = found(Kind.DRIFT, Health("s", drift=("a",), novelty=("b",)))
+    lost = found(AlarmKind.DRIFT, Health("s", drift=("a",), novelty=("b",)))
     assert lost.text == f"{text}a"
 
 

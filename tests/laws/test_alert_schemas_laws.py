@@ -11,7 +11,7 @@ from halflife.alerts.schemas import (
     SAMPLED,
     UNLIKELY,
     WATCHED,
-    Column,
+    ColumnFill,
     Difference,
     Usual,
     chance,
@@ -47,13 +47,13 @@ def test_the_kind_of_a_value_is_told_by_how_it_is_written(value, kind):
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([], Column(0, 0, "")),
-        ([None, "", 0], Column(3, 1, "")),  # nought fills a column
-        ([1, 2], Column(2, 2, "")),  # too few to tell
-        ([1, 2, 3], Column(3, 3, "numbers")),
-        ([1] * 9 + ["a"], Column(10, 10, "numbers")),  # nine of ten
-        ([1] * 8 + ["a"], Column(9, 9, "")),
-        ([None] * 7 + ["a"] * 3, Column(10, 3, "text")),
+        ([], ColumnFill(0, 0, "")),
+        ([None, "", 0], ColumnFill(3, 1, "")),  # nought fills a column
+        ([1, 2], ColumnFill(2, 2, "")),  # too few to tell
+        ([1, 2, 3], ColumnFill(3, 3, "numbers")),
+        ([1] * 9 + ["a"], ColumnFill(10, 10, "numbers")),  # nine of ten
+        ([1] * 8 + ["a"], ColumnFill(9, 9, "")),
+        ([None] * 7 + ["a"] * 3, ColumnFill(10, 3, "text")),
     ],
 )
 def test_a_column_is_what_nine_of_ten_values_are(values, expected):
@@ -84,17 +84,20 @@ def test_a_column_counts_as_a_loop_does(values):
 def test_of_very_many_records_some_are_looked_at_from_the_first_on(n, looked_at):
     records = {f"k{i}": {"n": i} for i in range(n)}
     found = columns(records, keyless=5)
-    assert found["n"] == Column(looked_at, looked_at, "numbers")
-    assert found[KEY] == Column(n + 5, n)
+    assert found["n"] == ColumnFill(looked_at, looked_at, "numbers")
+    assert found[KEY] == ColumnFill(n + 5, n)
 
 
 def test_every_column_of_the_records_is_found_and_their_key():
     found = columns({"a": {"x": 1}, "b": {"y": "", "z": None}, "c": {"z": 2}})
     assert found == {
-        "x": Column(3, 1), "y": Column(3, 0), "z": Column(3, 1), KEY: Column(3, 3)
-    }  # fmt: skip
+        "x": ColumnFill(3, 1),
+        "y": ColumnFill(3, 0),
+        "z": ColumnFill(3, 1),
+        KEY: ColumnFill(3, 3),
+    }
     assert columns({}) == {}
-    assert columns({}, 4) == {KEY: Column(4, 0)}
+    assert columns({}, 4) == {KEY: ColumnFill(4, 0)}
 
 
 # What differs
@@ -108,19 +111,19 @@ def told(usual, seen, **more):
 
 def test_a_column_that_is_not_there_is_empty_in_all_records_that_were_read():
     usual = {"pay": Usual(1.0, "numbers", 40)}
-    seen = {"title": Column(30, 30, "text"), KEY: Column(50, 30)}
+    seen = {"title": ColumnFill(30, 30, "text"), KEY: ColumnFill(50, 30)}
     (gone, *_) = differences(usual, seen)
     assert gone.text == (
         "'pay' is empty or gone in 30 of 30 records; it was filled in 100%"
     )
     # where nothing but the key is known, the key's records count
-    (gone, *_) = differences(usual, {KEY: Column(50, 30)}, unit="rows")
+    (gone, *_) = differences(usual, {KEY: ColumnFill(50, 30)}, unit="rows")
     assert gone.text == "'pay' is empty or gone in 50 of 50 rows; it was filled in 100%"
-    uneven = {"a": Column(0, 0), "b": Column(30, 30), "c": Column(20, 20)}
+    uneven = {"a": ColumnFill(0, 0), "b": ColumnFill(30, 30), "c": ColumnFill(20, 20)}
     assert differences(usual, uneven)[0].text.startswith(
         "'pay' is empty or gone in 30 of 30 records"
     )
-    assert differences(usual, {"title": Column(0, 0)}) == []
+    assert differences(usual, {"title": ColumnFill(0, 0)}) == []
     assert differences({}, seen) == []
 
 
@@ -132,14 +135,14 @@ def test_a_new_column_is_filled_in_half_of_the_records_and_three_at_least(
     records, filled, is_new
 ):
     usual = {"a": Usual(1.0, "", 40)}
-    seen = {"a": Column(records, records), "b": Column(records, filled)}
+    seen = {"a": ColumnFill(records, records), "b": ColumnFill(records, filled)}
     assert told(usual, seen) == [("b", "new", False, False)] * is_new
 
 
 def test_what_is_new_is_told_only_while_columns_can_be_remembered():
     for n in (WATCHED - 1, WATCHED):
         usual = {f"c{i}": Usual(1.0, "", 40) for i in range(n)}
-        seen = {name: Column(9, 9) for name in [*usual, "new"]}
+        seen = {name: ColumnFill(9, 9) for name in [*usual, "new"]}
         assert len(told(usual, seen)) == (n < WATCHED)
 
 
@@ -150,14 +153,14 @@ def test_what_is_new_is_told_only_while_columns_can_be_remembered():
     ],
 )  # fmt: skip
 def test_one_record_in_twenty_may_lack_a_key_and_half_of_them_hold(keyless, answer):
-    now = {KEY: Column(100, 100 - keyless)}
+    now = {KEY: ColumnFill(100, 100 - keyless)}
     expected = [] if answer is None else [(KEY, "gone", True, answer)]
     assert told({KEY: Usual(1.0, "", 10_000)}, now) == expected
 
 
 def test_fewer_keys_than_usual_by_chance_are_no_difference():
     # 8 of 100 without a key, where 1 in 20 always were: more than 1 in 10 000 looks
-    now = {KEY: Column(100, 92)}
+    now = {KEY: ColumnFill(100, 92)}
     assert binom.cdf(92, 100, 0.95) > UNLIKELY
     assert told({KEY: Usual(0.95, "", 10_000)}, now) == []
 
@@ -176,7 +179,7 @@ def test_fewer_keys_than_usual_by_chance_are_no_difference():
     ],
 )
 def test_a_column_is_gone_when_less_than_half_of_it_is_left(share, filled, what):
-    usual, seen = {"pay": Usual(share, "", 10_000)}, {"pay": Column(100, filled)}
+    usual, seen = {"pay": Usual(share, "", 10_000)}, {"pay": ColumnFill(100, filled)}
     loses = what == "gone"
     assert told(usual, seen) == ([("pay", what, loses, loses)] if what else [])
     if what == "gone":
@@ -190,7 +193,7 @@ def test_a_column_is_gone_when_less_than_half_of_it_is_left(share, filled, what)
 @pytest.mark.parametrize("after", ["", *VALUES])
 def test_text_in_place_of_numbers_loses_something(before, after):
     firm = {"numbers", "numbers as text", "yes or no"}
-    usual, seen = {"pay": Usual(1.0, before, 40)}, {"pay": Column(40, 40, after)}
+    usual, seen = {"pay": Usual(1.0, before, 40)}, {"pay": ColumnFill(40, 40, after)}
     if not before or not after or before == after:
         assert differences(usual, seen) == []
         return
@@ -213,24 +216,24 @@ def test_text_in_place_of_numbers_loses_something(before, after):
 )
 def test_ten_values_of_another_kind_are_taken_for_a_loss(filled, share, records, loses):
     usual = {"pay": Usual(share, "numbers", records)}
-    assert told(usual, {"pay": Column(filled, filled, "text")}) == [
+    assert told(usual, {"pay": ColumnFill(filled, filled, "text")}) == [
         ("pay", "kind text", loses, loses)
     ]
 
 
 def test_no_number_of_records_makes_a_share_certain():
-    assert chance(Column(2, 1), Usual(1.0, "", 8)) == pytest.approx(1 - 0.9**2)
-    assert chance(Column(2, 0), Usual(1.0, "", 8)) == pytest.approx(0.1**2)
-    assert chance(Column(2, 0), Usual(0.5, "", 8)) == pytest.approx(0.25)
-    assert chance(Column(2, 2), Usual(0.5, "", 8)) == 1.0
-    assert chance(Column(0, 0), Usual(0.5, "", 8)) == 1.0
+    assert chance(ColumnFill(2, 1), Usual(1.0, "", 8)) == pytest.approx(1 - 0.9**2)
+    assert chance(ColumnFill(2, 0), Usual(1.0, "", 8)) == pytest.approx(0.1**2)
+    assert chance(ColumnFill(2, 0), Usual(0.5, "", 8)) == pytest.approx(0.25)
+    assert chance(ColumnFill(2, 2), Usual(0.5, "", 8)) == 1.0
+    assert chance(ColumnFill(0, 0), Usual(0.5, "", 8)) == 1.0
 
 
 # What is learned
 
 cells = st.integers(0, 6).flatmap(
     lambda n: st.builds(
-        Column, st.just(n), st.integers(0, n), st.sampled_from(["", "text"])
+        ColumnFill, st.just(n), st.integers(0, n), st.sampled_from(["", "text"])
     )
 )
 
@@ -249,7 +252,7 @@ def test_shares_are_means_over_the_last_looks_and_a_tenth_of_each_later_one(look
         usual = learned(usual, seen)
         many = max((one.records for one in seen.values()), default=0)
         for name in [*plain, *(n for n in seen if n not in plain)]:
-            now = seen.get(name, Column(many, 0))
+            now = seen.get(name, ColumnFill(many, 0))
             if now.records:
                 plain.setdefault(name, []).append(now)
     assert usual.keys() == plain.keys()
@@ -265,13 +268,13 @@ def test_shares_are_means_over_the_last_looks_and_a_tenth_of_each_later_one(look
 
 
 def test_so_many_columns_are_remembered_and_the_first_ones_stay():
-    seen = {f"c{i}": Column(4, 4) for i in range(WATCHED + 5)}
+    seen = {f"c{i}": ColumnFill(4, 4) for i in range(WATCHED + 5)}
     assert list(learned({}, seen)) == list(seen)[:WATCHED]
     assert list(learned({"x": Usual(1.0, "", 4)}, seen))[:2] == ["x", "c0"]
 
 
 def test_columns_that_somebody_has_to_decide_on_are_not_learned():
-    seen = {"a": Column(4, 0), "b": Column(4, 4)}
+    seen = {"a": ColumnFill(4, 0), "b": ColumnFill(4, 4)}
     usual = {"a": Usual(1.0, "text", 4)}
     after = learned(usual, seen, ["a"])
     assert after == {"a": usual["a"], "b": Usual(1.0, "", 4)}

@@ -9,7 +9,7 @@ from halflife.allocation.bounds import hindsight_bound
 from halflife.allocation.hosts import allocate_polite
 from halflife.allocation.objectives import mean_age, mean_freshness, mean_harmonic
 from halflife.allocation.search import Search
-from halflife.allocation.signals import Hints, cycle
+from halflife.allocation.signals import SignalRates, cycle
 from halflife.allocation.solver import allocate
 
 
@@ -58,7 +58,7 @@ def test_an_open_bracket_is_left_in_growing_strides():
 
 @pytest.mark.parametrize("until", [0.5, 4.0])
 def test_an_item_of_which_nobody_tells_has_a_plain_cycle(until):
-    hints = Hints(np.array([0.3]), np.array([0.0]), np.array([2.0]))
+    hints = SignalRates(np.array([0.3]), np.array([0.0]), np.array([2.0]))
     found = cycle(hints, np.array([until]))
     assert found.length == pytest.approx([until])
     assert found.fresh == pytest.approx([(1 - math.exp(-0.3 * until)) / 0.3])
@@ -71,7 +71,7 @@ def test_an_item_of_which_nobody_tells_has_a_plain_cycle(until):
 )  # fmt: skip
 def test_hints_of_one_item_that_cannot_be_are_refused(rate, recall, false):
     with pytest.raises(ValueError, match="recall must lie in"):
-        Hints.of(rate, recall, false)
+        SignalRates.of(rate, recall, false)
 
 
 def test_hosts_that_are_full_one_after_the_other_leave_the_rest_to_others():

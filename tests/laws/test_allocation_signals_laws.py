@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import poisson
 
-from halflife.allocation.signals import Hints, cycle, value
+from halflife.allocation.signals import SignalRates, cycle, value
 from lab.hinted_bound import _mixed, hinted_bound
 
 
@@ -42,7 +42,7 @@ CASES = [
 @pytest.mark.parametrize(("rate", "recall", "false"), CASES)
 def test_hints_are_told_and_worth_what_their_rates_say(rate, recall, false):
     silent, told, worth = by_definition(rate, recall, false)
-    found = Hints.of(np.array([rate]), recall, false)
+    found = SignalRates.of(np.array([rate]), recall, false)
     assert found.silent == pytest.approx([silent])
     assert found.told == pytest.approx([told])
     assert found.worth == pytest.approx([worth], rel=1e-9, abs=1e-12)
@@ -52,16 +52,16 @@ def test_hints_are_told_and_worth_what_their_rates_say(rate, recall, false):
 
 @pytest.mark.parametrize("precision", [0.1, 0.5, 1.0])
 def test_precision_is_the_share_of_hints_that_are_true(precision):
-    found = Hints.at(np.array([3.0]), 0.4, precision)
+    found = SignalRates.at(np.array([3.0]), 0.4, precision)
     true, false = 0.4 * 3.0, 0.4 * 3.0 * (1 / precision - 1)
     assert found.told == pytest.approx([true + false])
     assert true / found.told[0] == pytest.approx(precision)
-    same = Hints.of(np.array([3.0]), 0.4, false)
+    same = SignalRates.of(np.array([3.0]), 0.4, false)
     assert found.worth == pytest.approx(same.worth)
 
 
 def test_an_item_that_never_changes_tells_nothing():
-    found = Hints.of(np.zeros(2), 0.5, np.array([0.0, 1.0]))
+    found = SignalRates.of(np.zeros(2), 0.5, np.array([0.0, 1.0]))
     assert found.worth.tolist() == [0.0, 0.0]
     assert found.silent.tolist() == [0.0, 0.0]
     assert np.isfinite(found.shift).all()
@@ -81,22 +81,22 @@ def test_an_item_that_never_changes_tells_nothing():
 )
 def test_rates_and_shares_that_cannot_be_are_refused(wrong):
     with pytest.raises(ValueError, match="recall must lie"):
-        Hints.of(**wrong)
+        SignalRates.of(**wrong)
     fine = {"rate": 1.0, "recall": 0.5, "false": 0.5}
     one_of_two = {name: np.array([fine[name], wrong[name]]) for name in fine}
     with pytest.raises(ValueError, match="recall must lie"):
-        Hints.of(**one_of_two)
+        SignalRates.of(**one_of_two)
 
 
 def test_the_ends_of_what_can_be_are_allowed():
-    assert Hints.of(0.0, 0.0, 0.0).told == 0
-    assert Hints.of(1.0, 1.0, 0.0).told == 1
-    assert Hints.at(1.0, 1.0, 1.0).told == 1
+    assert SignalRates.of(0.0, 0.0, 0.0).told == 0
+    assert SignalRates.of(1.0, 1.0, 0.0).told == 1
+    assert SignalRates.at(1.0, 1.0, 1.0).told == 1
     for precision in (0.0, 1.0 + 1e-9, -0.5):
         with pytest.raises(ValueError, match="precision must lie"):
-            Hints.at(1.0, 0.5, precision)
+            SignalRates.at(1.0, 0.5, precision)
         with pytest.raises(ValueError, match="precision must lie"):
-            Hints.at(1.0, 0.5, np.array([0.5, precision]))
+            SignalRates.at(1.0, 0.5, np.array([0.5, precision]))
 
 
 @pytest.mark.parametrize("recall", [0.3, 0.5, 0.9])
@@ -104,7 +104,7 @@ def test_the_ends_of_what_can_be_are_allowed():
 def test_cycles_are_the_sums_over_the_hints_that_come(recall, false):
     until = np.geomspace(0.05, 40.0, 12)
     rate = np.full(12, 0.6)
-    model = Hints.of(rate, recall, false)
+    model = SignalRates.of(rate, recall, false)
     found = cycle(model, until)
     for i, end in enumerate(until):
         expected = cycle_by_hand(
@@ -119,16 +119,18 @@ def test_items_of_unlike_hints_do_not_mix():
     recall = np.array([0.9, 0.0, 0.5, 0.7, 1e-5])
     false = np.array([0.1, 1.0, 0.3, 0.0, 1.0])
     until = np.array([8.0, 3.0, 2.0, 4.0, 6.0])
-    both = cycle(Hints.of(rate, recall, false), until)
+    both = cycle(SignalRates.of(rate, recall, false), until)
     for i in range(5):
-        one = cycle(Hints.of(rate[i : i + 1], recall[i], false[i]), until[i : i + 1])
+        one = cycle(
+            SignalRates.of(rate[i : i + 1], recall[i], false[i]), until[i : i + 1]
+        )
         assert both.length[i] == pytest.approx(one.length[0])
         assert both.fresh[i] == pytest.approx(one.fresh[0])
 
 
 def test_hints_worth_next_to_nothing_are_an_even_stream():
     rate, recall, false = np.array([0.5]), 0.01, 2.0  # k is 0.0025
-    model = Hints.of(rate, recall, false)
+    model = SignalRates.of(rate, recall, false)
     assert 0 < model.worth[0] < 0.02
     found = cycle(model, np.array([4.0]))
     speed = 1.0 + model.told[0] * model.shift[0]
@@ -146,7 +148,7 @@ def _parts(model):
 
 
 def test_a_hint_worth_just_enough_is_summed_up():
-    model = Hints(np.array([0.5]), np.array([1.0]), np.array([0.02]))
+    model = SignalRates(np.array([0.5]), np.array([1.0]), np.array([0.02]))
     found = cycle(model, np.array([4.0]))
     length, fresh = cycle_by_hand(0.5, 1.0, 0.02, 4.0)
     assert found.length[0] == pytest.approx(length, rel=1e-9)
@@ -156,7 +158,7 @@ def test_a_hint_worth_just_enough_is_summed_up():
 
 
 def test_a_cycle_longer_than_any_copy_lasts_is_fresh_no_longer():
-    model = Hints.of(np.array([1.0]), 0.3, 0.2)
+    model = SignalRates.of(np.array([1.0]), 0.3, 0.2)
     far, farther = (cycle(model, np.array([t])) for t in (100.0, 1e9))
     assert farther.fresh[0] == pytest.approx(far.fresh[0], rel=1e-9)
     assert np.isfinite(farther.length).all()
@@ -168,7 +170,7 @@ def test_a_cycle_longer_than_any_copy_lasts_is_fresh_no_longer():
 @pytest.mark.parametrize("recall", [0.0, 0.4, 0.9])
 def test_a_look_buys_fresh_days_less_those_it_would_have_had_anyway(recall):
     age = np.geomspace(0.1, 30.0, 9)
-    model = Hints.of(np.full(9, 0.4), recall, 0.3)
+    model = SignalRates.of(np.full(9, 0.4), recall, 0.3)
     found = value(model, age)
     for i, end in enumerate(age):
         parts = [float(x[i]) for x in _parts(model)]
@@ -179,9 +181,9 @@ def test_a_look_buys_fresh_days_less_those_it_would_have_had_anyway(recall):
 
 def best_of_two(rate, weight, budget, recall, precision):
     """Return the best mean freshness of two items, over a grid of cycles."""
-    one = Hints.at(np.ones(1), recall, precision)
+    one = SignalRates.at(np.ones(1), recall, precision)
     until = np.geomspace(1e-3, 200.0, 4000)
-    grid = Hints.at(np.ones(until.size), recall, precision)
+    grid = SignalRates.at(np.ones(until.size), recall, precision)
     length, fresh = cycle(grid, until)
     frequency, kept = 1.0 / length, fresh / length
     first = frequency * rate[0]
@@ -221,7 +223,7 @@ def test_without_weights_all_items_count_alike():
 
 def test_one_item_is_kept_as_fresh_as_its_budget_allows():
     rate, recall, precision, budget = 0.5, 0.4, 0.7, 0.3
-    one = Hints.at(np.array([rate]), recall, precision)
+    one = SignalRates.at(np.array([rate]), recall, precision)
 
     def over(until):
         return 1.0 / cycle(one, np.array([until])).length[0] - budget

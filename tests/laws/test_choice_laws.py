@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from contracts.views import view_of
 from halflife.allocation import allocate, index
-from halflife.allocation.signals import Hints, value
+from halflife.allocation.signals import SignalRates, value
 from halflife.belief.bent import Weibull
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -438,7 +438,7 @@ def hinted(seed=3, n=8):
     silent, told = rng.uniform(0.05, 0.5, n), rng.uniform(0.1, 1.0, n)
     worth = rng.uniform(0.1, 2.0, n)
     law = Announced(Exponential(silent), silent, told, worth)
-    return replace(view, survival=law), Hints(silent, told, worth)
+    return replace(view, survival=law), SignalRates(silent, told, worth)
 
 
 def test_with_hints_a_look_buys_their_value_at_the_effective_age():
@@ -463,7 +463,9 @@ def test_the_hinted_index_is_less_by_what_hints_will_tell_anyway():
     found = HintedIndex().gain(view)
     plain = Index("freshness").gain(view)
     for i in range(len(view)):
-        one = Hints(*(x[i : i + 1] for x in (hints.silent, hints.told, hints.worth)))
+        one = SignalRates(
+            *(x[i : i + 1] for x in (hints.silent, hints.told, hints.worth))
+        )
         rate = float(hints.silent[i])
         age = view.exposure[i] if view.held[i] else NEVER_SEEN_DAYS
         load = min(rate * age, -math.log(1e-12))  # where it is surely stale

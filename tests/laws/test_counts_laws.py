@@ -6,7 +6,7 @@ so far apart.
 
 import pytest
 
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.counts import BELIEVED, judged_counts
 from halflife.queries.notes import End, Notes
 
@@ -33,7 +33,7 @@ def notes_of(answers, *, cap=None, size=SIZE, ends=(), shared=None):
     """Return notes of first pages, {query: (records, total)}, and of ends."""
     notes = Notes(Interface(ATTRIBUTES, page_size=SIZE, cap=cap), size, shared=shared)
     for query, (records, total) in answers.items():
-        notes.pages[query, 0] = Found(records, total)
+        notes.pages[query, 0] = ResultPage(records, total)
     notes.ends.update(ends)
     return notes
 
@@ -117,7 +117,7 @@ def test_only_queries_with_the_highest_number_were_cut_off():
 
 def test_a_number_that_was_cut_off_contradicts_nothing():
     notes = notes_of({OSLO: (rows(5), 100), ROME: (rows(5, "Rome"), 100)})
-    notes.pages[OSLO, 1] = Found(rows(200, first=5), 100)
+    notes.pages[OSLO, 1] = ResultPage(rows(200, first=5), 100)
     assert judged_counts(notes, (), conjunctive=True)[0] == "capped"
     whole = {ALL: (rows(5), 100), OSLO: (rows(5), 100), ROME: (rows(5, "Rome"), 100)}
     assert judge(whole)[0] == "capped"
@@ -129,7 +129,7 @@ def test_a_number_that_was_cut_off_contradicts_nothing():
 @pytest.mark.parametrize(("shown", "worth"), [(53, "unknown"), (54, "lying")])
 def test_no_more_is_shown_than_told(shown, worth):
     notes = notes_of({OSLO: (rows(5), 50)})
-    notes.pages[OSLO, 1] = Found(rows(shown - 5, first=5), 50)
+    notes.pages[OSLO, 1] = ResultPage(rows(shown - 5, first=5), 50)
     found, opinion = judged_counts(notes, (), conjunctive=True)
     assert found == worth
     if worth == "lying":

@@ -16,16 +16,16 @@ from halflife.queries.known.association import Sampled, together_error, together
 from halflife.queries.known.coverage import (
     Factor,
     Hits,
-    Known,
-    Reported,
-    Scaled,
+    ReportedCoverage,
+    ScaledCorpus,
+    TrueCoverage,
     numbered,
     ratio,
     renumbered,
 )
 from halflife.queries.known.form_coverage import (
     ROUNDED,
-    Told,
+    HitCounts,
     _open_offers,
     _sent,
     learned,
@@ -33,7 +33,7 @@ from halflife.queries.known.form_coverage import (
     settle,
     told,
 )
-from halflife.queries.known.greedy import Probes, offers
+from halflife.queries.known.greedy import ProbePlan, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Tabled, rounded
@@ -222,7 +222,7 @@ def test_the_interval_of_a_factor_never_falls_below_nothing():
 def test_a_scaled_count_is_as_uncertain_as_its_matches_and_its_factor():
     pool = pool_of(relation([{0, 1}, {0}]), together=1)
     reference = relation([{0}, {0}, {0}, {0}])
-    found = Scaled(reference, Factor(3.0, 0.6, 5)).hits(pool)
+    found = ScaledCorpus(reference, Factor(3.0, 0.6, 5)).hits(pool)
     assert found.count.tolist() == [12.0, 1.5]  # what is never shown counts for half
     assert found.error == pytest.approx(
         [math.sqrt(1 / 4 + 0.04), math.sqrt(1 / 0.5 + 0.04)]
@@ -231,7 +231,7 @@ def test_a_scaled_count_is_as_uncertain_as_its_matches_and_its_factor():
 
 def test_the_factor_of_reports_leaves_out_look_ups_and_queries_without_hits():
     pool = pool_of(relation([{0}, {0}, {0, 1}, {2}]), together=1, lookup=True)
-    reported = Reported(pool)
+    reported = ReportedCoverage(pool)
     assert reported.factor == 1.0
     reported.hear(0, 24)  # eight times the three held
     reported.hear(1, 0)
@@ -239,7 +239,7 @@ def test_the_factor_of_reports_leaves_out_look_ups_and_queries_without_hits():
     hits = reported.hits()
     assert hits.count[:3] == pytest.approx([24.0, 0.0, math.sqrt(8.0)])
     assert hits.error[2] == pytest.approx(math.log(8.0) / 2.0)
-    fewer = Reported(pool)
+    fewer = ReportedCoverage(pool)
     fewer.hear(0, 1, 0.25)
     assert fewer.factor == pytest.approx(math.sqrt(1 / 3))
     assert fewer.hits().count[1:3].tolist() == [1.0, 1.0]  # a guess is what is held
@@ -294,13 +294,13 @@ def test_a_count_that_is_cut_off_or_kept_back_is_none(counts, cap, wanted):
 def test_rounded_counts_are_off_from_a_hundred_on():
     form = served((99, 100, 123), counts="rounded")
     pool = copy_of(form)
-    coverage = Told(Ledger(form), Known(form.incidence))
+    coverage = HitCounts(Ledger(form), TrueCoverage(form.incidence))
     assert coverage.ask(pool, [0, 1, 2]) == 3
     hits = coverage.hits(pool)
     assert hits.count.tolist() == [99.0, 100.0, 120.0]
     assert hits.error.tolist() == [0.0, ROUNDED, ROUNDED]
     exact = served((99, 100, 123))
-    coverage = Told(Ledger(exact), Known(form.incidence))
+    coverage = HitCounts(Ledger(exact), TrueCoverage(form.incidence))
     coverage.ask(pool, [0, 1, 2])
     assert coverage.hits(pool).error.tolist() == [0.0, 0.0, 0.0]
 
@@ -308,12 +308,14 @@ def test_rounded_counts_are_off_from_a_hundred_on():
 def test_the_guess_is_made_anew_for_another_pool():
     form = served((6, 7, 8), counts="none")
     one, two = copy_of(form), copy_of(form, each=2)
-    coverage = Told(Ledger(form), Scaled(form.incidence, Factor(2.0, 0.0, 3)))
+    coverage = HitCounts(
+        Ledger(form), ScaledCorpus(form.incidence, Factor(2.0, 0.0, 3))
+    )
     assert coverage.hits(one).count.tolist() == [12.0, 14.0, 16.0]
     assert coverage.ask(one, [1]) == 1
     # more than a page: at least five, which is less than the guess
     assert coverage.hits(one).count.tolist() == [12.0, 14.0, 16.0]
-    low = Told(coverage.ledger, Scaled(form.incidence, Factor(0.5, 0.0, 3)))
+    low = HitCounts(coverage.ledger, ScaledCorpus(form.incidence, Factor(0.5, 0.0, 3)))
     assert low.hits(two).count.tolist() == [3.0, 5.0, 4.0]
 
 
@@ -352,21 +354,23 @@ def test_counts_that_are_kept_back_teach_no_factor():
 def test_settling_chooses_again_until_nothing_new_is_asked_for():
     form = served((3, 16, 40))
     pool = copy_of(form)
-    coverage = Told(Ledger(form), Scaled(form.incidence, Factor(1.0, 0.0, 2)))
+    coverage = HitCounts(
+        Ledger(form), ScaledCorpus(form.incidence, Factor(1.0, 0.0, 2))
+    )
     heard = []
 
-    def decide(hits: Hits) -> Probes:
+    def decide(hits: Hits) -> ProbePlan:
         """Choose one candidate after the other, as long as there is another."""
         heard.append(hits)
         number = np.array([min(len(heard) - 1, 2)])
-        return Probes(number, np.ones(1, int), 0.0, np.zeros(3), np.zeros(3))
+        return ProbePlan(number, np.ones(1, int), 0.0, np.zeros(3), np.zeros(3))
 
     probes = settle(pool, coverage, decide)
     # three answers, then one choice that asks for nothing new
     assert (len(heard), coverage.ledger.requests) == (5, 3)
     assert probes.queries.tolist() == [2]
     heard.clear()
-    again = Told(Ledger(form), coverage.guess)
+    again = HitCounts(Ledger(form), coverage.guess)
     settle(pool, again, decide, rounds=1)
     assert (len(heard), again.ledger.requests) == (2, 1)
 
@@ -374,13 +378,13 @@ def test_settling_chooses_again_until_nothing_new_is_asked_for():
 def test_settling_chooses_once_more_when_the_budget_ends():
     form = served((3, 16, 40))
     pool = copy_of(form)
-    coverage = Told(Ledger(form, most=1), Known(form.incidence))
+    coverage = HitCounts(Ledger(form, most=1), TrueCoverage(form.incidence))
     asked = []
 
-    def decide(hits: Hits) -> Probes:
+    def decide(hits: Hits) -> ProbePlan:
         asked.append(hits)
         every = np.arange(3)
-        return Probes(every, np.ones(3, int), 0.0, np.zeros(3), np.zeros(3))
+        return ProbePlan(every, np.ones(3, int), 0.0, np.zeros(3), np.zeros(3))
 
     settle(pool, coverage, decide)
     assert len(asked) == 2
@@ -391,7 +395,7 @@ def test_settling_chooses_once_more_when_the_budget_ends():
 def test_a_first_page_that_is_known_is_not_paid_for_again():
     form = served((3, 16, 40), cap=20)
     pool = copy_of(form)
-    coverage = Told(Ledger(form), Known(form.incidence))
+    coverage = HitCounts(Ledger(form), TrueCoverage(form.incidence))
     sent = np.array([False, True, False])
     plain = offers(np.array([3.0, 16.0, 40.0]), page_size=4, cap=20)
     assert plain.pages.tolist() == [1, 4, 5]
@@ -426,12 +430,12 @@ def test_a_candidate_dearer_than_believed_goes_back_once():
 def test_refreshing_sends_the_best_few_first_and_nothing_that_is_worth_nothing():
     form = served((4, 8, 16, 40))
     pool = copy_of(form)
-    coverage = Told(Ledger(form), Known(form.incidence))
+    coverage = HitCounts(Ledger(form), TrueCoverage(form.incidence))
     value = np.array([1.0, 9.0, 0.0, 2.0])
     shown = refresh(pool, coverage, value, batch=1)
     assert [q.terms[0].value for q in coverage.ledger.asked] == ["bb", "aa", "dd"]
     assert shown.tolist() == [True, True, False, True]
     assert coverage.ledger.requests == 2 + 1 + 10
-    one = Told(Ledger(form), Known(form.incidence))
+    one = HitCounts(Ledger(form), TrueCoverage(form.incidence))
     shown = refresh(pool, one, value, batch=1, rounds=1)
     assert shown.tolist() == [False, True, False, False]

@@ -6,9 +6,9 @@ import pytest
 from cox_cases import spells
 from halflife.models.cox_columns import checked
 from halflife.models.cox_risk import RiskSets, slopes, sums
-from halflife.models.cox_search import Peak, _step, faded, peak, told
+from halflife.models.cox_search import CoxPeak, _step, faded, peak, told
 from halflife.models.cox_tests import (
-    Fitted,
+    FittedCovariates,
     _before,
     _chi_square,
     _clock,
@@ -51,7 +51,7 @@ def test_a_direction_has_faded_that_kept_less_than_a_hundred_thousandth():
 
     def after(share):
         kept = axes @ np.diag([1.0, share]) @ axes.T
-        return Peak(np.zeros(2), 0.0, kept, settled=True)
+        return CoxPeak(np.zeros(2), 0.0, kept, settled=True)
 
     assert faded(after(0.9e-5), flat) is True
     assert faded(after(1.1e-5), flat) is False
@@ -135,6 +135,6 @@ def test_chi_square_is_the_quadratic_form_of_the_inverse():
 def test_dummies_are_grouped_and_what_is_not_told_is_left_out():
     names = ("size", "topic=arts", "topic=news", "age", "topic=law")
     seen = np.array([True, True, False, False, True])
-    model = Fitted(np.zeros((5, 1)), names, seen, np.eye(5))
+    model = FittedCovariates(np.zeros((5, 1)), names, seen, np.eye(5))
     groups = [(name, rows.tolist()) for name, rows in _groups(model)]
     assert groups == [("size", [0]), ("topic", [1, 4])]

@@ -12,7 +12,7 @@ from halflife.allocation.demand import (
     BLOCK,
     STAND_INS,
     Demand,
-    Known,
+    DemandPoint,
     _cells,
     _Trials,
     settle,
@@ -156,7 +156,7 @@ def test_close_to_a_known_price_the_steep_are_computed_anew(name, factor):
     )
     frequency, slope, near, exact = (np.empty(90) for _ in range(4))
     demand.at(0.4, frequency, slope)
-    found = demand.near(price, Known(0.4, frequency, slope), near)
+    found = demand.near(price, DemandPoint(0.4, frequency, slope), near)
     total, _ = demand.at(price, exact)
     np.testing.assert_allclose(near, exact, rtol=1e-9)
     assert found[0] == pytest.approx(total, rel=1e-10)

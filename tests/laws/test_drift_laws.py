@@ -11,8 +11,8 @@ from halflife.models.cox_baseline import weibull_curves
 from halflife.models.drift import (
     ALL,
     PAPER,
-    Drift,
     DriftModel,
+    DriftPrediction,
     WeibullSurvival,
     _idle_rates,
     features,
@@ -203,7 +203,7 @@ def test_skill_is_what_the_plain_curve_errs_more_weighed_by_spells():
 
 
 def test_drift_is_the_domains_rate_times_what_covariates_say():
-    drift = Drift(
+    drift = DriftPrediction(
         ("a", "b"),
         np.array([0.1, 0.3]),
         np.array([0.8, 1.5]),

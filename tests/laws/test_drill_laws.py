@@ -9,7 +9,7 @@ from halflife.queries.completeness import Read
 from halflife.queries.drill_down import (
     WORDS,
     Drill,
-    Step,
+    DrillStep,
     _halves,
     _narrowed,
     ended,
@@ -17,7 +17,7 @@ from halflife.queries.drill_down import (
     ways,
 )
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Level, Local, levels
+from halflife.queries.levels import DrillLevel, LocalChances, levels
 from halflife.queries.table_form import Tabled
 
 CITY = Attribute("city", "select", ("Lima", "Oslo", "Rome"))
@@ -29,7 +29,9 @@ PRICE = Attribute("price", "range", cuts=(10.0, 20.0))
 def level_of(attribute, *values, chance=None, rest=0.1):
     terms = tuple(Term(attribute.name, value) for value in values)
     even = np.full(len(terms), (1.0 - rest) / max(len(terms), 1))
-    return Level(attribute, terms, even if chance is None else np.array(chance), rest)
+    return DrillLevel(
+        attribute, terms, even if chance is None else np.array(chance), rest
+    )
 
 
 def ledger_of(records, *attributes, **interface):
@@ -50,11 +52,11 @@ TOWN = level_of(CITY, "Oslo", "Rome")
 
 
 def word(value, level=WORD):
-    return Step(level, None if value is None else Term("title", value), 0.25)
+    return DrillStep(level, None if value is None else Term("title", value), 0.25)
 
 
 def town(value):
-    return Step(TOWN, None if value is None else Term("city", value), 0.5)
+    return DrillStep(TOWN, None if value is None else Term("city", value), 0.5)
 
 
 # paths
@@ -366,7 +368,7 @@ def test_a_walk_goes_on_with_other_words_after_the_rest_of_some():
 def test_the_chance_of_the_rest_has_a_floor_only_for_unknown_values():
     free = Attribute("make", "select")
     known = tuple({"make": "Audi", "city": "Oslo"} for _ in range(200))
-    local = Local(Interface((free, CITY)), known)
+    local = LocalChances(Interface((free, CITY)), known)
     make, city = local.levels
     rows = local.rows
     assert local.given(make, rows).rest == 0.02

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import BudgetSpent, SourceError
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.form_probe import (
     SMALL,
     SUSPECT,
@@ -53,11 +53,11 @@ class Book:
         shown = min(hits, hits if self.reach is None else self.reach)
         numbers = range(page * self.size, min((page + 1) * self.size, shown))
         rows = {f"{query}#{i}": self.row(query, i) for i in numbers}
-        return Found(rows, told, more=(page + 1) * self.size < shown)
+        return ResultPage(rows, told, more=(page + 1) * self.size < shown)
 
     def fetch(self, key):
         self.asked.append(key)
-        return Found({} if key.endswith("-none") else {key: {"city": "Oslo"}}, 1)
+        return ResultPage({} if key.endswith("-none") else {key: {"city": "Oslo"}}, 1)
 
 
 def inquiry(answers, *, most=50, kind=_Inquiry, **book):
@@ -293,7 +293,7 @@ def flagged(total, *, together=8, size=64, records=None):
     form.interface = Interface(FLAGS, page_size=10, together=together)
     one.notes.claimed = form.interface
     one.notes.size = size
-    one.notes.pages[ALL, 0] = Found(rows, total)
+    one.notes.pages[ALL, 0] = ResultPage(rows, total)
     return one
 
 
@@ -335,9 +335,9 @@ def test_a_narrow_query_begins_with_one_that_fills_a_page():
     some = {
         bit: {k: r for k, r in rows.items() if r["f0"] == bit} for bit in ("y", "n")
     }
-    one.notes.pages[full, 0] = Found(dict(list(some["y"].items())[:10]), 80)
-    one.notes.pages[part, 0] = Found(dict(list(some["n"].items())[:9]), 80)
-    one.notes.pages[Query.of(Term("f1", "y"), Term("f2", "n")), 0] = Found(
+    one.notes.pages[full, 0] = ResultPage(dict(list(some["y"].items())[:10]), 80)
+    one.notes.pages[part, 0] = ResultPage(dict(list(some["n"].items())[:9]), 80)
+    one.notes.pages[Query.of(Term("f1", "y"), Term("f2", "n")), 0] = ResultPage(
         dict(list(some["y"].items())[:10]), 80
     )
     for _ in range(8):
@@ -350,7 +350,7 @@ def test_a_query_that_was_asked_is_no_new_one():
     one = flagged(8, size=10)  # one term is added
     for attribute, bit in product(FLAGS, "yn"):
         query = Query.of(Term(attribute.name, bit))
-        one.notes.pages[query, 0] = Found({}, 4)
+        one.notes.pages[query, 0] = ResultPage({}, 4)
     assert one._narrow(1.0) is None
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import BudgetSpent, SourceError
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.core.object_store import NEVER, Register, Snapshot, Spell, Version
-from halflife.queries.completeness import Begun, Read, Reader
-from halflife.queries.doubt import Check, Doubts
+from halflife.queries.completeness import AnswerCompleter, Begun, Read
+from halflife.queries.doubt import DoubtCheck, Doubts
 from halflife.queries.first_crawl import (
     UNREAD,
     crawl_ahead,
@@ -18,14 +18,14 @@ from halflife.queries.first_crawl import (
     first_crawl,
     said,
 )
-from halflife.queries.form_copy import Held, Wish
-from halflife.queries.form_facts import Finding, Measured
-from halflife.queries.frontier import Crawl, Part, restored, written
+from halflife.queries.form_copy import FormCopy, FormWish
+from halflife.queries.form_facts import FormFinding, Measured
+from halflife.queries.frontier import CrawlPart, CrawlState, restored, written
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Counter, Local, Origin
+from halflife.queries.local import Counter, LocalRecords, Origin
 from halflife.queries.random_check import CHECKED
-from halflife.queries.reported_total import Reported
+from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Faults, Tabled
 from lab.faulty_form import Troubled, Troubles
 
@@ -185,8 +185,8 @@ def test_an_answer_is_whole_if_it_ended_before_the_cap_with_all_that_was_counted
     ],
 )
 def test_a_number_alone_says_that_there_is_too_much(counts, cap, most, total, over):
-    reader = Reader(Ledger(form_of({}, counts=counts, cap=cap)), most)
-    assert reader._overflows(Found({}, total)) is over
+    reader = AnswerCompleter(Ledger(form_of({}, counts=counts, cap=cap)), most)
+    assert reader._overflows(ResultPage({}, total)) is over
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_query_is_read_as_far_as_it_may_be_whole(form, most, wanted):
     (counts, cap, hits), (whole, requests, shown) = form, wanted
     form = form_of(records({"Oslo": hits}), counts=counts, cap=cap)
     ledger = Ledger(form)
-    reader = Reader(ledger, most)
+    reader = AnswerCompleter(ledger, most)
     assert reader.known(OSLO) is None
     found = reader.read(OSLO)
     assert (found.whole, ledger.requests) == (whole, requests)
@@ -222,7 +222,7 @@ def test_a_query_is_read_as_far_as_it_may_be_whole(form, most, wanted):
 
 def test_an_answer_with_fewer_records_than_counted_is_not_whole():
     form = form_of(records({"Oslo": 12}), faults=Faults(unstable=True))
-    found = Reader(Ledger(form)).read(OSLO)
+    found = AnswerCompleter(Ledger(form)).read(OSLO)
     assert len(found.records) < 12
     assert (found.whole, found.total) == (False, 12)
 
@@ -230,7 +230,7 @@ def test_an_answer_with_fewer_records_than_counted_is_not_whole():
 def test_what_cannot_be_asked_overflows():
     form = form_of(records({"Oslo": 2}, title="red"), CITY, TITLE, together=1)
     ledger = Ledger(form)
-    reader = Reader(ledger)
+    reader = AnswerCompleter(ledger)
     both = Query.of(Term("city", "Oslo"), Term("title", "red"))
     assert [reader.answers(q) for q in (Query(), OSLO, both)] == [False, True, False]
     for query in (Query(), both):
@@ -238,7 +238,7 @@ def test_what_cannot_be_asked_overflows():
         assert reader.reach(query) == Read({}, whole=False)
     assert ledger.requests == 0
     wide = form_of({}, CITY, TITLE, together=2, everything=True)
-    assert all(Reader(Ledger(wide)).answers(q) for q in (Query(), OSLO, both))
+    assert all(AnswerCompleter(Ledger(wide)).answers(q) for q in (Query(), OSLO, both))
 
 
 def test_reading_goes_on_after_the_pages_that_were_read():
@@ -246,23 +246,23 @@ def test_reading_goes_on_after_the_pages_that_were_read():
     pages = [form.ask(OSLO, p).records for p in range(3)]
     begun = Begun(OSLO, 5, 2, {**pages[0], **pages[1]}, 12)
     ledger = Ledger(form)
-    found = Reader(ledger, begun=begun).read(OSLO)
+    found = AnswerCompleter(ledger, begun=begun).read(OSLO)
     assert (found.whole, len(found.records), ledger.requests) == (True, 12, 1)
     # a page number means something else where pages have another length
     other = Begun(OSLO, 4, 2, {**pages[0]}, 12)
     ledger = Ledger(form)
-    found = Reader(ledger, begun=other).read(OSLO)
+    found = AnswerCompleter(ledger, begun=other).read(OSLO)
     assert (found.whole, ledger.requests) == (True, 3)
     # another query, or none read, is begun anew
     for begun in (Begun(ROME, 5, 2, dict(pages[0]), 12), Begun(OSLO, 5)):
         ledger = Ledger(form)
-        assert Reader(ledger, begun=begun).read(OSLO).whole
+        assert AnswerCompleter(ledger, begun=begun).read(OSLO).whole
         assert ledger.requests == 3
 
 
 def test_what_was_begun_tells_how_far_it_came():
     form = form_of(records({"Oslo": 12}))
-    reader = Reader(Ledger(form, 2))
+    reader = AnswerCompleter(Ledger(form, 2))
     with pytest.raises(BudgetSpent):
         reader.read(OSLO)
     begun = reader.begun
@@ -277,7 +277,7 @@ def test_what_was_begun_tells_how_far_it_came():
 def test_all_that_can_be_reached_of_a_query_is_read(cap, hits, requests, shown):
     form = form_of(records({"Oslo": hits}), cap=cap)
     ledger = Ledger(form)
-    reader = Reader(ledger, 5)
+    reader = AnswerCompleter(ledger, 5)
     assert not reader.read(OSLO).whole
     assert ledger.requests == 1
     found = reader.reach(OSLO)
@@ -289,7 +289,7 @@ def test_all_that_can_be_reached_of_a_query_is_read(cap, hits, requests, shown):
 def test_what_was_reached_to_the_cap_is_not_asked_for_again():
     form = form_of(records({"Oslo": 23}), cap=12, counts="none")
     ledger = Ledger(form)
-    reader = Reader(ledger)
+    reader = AnswerCompleter(ledger)
     found = reader.read(OSLO)  # three pages show as many as the cap
     assert (found.whole, len(found.records), ledger.requests) == (False, 12, 3)
     again = reader.reach(OSLO)
@@ -313,14 +313,14 @@ def test_the_check_is_the_query_that_settles_most_for_a_request():
     assert doubts.suspects() == ["k1", "k2", "k3", "k4"]
     # red: 5 records, 3 pages, settles 4; m0: 3 records, 2 pages, settles 2;
     # m1: 2 records, 1 page, settles 2; a word of one record settles it for 1 page
-    assert doubts.check() == Check(one("make", "m1"), 1, 2)
+    assert doubts.check() == DoubtCheck(one("make", "m1"), 1, 2)
     list(ledger.pages(one("make", "m1")))
     doubts.hear(ledger)
     assert doubts.absent() == {"k1", "k3"}
     assert doubts.suspects() == ["k2", "k4"]
     # red still takes three pages for two; of equals the narrowest query is kept
     rare = Query.of(Term("make", "m0"), Term("title", "red"), Term("title", "w2"))
-    assert doubts.check() == Check(rare, 1, 1)
+    assert doubts.check() == DoubtCheck(rare, 1, 1)
 
 
 def missed(form, copy, *queries, now=()):
@@ -340,7 +340,7 @@ def test_what_settles_many_is_worth_more_pages():
     copy |= {f"r{i}": {"city": "Rome", "make": "m"} for i in range(2)}
     doubts, _ = missed(form, copy, OSLO)
     # five records are three pages, and settle all three that are in doubt
-    assert doubts.check() == Check(one("make", "m"), 3, 3)
+    assert doubts.check() == DoubtCheck(one("make", "m"), 3, 3)
 
 
 def test_a_term_tells_if_its_attribute_is_not_in_some_query_that_was_missed():
@@ -353,10 +353,10 @@ def test_a_term_tells_if_its_attribute_is_not_in_some_query_that_was_missed():
     # all attributes were used: each of its terms alone is a beginning
     every, _ = missed(form, copy, Query.of(city, make, red))
     assert len(every._open("a")) == 4
-    assert every.check() == Check(Query.of(city), 1, 1)
+    assert every.check() == DoubtCheck(Query.of(city), 1, 1)
     more = {"b": {"city": "Oslo", "make": "n"}, "a": {"city": "Oslo", "make": "m"}}
     rarest, _ = missed(form, more, Query.of(city, make))
-    assert rarest.check() == Check(Query.of(make), 1, 1)
+    assert rarest.check() == DoubtCheck(Query.of(make), 1, 1)
     # terms of attributes that nothing was missed by are joined, three at most
     single, _ = missed(form, copy, OSLO)
     assert single.check().query == Query.of(make, red, Term("title", "old"))
@@ -396,7 +396,7 @@ def test_a_query_that_was_read_in_vain_is_not_asked_for_again():
     doubts = Doubts(form, copy)
     list(ledger.pages(OSLO))
     doubts.hear(ledger)
-    assert doubts.check() == Check(one("make", "m"), 1, 2)
+    assert doubts.check() == DoubtCheck(one("make", "m"), 1, 2)
     doubts._read.add(one("make", "m"))
     assert doubts.check() is None
     assert doubts.absent() == frozenset()
@@ -435,7 +435,7 @@ def test_a_copy_is_what_is_running_as_last_seen():
             Version("a", 0, 6.0, {"n": 4}),
         ],
     )
-    held = Held.of(register)
+    held = FormCopy.of(register)
     assert held.records == {"a": {"n": 4}, "b": {"n": 9}}
     assert held.came == {"a": 1.0, "b": 7.0}
     assert held.seen == {"a": 8.0, "b": 8.0}
@@ -453,34 +453,36 @@ def test_a_copy_is_what_is_running_as_last_seen():
 
 def test_a_crawl_that_goes_on_is_no_beginning_of_upkeep():
     parts = [Snapshot(1.0, 3, complete=False), Snapshot(2.0, 3, complete=False)]
-    held = Held.of(Register(snapshots=parts, spells=[spell("a")]))
+    held = FormCopy.of(Register(snapshots=parts, spells=[spell("a")]))
     assert (held.last, held.since, held.begun) == (2.0, NEVER, False)
-    nothing = Held.of(Register())
+    nothing = FormCopy.of(Register())
     assert (nothing.last, nothing.since) == (-NEVER, NEVER)
     assert (nothing.missing, nothing.unfound, nothing.doubtful) == (0, 0, 0)
-    noted = Held.of(Register(snapshots=[Snapshot(3.0, 1, complete=False, note="x")]))
+    noted = FormCopy.of(
+        Register(snapshots=[Snapshot(3.0, 1, complete=False, note="x")])
+    )
     assert noted.since == 3.0
 
 
 def test_arrivals_are_counted_from_the_end_of_the_first_crawl_on():
     came = {"a": 5.0, "b": 5.0 + 1e-9, "c": 9.0}
-    held = Held(records({"Oslo": 3}), came, came, (), 13.0, since=5.0)
+    held = FormCopy(records({"Oslo": 3}), came, came, (), 13.0, since=5.0)
     assert held.arrival == (2.5 / 8.0, 8.0)
-    short = Held({}, {}, {}, (), 5.25, since=5.0)
+    short = FormCopy({}, {}, {}, (), 5.25, since=5.0)
     assert short.arrival == (0.5, 1.0)  # a day at least
 
 
 def test_what_is_missing_is_what_is_reported_and_not_held():
     held = records({"Oslo": 7})
-    plain = Held(held, {}, {}, (), 1.0)
+    plain = FormCopy(held, {}, {}, (), 1.0)
     assert (plain.missing, plain.unfound, plain.doubtful) == (0, 0, 0)
     for told, doubted, wanted in (
-        (Reported(1.0, 12, 3, "cut off"), False, (5, 3, 0)),
-        (Reported(1.0, 12, 3, "?", doubted=True), True, (5, 3, 3)),
-        (Reported(1.0, 9, 3, "?", doubted=True), True, (2, 2, 2)),
-        (Reported(1.0, 6, 3, "?", doubted=True), True, (0, 0, 0)),
+        (ReportedTotal(1.0, 12, 3, "cut off"), False, (5, 3, 0)),
+        (ReportedTotal(1.0, 12, 3, "?", doubted=True), True, (5, 3, 3)),
+        (ReportedTotal(1.0, 9, 3, "?", doubted=True), True, (2, 2, 2)),
+        (ReportedTotal(1.0, 6, 3, "?", doubted=True), True, (0, 0, 0)),
     ):
-        one_ = Held(held, {}, {}, (), 1.0, reported=told)
+        one_ = FormCopy(held, {}, {}, (), 1.0, reported=told)
         assert told.doubted is doubted
         assert (one_.missing, one_.unfound, one_.doubtful) == wanted
 
@@ -488,15 +490,15 @@ def test_what_is_missing_is_what_is_reported_and_not_held():
 def test_a_copy_to_refresh_knows_when_each_was_seen_and_how_it_moved():
     held = {"a": {"n": 4}, "b": {"n": 9}}
     gaps = [("b", 2.0, {"n": 1}, {"n": 7}), ("a", 1.0, {"n": 4}, {"n": 4})]
-    wish = Wish(measure=measure("n"), weight=lambda r: float(r["n"]))
-    copy = Held(held, {}, {"b": 3.0, "a": 5.0}, gaps, 5.0).copy(wish, 6.0)
+    wish = FormWish(measure=measure("n"), weight=lambda r: float(r["n"]))
+    copy = FormCopy(held, {}, {"b": 3.0, "a": 5.0}, gaps, 5.0).copy(wish, 6.0)
     assert copy.seen.tolist() == [5.0, 3.0]
     assert copy.weight.tolist() == [4.0, 9.0]
     assert copy.pace._days.tolist() == [1.0, 2.0]
     assert copy.pace._amount.tolist() == [0.0, 6.0]
-    blank = Held(held, {}, {"b": 3.0, "a": 5.0}, (), 5.0).copy(Wish(), 6.0)
+    blank = FormCopy(held, {}, {"b": 3.0, "a": 5.0}, (), 5.0).copy(FormWish(), 6.0)
     assert not blank.pace.learned.any()
-    local = Held(held, {"a": 2.0}, {}, (), 5.0).local(Interface((Attribute("n"),)))
+    local = FormCopy(held, {"a": 2.0}, {}, (), 5.0).local(Interface((Attribute("n"),)))
     assert local.recent(1.0).sum() == 1
 
 
@@ -506,13 +508,13 @@ def test_a_copy_to_refresh_knows_when_each_was_seen_and_how_it_moved():
 def crawl_of(left=(), unresolved=(), unproven=(), **more):
     shape = {"records": {}, "complete": False, "requests": 0, **more}
     parts = tuple(left)
-    return Crawl(unresolved=unresolved, unproven=unproven, left=parts, **shape)
+    return CrawlState(unresolved=unresolved, unproven=unproven, left=parts, **shape)
 
 
 def test_it_is_said_how_far_a_crawl_has_come():
     capped, free = form_of({}, cap=20).interface, form_of({}).interface
     assert said(crawl_of(complete=True), free) == "everything was read"
-    left = [Part(OSLO), Part(ROME)]
+    left = [CrawlPart(OSLO), CrawlPart(ROME)]
     assert said(crawl_of(left), capped) == "2 queries left open"
     assert said(crawl_of(left[:1]), capped) == "1 query left open"
     assert said(crawl_of(), capped) == "all that it shows was read"
@@ -525,7 +527,7 @@ def test_it_is_said_how_far_a_crawl_has_come():
 
 def test_a_crawl_that_reads_everything_is_a_complete_look():
     form = form_of(records({"Oslo": 12}), everything=True)
-    kept = first_crawl(crawling(Ledger(form), Held.of(Register())), 3.0)
+    kept = first_crawl(crawling(Ledger(form), FormCopy.of(Register())), 3.0)
     assert (kept.complete, kept.left, kept.trouble) == (True, None, "")
     assert kept.records == form.records
     assert kept.stop == "everything was read"
@@ -533,22 +535,22 @@ def test_a_crawl_that_reads_everything_is_a_complete_look():
         ("everything", 1, 0.0, "the first crawl")
     ]
     assert [tuple(tried) for tried in kept.tried] == [("everything", 3, 12, 12, 12)]
-    assert kept.reported == Reported(3.0, 12)
+    assert kept.reported == ReportedTotal(3.0, 12)
     nothing = form_of({}, everything=True)
-    kept = first_crawl(crawling(Ledger(nothing), Held.of(Register())))
+    kept = first_crawl(crawling(Ledger(nothing), FormCopy.of(Register())))
     assert [tuple(tried) for tried in kept.tried] == [("everything", 1, 0, 0, 0)]
     full = form_of(records({"Oslo": 10}), everything=True)
-    kept = first_crawl(crawling(Ledger(full), Held.of(Register())))
+    kept = first_crawl(crawling(Ledger(full), FormCopy.of(Register())))
     assert kept.tried[0].requests == 2
 
 
 def test_a_crawl_in_turns_is_no_complete_look():
     form = form_of(records({"Oslo": 12}), everything=True)
-    first = first_crawl(crawling(Ledger(form, 2), Held.of(Register())), 3.0)
+    first = first_crawl(crawling(Ledger(form, 2), FormCopy.of(Register())), 3.0)
     assert (first.complete, first.stop) == (False, "1 query left open")
     assert first.left is not None
-    assert first.reported == Reported(3.0, 12)
-    held = Held(first.records, {}, {}, (), 3.0, crawl=first.left)
+    assert first.reported == ReportedTotal(3.0, 12)
+    held = FormCopy(first.records, {}, {}, (), 3.0, crawl=first.left)
     second = first_crawl(crawling(Ledger(form, 9), held), 4.0)
     assert (second.complete, second.left) == (False, None)
     assert second.stop == "everything was read"
@@ -558,7 +560,7 @@ def test_a_crawl_in_turns_is_no_complete_look():
 def test_what_is_reported_and_not_shown_is_told_once_all_was_read():
     held = records({"Oslo": 30})
     form = form_of(held, everything=True, cap=20)
-    kept = first_crawl(crawling(Ledger(form), Held.of(Register())), 3.0)
+    kept = first_crawl(crawling(Ledger(form), FormCopy.of(Register())), 3.0)
     assert kept.left is None
     assert (kept.reported.total, kept.reported.unfound) == (30, 10)
     assert kept.reported.doubted is False
@@ -568,7 +570,7 @@ def test_what_is_reported_and_not_shown_is_told_once_all_was_read():
 def test_a_failure_that_cut_a_crawl_short_is_told():
     form = form_of(records({"Oslo": 12}), everything=True)
     failing = Ledger(Troubled(form, Troubles(fails=2)))
-    kept = first_crawl(crawling(failing, Held.of(Register())))
+    kept = first_crawl(crawling(failing, FormCopy.of(Register())))
     assert kept.trouble == "the form failed"
     assert kept.left is not None
 
@@ -578,21 +580,21 @@ def test_words_go_on_only_if_a_number_tells_when_they_are_done():
     for counts, goes_on in (("exact", True), ("none", False)):
         form = form_of(held, TITLE, cap=5, counts=counts, everything=True)
         ledger = Ledger(form, 8)
-        kept = first_crawl(crawling(ledger, Held.of(Register())))
+        kept = first_crawl(crawling(ledger, FormCopy.of(Register())))
         assert kept.complete is False
         assert (kept.left is not None) is goes_on
 
 
 def test_the_plan_of_a_crawl_asks_last_parts_first_and_divided_ones_at_last():
     interface = form_of({}, page_size=7).interface
-    parts = [Part(OSLO), Part(Query(), tried=("city",)), Part(ROME)]
-    held = Held(records({"Oslo": 1}), {}, {}, (), 1.0, crawl=crawl_of(parts))
+    parts = [CrawlPart(OSLO), CrawlPart(Query(), tried=("city",)), CrawlPart(ROME)]
+    held = FormCopy(records({"Oslo": 1}), {}, {}, (), 1.0, crawl=crawl_of(parts))
     plan = crawl_ahead(held, interface)
     assert [step.what for step in plan] == ["city=Rome", "city=Oslo"]
     why = "the first crawl goes on; 1 record found so far"
     assert {tuple(step[1:]) for step in plan} == {(1, 7 * UNREAD, why)}
-    divided = [Part(Query(), tried=("city",)), Part(OSLO, tried=("title",))]
-    held = Held({}, {}, {}, (), 1.0, crawl=crawl_of(divided))
+    divided = [CrawlPart(Query(), tried=("city",)), CrawlPart(OSLO, tried=("title",))]
+    held = FormCopy({}, {}, {}, (), 1.0, crawl=crawl_of(divided))
     assert [step.what for step in crawl_ahead(held, interface)] == ["city=Oslo"]
 
 
@@ -609,8 +611,8 @@ def test_the_plan_of_a_crawl_asks_last_parts_first_and_divided_ones_at_last():
 )
 def test_the_plan_counts_the_pages_that_are_left(query, pages, total, left):
     begun = Begun(query, 5, pages, {}, total)
-    crawl = crawl_of([Part(OSLO)], begun=begun)
-    held = Held({}, {}, {}, (), 1.0, crawl=crawl)
+    crawl = crawl_of([CrawlPart(OSLO)], begun=begun)
+    held = FormCopy({}, {}, {}, (), 1.0, crawl=crawl)
     (step,) = crawl_ahead(held, form_of({}).interface)
     assert step.requests == left
 
@@ -625,22 +627,22 @@ def test_a_part_lacks_what_is_counted_and_not_found():
         (3, 3, 0, True),
         (2, 3, 0, True),
     ):
-        part = Part(OSLO, keys={f"k{i}" for i in range(keys)}, total=total)
+        part = CrawlPart(OSLO, keys={f"k{i}" for i in range(keys)}, total=total)
         assert (part.lacks, part.full) == (lacks, full)
 
 
 def test_a_crawl_comes_back_as_it_was_written():
     held = records({"Oslo": 3, "Rome": 1})
-    above = Part(Query(), tried=("city",), terms={Term("city", "Oslo")}, total=9)
-    below = Part(OSLO, above, keys={"Oslo0", "gone"}, total=4, failed=2)
-    crawl = Crawl(
+    above = CrawlPart(Query(), tried=("city",), terms={Term("city", "Oslo")}, total=9)
+    below = CrawlPart(OSLO, above, keys={"Oslo0", "gone"}, total=4, failed=2)
+    crawl = CrawlState(
         records=held,
         complete=False,
         unresolved=(ROME,),
         unproven=(OSLO,),
         requests=7,
         left=(above, below),
-        stuck=(Part(ROME, below, failed=1),),
+        stuck=(CrawlPart(ROME, below, failed=1),),
         words=True,
         total=9,
         reads={ROME: Read({"Rome0": held["Rome0"]}, whole=True, total=1)},
@@ -660,7 +662,7 @@ def test_a_crawl_comes_back_as_it_was_written():
     assert (back.words, back.whole, back.total) == (True, False, 9)
     assert back.reads == crawl.reads
     assert back.begun == crawl.begun
-    fresh = restored(json.loads(json.dumps(written(Crawl.of_nothing()))), {})
+    fresh = restored(json.loads(json.dumps(written(CrawlState.of_nothing()))), {})
     assert (fresh.begun, fresh.whole, fresh.complete) == (None, True, False)
     assert fresh.open == (Query(),)
     old = written(crawl)
@@ -708,7 +710,7 @@ def test_claims_are_taken_back_where_they_were_found_wrong():
     assert Measured(page_size=6, paged=False).interface(shy).cap == 6
     assert Measured(paged=True).interface(shy).cap is None
     assert Measured(cap=60).interface(bold).cap == 50
-    row = Measured(requests=3, findings=(Finding("a", "b", "c"),)).row()
+    row = Measured(requests=3, findings=(FormFinding("a", "b", "c"),)).row()
     assert row["requests"] == 3
     assert row["ignored"] == []
     assert row["findings"] == [{"what": "a", "verdict": "b", "why": "c"}]
@@ -762,7 +764,7 @@ def test_terms_joined_by_or_take_half_a_page_each(size, half):
 
 def test_ranges_that_nobody_indexed_are_met_by_their_numbers():
     held = {f"k{i}": {"city": "Oslo", "price": 5.0 * i} for i in range(6)}
-    local = Local(form_of({}, CITY, PRICE).interface, held)
+    local = LocalRecords(form_of({}, CITY, PRICE).interface, held)
     assert local.matching(one("price", "4..16")) == {"k1", "k2", "k3"}
     assert local.matching(one("price", "10..20")) == {"k2", "k3"}
     both = Query.of(Term("price", "4..16"), Term("city", "Oslo"))
@@ -776,7 +778,7 @@ def test_ranges_that_nobody_indexed_are_met_by_their_numbers():
 
 
 def test_records_are_known_by_where_they_came_from():
-    local = Local(form_of({}).interface, records({"Oslo": 2}), {"Oslo0": 4.0})
+    local = LocalRecords(form_of({}).interface, records({"Oslo": 2}), {"Oslo0": 4.0})
     local.note("s", {"city": "Rome"}, Origin.SAMPLED)
     local.note("h", {"city": "Oslo"}, Origin.HARVESTED)
     assert local.having(Origin.HISTORY) == ["Oslo0", "Oslo1"]

@@ -10,16 +10,16 @@ from scipy import stats
 from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.probing.capture import Interval, chapman
+from halflife.probing.capture import SizeInterval, chapman
 from halflife.probing.size import ratio
-from halflife.queries.drill_down import Drill, Step, Walk
+from halflife.queries.drill_down import Drill, DrillStep, DrillWalk
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Level, Local
+from halflife.queries.levels import DrillLevel, LocalChances
 from halflife.queries.panel import _came, _went, reissue, restarted, start
 from halflife.queries.random_check import (
-    Drilled,
-    Looked,
-    Tally,
+    DrawTally,
+    DrilledRecords,
+    LookedUp,
     by_key,
     counts_all,
     draw,
@@ -35,7 +35,7 @@ from halflife.queries.sampling import (
     sample,
 )
 from halflife.queries.size import (
-    Method,
+    FormSizeMethod,
     averaged,
     estimate,
     of_walks,
@@ -61,10 +61,10 @@ def same(one, other):
 def walk_of(*weights, first=0, city="Oslo", chance=0.5, whole=True, term=OSLO):
     """Return a drill-down that found records of these weights."""
     records = {f"k{first + i}": {"city": city} for i in range(len(weights))}
-    level = Level(CITY, (OSLO, ROME), np.full(2, 0.5), rest=0.0)
-    steps = (Step(level, term, chance),)
+    level = DrillLevel(CITY, (OSLO, ROME), np.full(2, 0.5), rest=0.0)
+    steps = (DrillStep(level, term, chance),)
     query = Query.of(term)
-    return Walk(query, records, np.array(weights, float), chance, 1, whole, steps)
+    return DrillWalk(query, records, np.array(weights, float), chance, 1, whole, steps)
 
 
 class Told:
@@ -214,10 +214,10 @@ def test_a_mean_has_students_interval(values, level):
 
 
 def test_one_value_or_none_has_no_bounds():
-    assert averaged(np.array([3.0])) == Interval(3.0, -inf, inf)
-    assert averaged(np.zeros(0)) == Interval(0.0, -inf, inf)
-    assert skewed(np.array([3.0]), rng()) == Interval(3.0, 0.0, inf)
-    assert skewed(np.zeros(5), rng()) == Interval(0.0, 0.0, inf)
+    assert averaged(np.array([3.0])) == SizeInterval(3.0, -inf, inf)
+    assert averaged(np.zeros(0)) == SizeInterval(0.0, -inf, inf)
+    assert skewed(np.array([3.0]), rng()) == SizeInterval(3.0, 0.0, inf)
+    assert skewed(np.zeros(5), rng()) == SizeInterval(0.0, 0.0, inf)
     two = np.array([3.0, 4.0])
     assert skewed(two, rng(), 0.8) == ratio(two, np.ones(2), rng(), 0.8)
     some = np.array([0.0, 0.0, 4.0])
@@ -249,13 +249,13 @@ def test_only_exact_counts_of_everything_are_believed():
     exact = Ledger(behind(records, everything=True))
     exact.first(Query.of(OSLO))
     size = estimate(exact, 5, rng())
-    assert (size.mean, size.requests, size.method) == (40, 1, Method.COUNT)
+    assert (size.mean, size.requests, size.method) == (40, 1, FormSizeMethod.COUNT)
     for more in ({"everything": True, "counts": "rounded"}, {"everything": False}):
         other = Ledger(behind(records, attributes=(CITY, PRICE), **more))
         other.first(Query.of(ROME))
         spent = other.requests
         size = estimate(other, 5, rng())
-        assert (size.method, size.walks) == (Method.WALKS, 5)
+        assert (size.method, size.walks) == (FormSizeMethod.WALKS, 5)
         assert size.requests == other.requests - spent
 
 
@@ -267,18 +267,22 @@ def test_a_size_is_that_of_its_walks():
     chance = rng(4)
     found = estimate(ledger, 9, chance, known=known, guide="even", level=0.8)
     other, again = rng(4), Ledger(form)
-    drill = Drill(again, Local(form.interface, known, "even"))
+    drill = Drill(again, LocalChances(form.interface, known, "even"))
     walks = [drill.walk(other) for _ in range(9)]
     assert found == of_walks(walks, other, again.requests, level=0.8)
 
 
 def test_walks_that_found_something_or_nothing_at_all_tell_the_size():
     empty = estimate(Ledger(behind({}, attributes=(CITY,), counts="none")), 4, rng())
-    assert (empty.method, empty.mean, empty.unresolved) == (Method.WALKS, 0.0, 0.0)
+    assert (empty.method, empty.mean, empty.unresolved) == (
+        FormSizeMethod.WALKS,
+        0.0,
+        0.0,
+    )
     oslo = {f"k{i}": {"city": "Oslo"} for i in range(40)}
     form = behind(oslo, attributes=(CITY,), cap=5, counts="none", everything=True)
     cut = estimate(Ledger(form), 6, rng(), known=list(oslo.values()))
-    assert (cut.method, cut.unresolved) == (Method.WALKS, 1.0)
+    assert (cut.method, cut.unresolved) == (FormSizeMethod.WALKS, 1.0)
     assert cut.low >= 5
 
 
@@ -296,9 +300,9 @@ def test_where_no_walk_sees_anything_whole_records_are_found_again():
     records, form = words_only(40)
     found = estimate(Ledger(form), 4, rng(), known=records.values(), level=0.8)
     plain = recapture(Ledger(form), 4, rng(), known=records.values(), level=0.8)
-    if found.method is Method.RECAPTURE:
+    if found.method is FormSizeMethod.RECAPTURE:
         assert found.low <= found.mean <= found.high
-    assert plain.method is Method.RECAPTURE
+    assert plain.method is FormSizeMethod.RECAPTURE
 
 
 @pytest.mark.parametrize("queries", [1, 2, 3, 50])
@@ -308,7 +312,7 @@ def test_two_halves_of_so_many_queries_are_compared(queries):
     ledger = Ledger(form)
     ledger.first(Query.of(Term("title", "nowhere")))
     found = recapture(ledger, queries, rng(2), known=records.values(), level=0.8)
-    local = Local(form.interface, records.values())
+    local = LocalChances(form.interface, records.values())
     terms = [term for step in local.levels for term in step.terms]
     asked = [terms[i] for i in rng(2).permutation(len(terms))[:queries]]
     halves = set(), set()
@@ -335,11 +339,11 @@ def test_what_came_and_went_is_weighed_by_the_path_of_now():
     assert _went(old, new, ledger) == 1 / 0.25
     assert _went(new, new, ledger) == 0.0
     # a record that two words lead to has twice the chance of one
-    level = Level(TITLE, (RED, OLD), np.full(2, 0.5), rest=0.0)
-    path = (Step(level, RED, 0.5),)
+    level = DrillLevel(TITLE, (RED, OLD), np.full(2, 0.5), rest=0.0)
+    path = (DrillStep(level, RED, 0.5),)
     rows = {"one": {"title": "red"}, "two": {"title": "red old"}}
-    was = Walk(Query.of(RED), rows, np.array([2.0, 1.0]), 0.5, 1, True, path)
-    now = Walk(Query.of(RED), {}, np.zeros(0), 0.5, 1, True, path)
+    was = DrillWalk(Query.of(RED), rows, np.array([2.0, 1.0]), 0.5, 1, True, path)
+    now = DrillWalk(Query.of(RED), {}, np.zeros(0), 0.5, 1, True, path)
     words = Ledger(behind({}, attributes=(TITLE,)))
     assert _went(was, now, words) == 1 / 0.5 + 1 / (0.5 * 2)
     # a record that was in Rome would not be at the end of a path to Oslo
@@ -427,8 +431,8 @@ def test_each_record_looked_up_stands_for_as_many_as_it_was_drawn_from(
     each = parts / n if n else float(parts)
     lacks = max(total - each * there, 0.0) if total is not None else 0.0
     looks = inf if n >= parts else n / (1 - n / parts)
-    found = Looked(parts, answers, total).tally(held, same)
-    assert found == Tally(
+    found = LookedUp(parts, answers, total).tally(held, same)
+    assert found == DrawTally(
         pytest.approx(each * right),
         float(parts),
         pytest.approx(lacks),
@@ -437,13 +441,13 @@ def test_each_record_looked_up_stands_for_as_many_as_it_was_drawn_from(
 
 
 def test_a_copy_that_has_shrunk_since_is_told_of_by_what_is_left():
-    drawn = Looked(3, [{"a": {"n": 1}}, {}], 3)
+    drawn = LookedUp(3, [{"a": {"n": 1}}, {}], 3)
     found = drawn.tally({"a": {"n": 1}}, same)  # two of three: each stands for 1.5
-    assert found == Tally(1.5, 1.0, 1.5, pytest.approx(2 / (1 - 2 / 3) * 2.5))
+    assert found == DrawTally(1.5, 1.0, 1.5, pytest.approx(2 / (1 - 2 / 3) * 2.5))
 
 
 def test_a_copy_of_nothing_lacks_all_there_is():
-    found = Looked(0, [], 5).tally({}, same)
+    found = LookedUp(0, [], 5).tally({}, same)
     assert (found.true, found.held, found.lacks) == (0.0, 0.0, 5.0)
     assert found.looks == inf
 
@@ -456,21 +460,25 @@ def test_each_record_of_a_drill_down_stands_for_the_inverse_of_its_chance():
         "k9": {"city": "Rome"},  # lies elsewhere
     }
     walk = walk_of(4.0, 4.0, 4.0, chance=0.25)  # k0, k1 and k2, which is lacking
-    found = Drilled(SHAPE, [walk]).tally(held, same)
-    assert found == Tally(4.0, 12.0, 4.0, 16.0 / 4)
-    twice = Drilled(SHAPE, [walk, walk]).tally(held, same)
-    assert twice == Tally(8.0, 24.0, 8.0, 32.0 / 4)
-    assert Drilled(SHAPE, [walk]).tally({}, same) == Tally(0.0, 0.0, 12.0, 12.0)
+    found = DrilledRecords(SHAPE, [walk]).tally(held, same)
+    assert found == DrawTally(4.0, 12.0, 4.0, 16.0 / 4)
+    twice = DrilledRecords(SHAPE, [walk, walk]).tally(held, same)
+    assert twice == DrawTally(8.0, 24.0, 8.0, 32.0 / 4)
+    assert DrilledRecords(SHAPE, [walk]).tally({}, same) == DrawTally(
+        0.0, 0.0, 12.0, 12.0
+    )
 
 
 def test_words_lead_to_a_record_in_several_ways():
-    level = Level(TITLE, tuple(Term("title", w) for w in ("red", "old")),
+    level = DrillLevel(TITLE, tuple(Term("title", w) for w in ("red", "old")),
                   np.full(2, 0.5), rest=0.0)  # fmt: skip
-    steps = (Step(level, Term("title", "red"), 0.5),)
-    walk = Walk(Query.of(Term("title", "red")), {}, np.zeros(0), 0.5, 1, True, steps)
+    steps = (DrillStep(level, Term("title", "red"), 0.5),)
+    walk = DrillWalk(
+        Query.of(Term("title", "red")), {}, np.zeros(0), 0.5, 1, True, steps
+    )
     held = {"a": {"title": "red"}, "b": {"title": "red old"}, "c": {"title": "old"}}
     shape = Interface((TITLE,))
-    assert Drilled(shape, [walk])._on(walk, held) == [2.0, 1.0]
+    assert DrilledRecords(shape, [walk])._on(walk, held) == [2.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -495,7 +503,7 @@ def test_look_ups_end_with_their_requests_and_are_of_different_records():
     for known, n in ((True, 6), (False, 5)):  # one tells how many there are
         ledger = Ledger(behind(there, **full))
         draws = draw(ledger, there, rng(), 6, known=known)
-        assert isinstance(draws, Looked)
+        assert isinstance(draws, LookedUp)
         assert (ledger.requests, len(draws.shown), draws.parts) == (6, n, 20)
         assert len({key for one in draws.shown for key in one}) == n
         assert draws.total == (None if known else 20)
@@ -515,7 +523,7 @@ def test_without_the_number_of_all_nothing_is_said_of_what_is_lacking():
     there = cars(9)
     shape = Interface(ATTRIBUTES, everything=True, lookup=True)
     draws = draw(Ledger(Mute(shape, there, rng=rng())), there, rng(), 6, known=False)
-    assert draws == Looked(9)
+    assert draws == LookedUp(9)
     known = draw(Ledger(Mute(shape, there, rng=rng())), there, rng(), 6, known=True)
     assert len(known.shown) == 6
 
@@ -537,7 +545,7 @@ def test_drill_downs_end_with_their_requests_or_as_many_walks():
     there = cars(60)
     ledger = Ledger(behind(there, attributes=(CITY, PRICE), counts="none"))
     draws = draw(ledger, there, rng(), 9, known=False)
-    assert isinstance(draws, Drilled)
+    assert isinstance(draws, DrilledRecords)
     last = draws.walks[-1].requests
     assert 9 <= ledger.requests <= 9 + last + 5
     assert all(walk.whole for walk in draws.walks)

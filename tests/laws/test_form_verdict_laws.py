@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.notes import End, Notes, usual_ends
 from halflife.queries.verdicts import (
     _conjunctive,
@@ -34,7 +34,7 @@ def notes_of(*answers, size=20, **more):
     """Return notes of (query, page, records, total)."""
     notes = Notes(FORM, size, **more)
     for query, page, records, total in answers:
-        notes.pages[query, page] = Found(records=records, total=total)
+        notes.pages[query, page] = ResultPage(records=records, total=total)
     return notes
 
 
@@ -78,7 +78,7 @@ def test_an_end_that_is_known_only_roughly_is_said_to_be_at_least_that():
     assert told(notes, "end of results")[1].endswith(
         "told to have, nor has another query"
     )
-    notes.pages[one(OSLO), 0] = Found(rows(20), None)
+    notes.pages[one(OSLO), 0] = ResultPage(rows(20), None)
     said = "city=Oslo has no page 10, nor has another query"
     assert told(notes, "end of results") == ("at least 100", said)
 
@@ -119,7 +119,9 @@ def test_the_furthest_result_of_all_queries_was_reached():
 def test_four_of_five_records_must_be_there_again(kept, stable):
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
-    notes.again[one(OSLO)] = Found(dict(list(first.items())[:kept]) | rows(2, first=9))
+    notes.again[one(OSLO)] = ResultPage(
+        dict(list(first.items())[:kept]) | rows(2, first=9)
+    )
     assert judged(notes, 1).stable is stable
     verdict = told(notes, "order of results")
     same = "was the same" if stable else "was not the same"
@@ -131,7 +133,7 @@ def test_records_that_came_between_do_not_change_the_order_of_the_others():
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
     between = dict(list(first.items())[:2]) | rows(1, first=9) | first
-    notes.again[one(OSLO)] = Found(between)
+    notes.again[one(OSLO)] = ResultPage(between)
     assert judged(notes, 1).stable is True
 
 
@@ -148,7 +150,7 @@ def test_a_record_of_the_page_before_shows_that_pages_shift():
     apart = notes_of((one(OSLO), 0, rows(5), None), (one(OSLO), 2, rows(6), None))
     assert judged(apart, 1).stable is None
     other = notes_of((one(OSLO), 0, rows(5), None), (one(ROME), 1, rows(6), None))
-    other.pages[one(ROME), 0] = Found(rows(6, first=20))
+    other.pages[one(ROME), 0] = ResultPage(rows(6, first=20))
     assert judged(other, 1).stable is None
 
 
@@ -189,7 +191,7 @@ def dated(*days, who="k", name="day"):
 
 def newest(usual, found, date=""):
     notes = notes_of((one(OSLO), 0, usual, None))
-    notes.newest[one(OSLO)] = found if found is None else Found(found)
+    notes.newest[one(OSLO)] = found if found is None else ResultPage(found)
     notes.trouble = "no route"
     return judged(notes, 1, date).newest, told(notes, "newest first", date)
 
@@ -249,12 +251,12 @@ def test_values_fall_if_none_rises_and_all_are_of_one_kind(values, falls):
 def test_a_key_is_looked_up_and_nobodys_key_is_not_found():
     notes = notes_of((one(OSLO), 0, rows(3), None))
     notes.trouble = "no route"
-    notes.looked["Oslo1"] = Found(rows(3))
+    notes.looked["Oslo1"] = ResultPage(rows(3))
     yes = ("yes", "Oslo1 is found, and what nobody has is not")
     assert told(notes, "look-up by key") == yes
     notes.absent = True
     assert told(notes, "look-up by key") == ("no", "a key that nobody has is found")
-    notes.looked = {"Oslo7": Found(rows(3))}
+    notes.looked = {"Oslo7": ResultPage(rows(3))}
     assert told(notes, "look-up by key") == ("no", "Oslo7 was shown, and is not found")
     notes.looked = {"Oslo1": None}
     assert told(notes, "look-up by key") == ("no", "there was no answer: no route")
@@ -286,7 +288,7 @@ def test_terms_hold_together_as_well_as_single_ones(joined, alone, holds):
     if alone is not None:
         good, bad = alone
         single = rows(good, first=200) | rows(bad, "Rome", first=200)
-        notes.pages[one(OSLO), 0] = Found(single)
+        notes.pages[one(OSLO), 0] = ResultPage(single)
     found, why = _conjunctive(notes, ())
     assert found is holds
     if holds is None:
@@ -303,7 +305,7 @@ def test_terms_that_are_ignored_or_shown_by_other_names_say_nothing():
     assert _conjunctive(notes, ())[0] is False
     assert _conjunctive(notes, ("city",)) == (None, None)
     # the values of city are codes: nothing that is asked for is shown so
-    notes.pages[one(OSLO), 0] = Found(rows(5, "Rome", first=9))
+    notes.pages[one(OSLO), 0] = ResultPage(rows(5, "Rome", first=9))
     assert _conjunctive(notes, ())[0] is None
 
 

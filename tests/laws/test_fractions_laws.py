@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from halflife.models.fractions import (
     STRENGTHS,
-    Sample,
+    CategorySample,
     clopper_pearson,
     posterior,
     prior_strength,
@@ -109,5 +109,5 @@ def test_weighted_shares_are_hajeks_with_the_looks_that_weights_are_worth():
     assert math.isnan(found.mean[3])
     assert math.isnan(found.variance[3])
     assert (found.count[3], found.changed[3]) == (0.0, 0.0)
-    nothing = Sample(np.array([np.nan]), np.zeros(1), np.array([np.nan]))
+    nothing = CategorySample(np.array([np.nan]), np.zeros(1), np.array([np.nan]))
     assert nothing.changed.tolist() == [0.0]

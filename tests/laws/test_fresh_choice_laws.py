@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core.errors import BudgetSpent
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected_gain import (
     JOINED,
@@ -17,12 +17,18 @@ from halflife.queries.fresh.expected_gain import (
     Expected,
     _split,
 )
-from halflife.queries.fresh.form_traits import Learned, progress_of
-from halflife.queries.fresh.harvest import Drilled, Given, Round, harvest, read
+from halflife.queries.fresh.form_traits import FormTraits, progress_of
+from halflife.queries.fresh.harvest import (
+    DrilledSample,
+    GivenSample,
+    HarvestRound,
+    harvest,
+    read,
+)
 from halflife.queries.fresh.outlook import (
-    Outlook,
-    Progress,
-    Standing,
+    QueryOutlook,
+    QueryStanding,
+    ReadingProgress,
     outlook,
 )
 from halflife.queries.fresh.prior import GROWTH, HIDDEN, LATELY, SHAPE, SURE, UNHEARD
@@ -30,15 +36,15 @@ from halflife.queries.fresh.records import ByRecord, effect
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import (
     Exhaustive,
-    GammaPoisson,
+    FreshOracle,
+    GammaPoissonRule,
     Newest,
-    Oracle,
     _asked,
     _pages,
 )
 from halflife.queries.graph import selection
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.table_form import Tabled
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
@@ -77,7 +83,7 @@ def first_page(held, page):
 
 def test_the_first_page_promises_its_part_of_what_is_expected():
     form = form_of(records({"Oslo": 20, "Rome": 2, "Lima": 3}))
-    local, policy = Local(form.interface, form.records), Expected(least=0.0)
+    local, policy = LocalRecords(form.interface, form.records), Expected(least=0.0)
     gain = {c: first_page(n, 5.0) for c, n in (("Oslo", 20), ("Rome", 2), ("Lima", 3))}
     ranked = policy.ranked(local, 9)
     assert [c.query for c in ranked] == [
@@ -98,7 +104,7 @@ def test_the_first_page_promises_its_part_of_what_is_expected():
 
 def test_nothing_is_chosen_below_the_least_that_is_worth_a_request():
     form = form_of(records({"Oslo": 20, "Rome": 2}))
-    local = Local(form.interface, form.records)
+    local = LocalRecords(form.interface, form.records)
     ledger = Ledger(form)
     promised = Expected().next(local, ledger, RNG).expected
     for least, chosen in ((promised, True), (math.nextafter(promised, 9.0), False)):
@@ -108,7 +114,7 @@ def test_nothing_is_chosen_below_the_least_that_is_worth_a_request():
     second = Expected(least=0.59).ranked(local, 5)  # Rome promises 0.6
     assert len(second) == 2
     assert len(Expected(least=0.61).ranked(local, 5)) == 1
-    empty = Local(form.interface, {})
+    empty = LocalRecords(form.interface, {})
     assert Expected().next(empty, ledger, RNG) is None
     assert Expected().ranked(empty, 5) == []
     assert LEAST > 0
@@ -120,7 +126,7 @@ def test_a_page_of_a_word_must_promise_more_than_one_of_a_value(words):
     # hide one new record, or 3 % of the old ones, which words may show.
     held = records({"Oslo": 10}) | {f"w{i}": {"title": "red"} for i in range(words)}
     form = form_of(held, CITY, TITLE, page_size=50)
-    local = Local(form.interface, held)
+    local = LocalRecords(form.interface, held)
     hidden = max(0.03 * len(held), 1.0) / len(held)
     city = 3.0
     word = 0.3 * words + hidden * 1.15 * words
@@ -137,8 +143,8 @@ def test_a_page_of_a_word_must_promise_more_than_one_of_a_value(words):
 def test_the_next_page_of_a_query_follows_those_that_were_read():
     held = records({"Oslo": 30})
     form = form_of(held | records({"Oslo": 20}, first=30), counts="none")
-    local, policy = Local(form.interface, held), Expected()
-    turn = Round(policy, local, Ledger(form))
+    local, policy = LocalRecords(form.interface, held), Expected()
+    turn = HarvestRound(policy, local, Ledger(form))
     pages = []
     while (choice := turn.step(RNG)) is not None:
         pages.append(choice.page)
@@ -188,7 +194,7 @@ def promised(local, since, setting, shown):
                 hidden += left * (1.0 - shown[name]) / len(local)
         columns = (n, seen, fresh, mean, shape, shown[term.attribute], hidden)
         progress = progress_of(local, [Query.of(term)])
-        at = Standing(*(np.array([float(c)]) for c in columns), progress)
+        at = QueryStanding(*(np.array([float(c)]) for c in columns), progress)
         gains[Query.of(term)] = float(outlook(at, setting).gain[0])
     return gains
 
@@ -197,15 +203,15 @@ def promised(local, since, setting, shown):
 def test_after_some_pages_every_term_promises_what_they_taught(since):
     form, _ = world(None)
     came = {f"k{i}": float(i) for i in range(45)}
-    local = Local(form.interface, dict(list(form.records.items())[:45]), came)
+    local = LocalRecords(form.interface, dict(list(form.records.items())[:45]), came)
     policy, ledger = Expected(least=0.0, since=since), Ledger(form)
     policy.ranked(local, 1)  # what is held tells before anything was read
-    turn = Round(policy, local, ledger)
+    turn = HarvestRound(policy, local, ledger)
     for query in (one("city", "Oslo"), one("make", "m1"), one("title", "red")):
         turn.carry_out(
             Choice(query, 0, 2 if query.terms[0].attribute == "city" else None)
         )
-        learned = Learned()
+        learned = FormTraits()
         learned.catch_up(local)
         setting = learned.setting(local)
         shown = learned.shown(local, setting.stays)
@@ -227,16 +233,16 @@ def world(cap, *, seed=3):
         for i in range(60)
     }
     form = form_of(held, CITY, Attribute("make", "select"), TITLE, cap=cap)
-    local = Local(form.interface, dict(list(held.items())[:45]))
+    local = LocalRecords(form.interface, dict(list(held.items())[:45]))
     return form, local
 
 
 def harvested(form, local, *queries):
     """Read some queries to their ends."""
-    turn = Round(Expected(), local, Ledger(form))
+    turn = HarvestRound(Expected(), local, Ledger(form))
     for query in queries:
         turn.carry_out(Choice(query, 0, None))
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     return learned.setting(local)
 
@@ -260,7 +266,7 @@ def best_pair(local, term, density, setting):
             "hidden": 0.0,
         }
         progress = progress_of(local, [query])
-        at = Standing(**{n: np.array([float(v)]) for n, v in columns.items()},
+        at = QueryStanding(**{n: np.array([float(v)]) for n, v in columns.items()},
                       progress=progress)  # fmt: skip
         ahead = outlook(at, setting)
         if found is None or ahead.gain[0] > found[0] + 1e-12:
@@ -278,9 +284,9 @@ def test_a_query_cut_off_is_joined_with_the_term_that_promises_most(density):
         choice = _split(local, term, density, setting)
         assert (choice.query, choice.page, choice.pages) == (query, page, 1)
         assert choice.expected == pytest.approx(gain)
-        turn = Round(Expected(), local, Ledger(form))
+        turn = HarvestRound(Expected(), local, Ledger(form))
         turn.carry_out(choice)
-    lonely = Local(form.interface, {"a": {"city": "Bonn"}})
+    lonely = LocalRecords(form.interface, {"a": {"city": "Bonn"}})
     assert _split(lonely, Term("city", "Bonn"), density, setting) is None
 
 
@@ -316,9 +322,9 @@ def test_three_queries_cut_off_are_looked_into_those_with_most_left_first():
         left[place[name]], done[place[name]] = amount, True
     done[place["city=Oslo"]] = False  # not read to its end: it goes on by itself
     nothing = np.zeros(n)
-    progress = Progress(nothing, nothing, nothing, done)
-    standing = Standing(*[nothing] * 7, progress)
-    now = standing, Outlook(left, hits, nothing)
+    progress = ReadingProgress(nothing, nothing, nothing, done)
+    standing = QueryStanding(*[nothing] * 7, progress)
+    now = standing, QueryOutlook(left, hits, nothing)
     splits = {
         name: _split(local, local.terms[place[name]], left[place[name]] / 20.0, setting)
         for name in names
@@ -346,8 +352,11 @@ def test_a_fourth_query_cut_off_has_to_wait():
     for name, amount in zip(names, (4.0, 3.9, 3.8, 3.7), strict=True):
         left[place[name]], done[place[name]] = amount, True
     hits[place["make=m3"]] = 4.0  # nearly all that it finds is new
-    progress = Progress(*[np.zeros(n)] * 3, done)
-    now = Standing(*[np.zeros(n)] * 7, progress), Outlook(left, hits, np.zeros(n))
+    progress = ReadingProgress(*[np.zeros(n)] * 3, done)
+    now = (
+        QueryStanding(*[np.zeros(n)] * 7, progress),
+        QueryOutlook(left, hits, np.zeros(n)),
+    )
     found = Expected(least=1e-9)._joined(local, now, setting, None)
     assert Term("make", "m3") not in found.query.terms
     left[place["make=m0"]] = 3.6
@@ -371,7 +380,7 @@ def test_a_second_term_is_added_only_where_results_are_cut_off(cap, together):
 def states(data, held, extra):
     """Return a copy after some events: shown, lost and new records."""
     form = form_of({**held, **extra}, CITY, TITLE, page_size=2, cap=data["cap"])
-    local = Local(form.interface, held)
+    local = LocalRecords(form.interface, held)
     for key, event in zip(held, data["events"], strict=False):
         if event == "shown":
             local.note(key, held[key], Origin.HARVESTED)
@@ -431,7 +440,7 @@ def test_reading_everything_asks_for_most_records_not_shown_for_a_request(data):
 
 def test_new_terms_are_asked_for_when_all_that_was_held_was_shown_or_missed():
     form = form_of({}, CITY, TITLE, page_size=2)
-    local = Local(form.interface, {"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
+    local = LocalRecords(form.interface, {"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
     local.note("a", {"city": "Oslo"}, Origin.HARVESTED)
     local.lost("b")
     # nothing held has the terms of these; red has two pages and green one
@@ -459,38 +468,38 @@ def test_who_knows_the_truth_asks_for_most_new_records_for_a_request(data):
         value = new / requests_for(form, len(hits))
         if query not in local.reads and value > most:
             best, most, said = term, value, new
-    found = Oracle(truth).next(local, Ledger(form), RNG)
+    found = FreshOracle(truth).next(local, Ledger(form), RNG)
     if best is None:
         assert found is None
     else:
         assert (found.query, found.expected) == (Query.of(best), said)
         assert found.why == f"{said} new records"
-    assert Oracle({}).next(local, Ledger(form), RNG) is None
+    assert FreshOracle({}).next(local, Ledger(form), RNG) is None
 
 
 def test_a_sample_ends_it_below_the_least_that_is_worth_a_request():
     form = form_of(records({"Oslo": 12, "Rome": 4}))
-    local = Local(form.interface, form.records)
+    local = LocalRecords(form.interface, form.records)
     for key in ("Oslo0", "Oslo1", "Rome0", "Rome1"):
         local.note(key, local[key], Origin.SAMPLED)
         local.sampled.add(key)
     ledger = Ledger(form)
     # A quarter was drawn, nothing new: half a record for sixteen. Of Rome's four
     # that is 1 / (8 + 1/4) for one page, of Oslo's twelve 1 / (8/3 + 1/4) for three.
-    choice = GammaPoisson(least=0.0).next(local, ledger, RNG)
+    choice = GammaPoissonRule(least=0.0).next(local, ledger, RNG)
     value = choice.expected
     assert choice.query == one("city", "Rome")
     assert value == pytest.approx(1.0 / 8.25)
     assert choice.why == "0.1 new records expected, 0.12 for a request"
-    again = GammaPoisson(least=value).next(local, ledger, RNG)
+    again = GammaPoissonRule(least=value).next(local, ledger, RNG)
     assert again == choice
     more = math.nextafter(value, 1.0)
-    assert GammaPoisson(least=more).next(local, ledger, RNG) is None
+    assert GammaPoissonRule(least=more).next(local, ledger, RNG) is None
 
 
 def test_a_sample_promises_records_of_values_that_nobody_held():
     form = form_of({}, page_size=1, cap=2)
-    local = Local(form.interface, records({"Oslo": 8}))
+    local = LocalRecords(form.interface, records({"Oslo": 8}))
     for key in ("Oslo0", "Oslo1"):
         local.note(key, local[key], Origin.SAMPLED)
         local.sampled.add(key)
@@ -498,7 +507,7 @@ def test_a_sample_promises_records_of_values_that_nobody_held():
         local.note(f"n{i}", {"city": "Bonn"}, Origin.SAMPLED)
         local.sampled.add(f"n{i}")
     # a quarter of the old was drawn and three new ones, so twelve came for eight
-    rule, ledger = GammaPoisson(shape=2.0), Ledger(form)
+    rule, ledger = GammaPoissonRule(shape=2.0), Ledger(form)
     choice = rule.next(local, ledger, RNG)
     bonn = (2.0 + 3.0) / (2.0 / (1.5 * 0.3) + 0.25) - 3.0
     oslo = 2.0 / (2.0 / (1.5 * 8.0) + 0.25)
@@ -518,15 +527,15 @@ def test_a_sample_promises_records_of_values_that_nobody_held():
 
 
 def test_requests_are_full_pages_of_what_can_be_reached():
-    local = Local(form_of({}, page_size=5, cap=12).interface, {})
+    local = LocalRecords(form_of({}, page_size=5, cap=12).interface, {})
     hits = np.array([0.0, 1.0, 5.0, 5.5, 10.0, 11.0, 99.0])
     assert _pages(local, hits).tolist() == [1, 1, 1, 2, 2, 3, 3]
-    free = Local(form_of({}, page_size=5).interface, {})
+    free = LocalRecords(form_of({}, page_size=5).interface, {})
     assert _pages(free, hits).tolist() == [1, 1, 1, 2, 2, 3, 20]
 
 
 def test_only_terms_asked_for_alone_were_asked():
-    local = Local(form_of({}, CITY, TITLE).interface, HELD)
+    local = LocalRecords(form_of({}, CITY, TITLE).interface, HELD)
     oslo, red = Term("city", "Oslo"), Term("title", "red")
     for query in (Query(), Query.of(oslo, red), Query.of(red), one("city", "Bonn")):
         local.reading(query)
@@ -546,7 +555,7 @@ def newest(local, *, told=None, barren=0, done=False, shown=(), **policy):
 def dated(counts="exact"):
     shape = {"everything": True, "newest": True, "counts": counts}
     held = {f"k{i}": {"city": "Oslo", "day": 9 - i // 2} for i in range(6)}
-    return Local(form_of({}, **shape).interface, held)
+    return LocalRecords(form_of({}, **shape).interface, held)
 
 
 def test_newest_first_goes_on_until_enough_pages_had_nothing_new():
@@ -599,7 +608,7 @@ def test_newest_first_goes_on_among_records_of_one_date():
 
 def test_a_query_is_effective_by_the_share_that_is_not_held():
     form = form_of({})
-    local = Local(form.interface, records({"Oslo": 4}))
+    local = LocalRecords(form.interface, records({"Oslo": 4}))
     query = one("city", "Oslo")
     reading = local.reading(query)
     reading.told = 10
@@ -647,7 +656,7 @@ def test_records_are_drawn_in_proportion_to_a_power_of_equation_4():
 
 
 def test_issued_queries_without_gain_end_it_only_in_a_row():
-    local = Local(form_of({}).interface, records({"Oslo": 1}))
+    local = LocalRecords(form_of({}).interface, records({"Oslo": 1}))
     policy = ByRecord(patience=2)
     queries = [one("city", c) for c in ("a", "b", "c")]
     for query, gained in zip(queries, (0, 3, 0), strict=True):
@@ -661,7 +670,7 @@ def test_issued_queries_without_gain_end_it_only_in_a_row():
 def test_the_best_of_the_probed_queries_is_read_to_its_end():
     held = {"a": {"city": "Oslo", "title": "red"}}
     form = form_of(held, CITY, TITLE)
-    local, policy = Local(form.interface, held), ByRecord(sharp=0.0)
+    local, policy = LocalRecords(form.interface, held), ByRecord(sharp=0.0)
     ledger = Ledger(form)
     oslo, red = one("city", "Oslo"), one("title", "red")
     probes = [policy.next(local, ledger, RNG).query for _ in range(2)]
@@ -682,7 +691,7 @@ def test_the_best_of_the_probed_queries_is_read_to_its_end():
 def test_a_query_that_promises_nothing_settles_its_rivals():
     held = {"a": {"city": "Oslo", "title": "red"}}
     form = form_of(held, CITY, TITLE)
-    local, policy = Local(form.interface, held), ByRecord(sharp=0.0)
+    local, policy = LocalRecords(form.interface, held), ByRecord(sharp=0.0)
     for query in (one("city", "Oslo"), one("title", "red")):
         reading = local.reading(query)
         reading.pages, reading.told = 1, 1
@@ -762,7 +771,7 @@ def test_a_given_sample_costs_its_full_pages():
     for size, pages in ((5, 1), (6, 2), (11, 3)):
         ledger = Ledger(form)
         some = dict(list(form.records.items())[:size])
-        assert Given(some)(ledger, RNG) == some
+        assert GivenSample(some)(ledger, RNG) == some
         assert (ledger.requests, ledger.returned) == (pages, size)
         assert ledger.seen == some
 
@@ -770,9 +779,9 @@ def test_a_given_sample_costs_its_full_pages():
 def test_what_was_shown_on_the_way_to_a_sample_is_kept_but_not_sampled():
     form = form_of(records({"Oslo": 20, "Rome": 9}))
     held = dict(list(form.records.items())[:6])
-    local, ledger = Local(form.interface, held), Ledger(form)
-    turn = Round(Expected(), local, ledger)
-    turn.sample(Drilled(form.records, share=0.2), np.random.default_rng(1))
+    local, ledger = LocalRecords(form.interface, held), Ledger(form)
+    turn = HarvestRound(Expected(), local, ledger)
+    turn.sample(DrilledSample(form.records, share=0.2), np.random.default_rng(1))
     assert local.sampled
     assert set(local.keys) == ledger.seen.keys() | held.keys()
     assert turn.harvest.new.keys() == ledger.seen.keys() - held.keys()
@@ -786,12 +795,16 @@ def test_what_was_shown_on_the_way_to_a_sample_is_kept_but_not_sampled():
 
 def test_a_page_is_noted_with_what_it_gained():
     form = form_of(records({"Oslo": 12}), everything=True, newest=True)
-    local = Local(form.interface, records({"Oslo": 5}))
-    turn = Round(Expected(), local, Ledger(form))
+    local = LocalRecords(form.interface, records({"Oslo": 5}))
+    turn = HarvestRound(Expected(), local, Ledger(form))
     query = one("city", "Oslo")
     old = {f"Oslo{i}": {"city": "Oslo"} for i in range(3)}
     new = {"x": {"city": "Oslo"}, "y": {"city": "Oslo"}}
-    pages = [Found(old, 7, more=True), Found(new | old, 8, more=True), Found(old, 9)]
+    pages = [
+        ResultPage(old, 7, more=True),
+        ResultPage(new | old, 8, more=True),
+        ResultPage(old, 9),
+    ]
     for i, barren, gained in ((0, 1, 0), (1, 0, 2), (2, 1, 2)):
         page = pages[i]
         turn._take(Choice(query), page)
@@ -802,9 +815,9 @@ def test_a_page_is_noted_with_what_it_gained():
         assert reading.shown == []
     assert reading.keys == {*old, *new}
     assert local.newest.pages == 0
-    turn._take(Choice(Query(), newest=True), Found(new, 9, more=True))
+    turn._take(Choice(Query(), newest=True), ResultPage(new, 9, more=True))
     assert (local.newest.pages, local.newest.shown) == (1, ["x", "y"])
-    turn._take(Choice(Query(), newest=True), Found(old, 9, more=True))
+    turn._take(Choice(Query(), newest=True), ResultPage(old, 9, more=True))
     assert (local.newest.barren, local.newest.shown) == (2, ["x", "y", *old])
     assert Query() not in local.reads
 
@@ -823,22 +836,23 @@ def test_a_page_is_noted_with_what_it_gained():
 )
 def test_what_a_whole_answer_lacks_is_lost(counts, cap, told, shown, lost):
     shape = form_of({}, counts=counts, cap=cap).interface
-    local = Local(shape, records({"Oslo": 5, "Rome": 1}))
-    turn = Round(Expected(), local, Ledger(form_of({})))
+    local = LocalRecords(shape, records({"Oslo": 5, "Rome": 1}))
+    turn = HarvestRound(Expected(), local, Ledger(form_of({})))
     turn._take(
-        Choice(one("city", "Oslo")), Found(records({"Oslo": shown}), told, more=False)
+        Choice(one("city", "Oslo")),
+        ResultPage(records({"Oslo": shown}), told, more=False),
     )
     assert local.gone == ({"Oslo3", "Oslo4"} if lost else set())
 
 
 def test_reading_to_the_cap_is_reading_to_the_end():
     form = form_of(records({"Oslo": 30}), cap=12)
-    local, ledger = Local(form.interface, {}), Ledger(form)
-    turn = Round(Expected(), local, ledger)
+    local, ledger = LocalRecords(form.interface, {}), Ledger(form)
+    turn = HarvestRound(Expected(), local, ledger)
     query = one("city", "Oslo")
     for page in range(3):
         assert query not in ledger.finished
-        turn._take(Choice(query), Found(records({"Oslo": 4}), 30, more=True))
+        turn._take(Choice(query), ResultPage(records({"Oslo": 4}), 30, more=True))
         assert local.reads[query].done is (page == 2)  # three pages of five are twelve
     assert query in ledger.finished
 
@@ -881,8 +895,8 @@ def test_the_newest_are_asked_for_each_time():
 
 
 def test_what_somebody_else_was_shown_counts_as_well():
-    local = Local(form_of({}).interface, records({"Oslo": 2}))
-    turn = Round(Expected(), local, Ledger(form_of({})))
+    local = LocalRecords(form_of({}).interface, records({"Oslo": 2}))
+    turn = HarvestRound(Expected(), local, Ledger(form_of({})))
     turn.overhear({"Oslo1": {"city": "Rome"}, "x": {"city": "Oslo"}})
     assert turn.harvest.new == {"x": {"city": "Oslo"}}
     assert turn.harvest.updated == {"Oslo1"}
@@ -892,14 +906,18 @@ def test_what_somebody_else_was_shown_counts_as_well():
 def test_a_round_says_why_it_ended():
     form = form_of(records({"Oslo": 20}))
     held = records({"Oslo": 10})
-    spent = harvest(Expected(), Local(form.interface, held), Ledger(form, 2), RNG)
+    spent = harvest(
+        Expected(), LocalRecords(form.interface, held), Ledger(form, 2), RNG
+    )
     assert (spent.stop, spent.requests) == ("the budget is spent", 2)
     assert spent.curve[-1][0] == 2
-    done = harvest(Expected(), Local(form.interface, held), Ledger(form), RNG)
+    done = harvest(Expected(), LocalRecords(form.interface, held), Ledger(form), RNG)
     assert done.stop == "nothing more is worth a request"
     assert len(done.new) == 10
     with pytest.raises(BudgetSpent):
         Ledger(form, 0).ask(Query.of(Term("city", "Oslo")))
-    sampler = Given(dict(list(form.records.items())[:3]))
-    plain = harvest(Expected(), Local(form.interface, held), Ledger(form), RNG, sampler)
+    sampler = GivenSample(dict(list(form.records.items())[:3]))
+    plain = harvest(
+        Expected(), LocalRecords(form.interface, held), Ledger(form), RNG, sampler
+    )
     assert plain.requests == done.requests  # the default wants no sample

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.queries.fresh.form_traits import Learned, progress_of
+from halflife.queries.fresh.form_traits import FormTraits, progress_of
 from halflife.queries.fresh.harvest import Harvest
 from halflife.queries.fresh.metrics import requests_to, scores
-from halflife.queries.fresh.outlook import Progress, Setting, Standing, outlook
-from halflife.queries.fresh.prior import GROWTH, LATELY, Prior
-from halflife.queries.local import Local, Origin
+from halflife.queries.fresh.outlook import (
+    QueryStanding,
+    ReadingProgress,
+    RoundSetting,
+    outlook,
+)
+from halflife.queries.fresh.prior import GROWTH, LATELY, GrowthPrior
+from halflife.queries.local import LocalRecords, Origin
 
 CITY, MAKE = Attribute("city", "select"), Attribute("make", "select")
 TITLE = Attribute("title", "keyword")
@@ -20,7 +25,7 @@ OSLO = Query.of(Term("city", "Oslo"))
 
 def local_of(n, *attributes, **interface):
     shape = Interface(attributes or (CITY,), **{"page_size": 3, **interface})
-    return Local(shape, {f"k{i}": {"city": "Oslo"} for i in range(n)})
+    return LocalRecords(shape, {f"k{i}": {"city": "Oslo"} for i in range(n)})
 
 
 def heard(local, query, *, keys=0, pages=1, told=None, done=False):
@@ -50,7 +55,7 @@ def test_a_row_says_what_is_told_read_and_there_at_least(form, reading, row):
     counts, cap = form
     local = local_of(6, counts=counts, cap=cap)
     heard(local, OSLO, **reading)
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     for progress in (learned.progress(), progress_of(local, [OSLO])):
         found = [
@@ -66,7 +71,7 @@ def test_only_queries_of_one_term_have_a_row_and_pairs_teach_as_well():
     pair = Query.of(Term("city", "Oslo"), Term("title", "red"))
     heard(local, pair, keys=4, told=4, done=True)
     heard(local, Query.of(Term("city", "Bonn")), told=7)  # no record has it
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     assert learned.progress().pages.tolist() == [0.0]
     assert learned.setting(local).stays == pytest.approx((17 + 4) / (20 + 4))
@@ -76,7 +81,7 @@ def test_only_queries_of_one_term_have_a_row_and_pairs_teach_as_well():
 
 def test_terms_that_came_later_have_rows_of_their_own():
     local = local_of(2)
-    learned = Learned()
+    learned = FormTraits()
     heard(local, OSLO, told=5)
     learned.catch_up(local)
     local.note("n", {"city": "Rome"}, Origin.HARVESTED)
@@ -96,7 +101,7 @@ def test_terms_that_came_later_have_rows_of_their_own():
 def test_a_query_that_may_have_been_cut_off_teaches_nothing(cap, keys, stayed):
     local = local_of(6, cap=cap)
     heard(local, OSLO, keys=keys, told=8, done=True)
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     found = learned.setting(local)
     assert found.stays == pytest.approx((17 + stayed) / (20 + stayed))
@@ -111,13 +116,13 @@ def test_new_records_do_not_tell_what_stays_and_no_count_is_not_off():
     local = local_of(2)
     local.note("k2", {"city": "Oslo"}, Origin.HARVESTED)
     heard(local, OSLO, keys=3, told=0, done=True)
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     assert learned.setting(local).stays == pytest.approx((17 + 2) / (20 + 2))
     assert learned.setting(local).doubt == pytest.approx(0.01)
     empty = local_of(2)
     heard(empty, OSLO, keys=0, told=5, done=True)
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(empty)
     assert learned.setting(empty).doubt == pytest.approx(0.01)
 
@@ -129,12 +134,12 @@ def test_new_records_do_not_tell_what_stays_and_no_count_is_not_off():
 def test_the_share_that_other_attributes_show_is_of_those_that_stay(old, stays, shown):
     local = local_of(old, CITY, TITLE)
     heard(local, OSLO, keys=2)
-    learned = Learned()
+    learned = FormTraits()
     learned.catch_up(local)
     assert learned.shown(local, stays)["title"] == pytest.approx(shown)
     assert learned.shown(local, stays)["city"] == 0.0
-    tiny = Local(local.interface, {})
-    assert Learned().shown(tiny, 1.0) == {"city": 0.0, "title": 0.0}
+    tiny = LocalRecords(local.interface, {})
+    assert FormTraits().shown(tiny, 1.0) == {"city": 0.0, "title": 0.0}
 
 
 # what is expected
@@ -143,14 +148,14 @@ def test_the_share_that_other_attributes_show_is_of_those_that_stay(old, stays, 
 def test_late_records_weigh_double_and_the_usual_growth_is_shared_out():
     shape = Interface((CITY,))
     rows = {f"k{i}": {"city": "Oslo" if i < 6 else "Rome"} for i in range(8)}
-    local = Local(shape, rows, {"k0": 5.0, "k1": 5.0 + 1e-9, "k7": 9.0})
-    prior = Prior(5.0)
+    local = LocalRecords(shape, rows, {"k0": 5.0, "k1": 5.0 + 1e-9, "k7": 9.0})
+    prior = GrowthPrior(5.0)
     prior.grow(local)
     assert prior.weight.tolist() == [7.0, 3.0]
     mean = prior.mean(np.zeros(2), np.zeros(2))
     assert mean == pytest.approx([GROWTH * 8 / 10 * 7, GROWTH * 8 / 10 * 3])
-    late = Prior(-1.0)
-    lately = Local(shape, rows, dict.fromkeys(rows, 0.0))
+    late = GrowthPrior(-1.0)
+    lately = LocalRecords(shape, rows, dict.fromkeys(rows, 0.0))
     late.grow(lately)
     assert late.weight.tolist() == [6 * LATELY, 2 * LATELY]
     assert late._usual == pytest.approx(GROWTH / LATELY)
@@ -158,8 +163,8 @@ def test_late_records_weigh_double_and_the_usual_growth_is_shared_out():
 
 def test_values_nobody_has_heard_of_hide_from_all_other_attributes():
     rows = {f"k{i}": {"city": "Oslo", "make": "m", "title": "red"} for i in range(9)}
-    local = Local(Interface((CITY, MAKE, TITLE)), rows)
-    prior = Prior()
+    local = LocalRecords(Interface((CITY, MAKE, TITLE)), rows)
+    prior = GrowthPrior()
     prior.grow(local)
     for i in range(3):
         record = {"city": f"new{i}", "make": "m", "title": "blue"}
@@ -191,20 +196,20 @@ def at(n, **columns):
             ("done", 0),
         )
     )
-    return Standing(*values, Progress(told, pages, floor, done > 0))
+    return QueryStanding(*values, ReadingProgress(told, pages, floor, done > 0))
 
 
 def test_what_may_be_cut_off_is_what_has_more_hits_than_the_cap():
     # nothing held, three expected: the hits are three
     for cap, left in ((2.9, 3.0), (3.0, 0.0), (9.0, 0.0)):
-        setting = Setting(page=5.0, cap=cap, stays=1.0, doubt=0.0)
+        setting = RoundSetting(page=5.0, cap=cap, stays=1.0, doubt=0.0)
         found = outlook(at(1, done=1), setting)
         assert found.left.tolist() == [left]
         assert found.gain.tolist() == [0.0]
 
 
 def test_a_page_brings_its_part_of_what_was_not_read():
-    setting = Setting(page=5.0, cap=np.inf, stays=1.0, doubt=0.0)
+    setting = RoundSetting(page=5.0, cap=np.inf, stays=1.0, doubt=0.0)
     plain = outlook(
         at(1, held=17.0, mean=3.0), setting
     )  # twenty hits, three of them new

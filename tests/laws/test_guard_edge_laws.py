@@ -7,9 +7,9 @@ import pytest
 
 from halflife.models.guard import LEAST_CYCLES, DeleteGuard, _moments, log_pmf
 from halflife.models.page_guard import (
+    AnswerVerdict,
     Sketch,
-    Verdict,
-    Waiting,
+    WaitingAnswer,
     alike,
     doubt,
     is_much_shorter,
@@ -125,16 +125,24 @@ def test_three_tenths_of_all_words_or_fewer_are_hardly_any():
     ("before", "after", "verdict"),
     [
         (Sketch("a", 400), Sketch("a", 10), None),
-        (Sketch("a", 400), Sketch("b", 400, "a login"), Verdict.HOLD),
+        (Sketch("a", 400), Sketch("b", 400, "a login"), AnswerVerdict.HOLD),
         (Sketch("a", 400, "a login"), Sketch("b", 400, "a login"), None),
-        (Sketch("a", 400), Sketch("b", 400, leads=True), Verdict.WAIT),
+        (Sketch("a", 400), Sketch("b", 400, leads=True), AnswerVerdict.WAIT),
         (Sketch("a", 400, leads=True), Sketch("b", 400, leads=True), None),
-        (Sketch("a", 400), Sketch("b", 100), Verdict.WAIT),
+        (Sketch("a", 400), Sketch("b", 100), AnswerVerdict.WAIT),
         (Sketch("a", 400), Sketch("b", 101), None),
-        (Sketch("a", 400), Sketch("b", 100, "an error"), Verdict.HOLD),
-        (Sketch("a", 400, "an error"), Sketch("b", 100, "an error"), Verdict.WAIT),
+        (Sketch("a", 400), Sketch("b", 100, "an error"), AnswerVerdict.HOLD),
+        (
+            Sketch("a", 400, "an error"),
+            Sketch("b", 100, "an error"),
+            AnswerVerdict.WAIT,
+        ),
         (Sketch("a", 400), Sketch("b", 400, "an error"), None),
-        (Sketch("a", words=WORDS), Sketch("b", words=frozenset("x")), Verdict.WAIT),
+        (
+            Sketch("a", words=WORDS),
+            Sketch("b", words=frozenset("x")),
+            AnswerVerdict.WAIT,
+        ),
     ],
 )
 def test_what_speaks_against_one_answer(before, after, verdict):
@@ -152,19 +160,19 @@ def test_three_texts_that_became_one_are_an_outage():
 @pytest.mark.parametrize(
     ("rows", "well", "others", "verdict"),
     [
-        ([(1.0, 2), (1.0, 2)], 0, 0, Verdict.BELIEVE),
-        ([(1.0, 2), (0.9, 2)], 0, 0, Verdict.WAIT),
-        ([(1.0, 2), (1.0, 1)], 0, 0, Verdict.WAIT),
-        ([(9.0, 9)] * 3, 0, 0, Verdict.HOLD),
-        ([(0.1, 1)], 2, 2, Verdict.BELIEVE),
-        ([(0.1, 1)], 1, 2, Verdict.WAIT),
-        ([(0.1, 1)] * 4, 4, 9, Verdict.BELIEVE),
-        ([(0.1, 1)] * 4, 3, 9, Verdict.HOLD),
-        ([(0.1, 1)] * 4, 2, 2, Verdict.BELIEVE),
+        ([(1.0, 2), (1.0, 2)], 0, 0, AnswerVerdict.BELIEVE),
+        ([(1.0, 2), (0.9, 2)], 0, 0, AnswerVerdict.WAIT),
+        ([(1.0, 2), (1.0, 1)], 0, 0, AnswerVerdict.WAIT),
+        ([(9.0, 9)] * 3, 0, 0, AnswerVerdict.HOLD),
+        ([(0.1, 1)], 2, 2, AnswerVerdict.BELIEVE),
+        ([(0.1, 1)], 1, 2, AnswerVerdict.WAIT),
+        ([(0.1, 1)] * 4, 4, 9, AnswerVerdict.BELIEVE),
+        ([(0.1, 1)] * 4, 3, 9, AnswerVerdict.HOLD),
+        ([(0.1, 1)] * 4, 2, 2, AnswerVerdict.BELIEVE),
     ],
 )
 def test_answers_put_off_are_settled_by_witnesses_or_by_time(
     rows, well, others, verdict
 ):
-    waiting = [Waiting("s", days, seen) for days, seen in rows]
+    waiting = [WaitingAnswer("s", days, seen) for days, seen in rows]
     assert settle(waiting, well, others) is verdict

@@ -25,7 +25,7 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import Sums, added, averaged, group_codes, ratio
+from halflife.metrics.sums import GroupSums, added, averaged, group_codes, ratio
 
 # What no schedule exceeds
 
@@ -362,7 +362,9 @@ def test_items_without_groups_are_all_in_one():
 def sums_of(value, **more):
     columns = ("weight", "fresh", "age", "harmonic", "looks", "changed")
     given_ = {name: np.array([value, value]) for name in columns}
-    return Sums(("a", "b"), **{**given_, **{n: np.array(v) for n, v in more.items()}})
+    return GroupSums(
+        ("a", "b"), **{**given_, **{n: np.array(v) for n, v in more.items()}}
+    )
 
 
 def test_scores_are_ratios_of_sums():

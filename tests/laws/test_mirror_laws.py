@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.optimize import brentq
 
 from halflife.belief.mirror import MirrorSync, spread
-from halflife.belief.schedule import Pace
+from halflife.belief.schedule import RequestPace
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -80,7 +80,7 @@ def test_intervals_follow_what_probes_show(step, probes):
         return Item("abcd"[i], weight=weight[i], cost=cost[i])
 
     evidence = Evidence.of(map(made, range(3)))
-    belief, pace = MirrorSync(step, probes), Pace()
+    belief, pace = MirrorSync(step, probes), RequestPace()
     items, digest = [PlainItem(i, 1.0) for i in range(3)], dict.fromkeys("abcd", 0)
     seen = set()
     for turn in range(40):

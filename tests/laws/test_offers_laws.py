@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Offers
 from halflife.market.limits import Limits
-from halflife.market.offers import Turn, intervals, take
+from halflife.market.offers import OfferTurn, intervals, take
 
 SOURCES = ("b", "a", "c")
 
@@ -25,7 +25,7 @@ def markets(draw):
     )
     ready = np.array(draw(st.lists(st.sampled_from([True, True, False]), **many)), bool)
     urgent = np.array(draw(st.lists(st.sampled_from([False, True]), **many)), bool)
-    turn = draw(st.sampled_from([None, Turn(ready, urgent & ready)]))
+    turn = draw(st.sampled_from([None, OfferTurn(ready, urgent & ready)]))
     limits = Limits(
         most=draw(st.dictionaries(st.sampled_from("ab"), st.integers(0, 9))),
         host=draw(st.dictionaries(st.sampled_from("abc"), st.sampled_from("hk"))),

@@ -9,10 +9,10 @@ from halflife.models.page_guard import (
     LEAST_TEXT,
     MANY,
     WITNESSES,
-    Neighbours,
+    AnswerVerdict,
+    SiteEvidence,
     Sketch,
-    Verdict,
-    Waiting,
+    WaitingAnswer,
     doubt,
     is_much_shorter,
     is_other,
@@ -22,9 +22,9 @@ from halflife.models.page_guard import (
     settle_unsure,
 )
 
-YOUNG = Waiting("a", CONFIRMED, 1)  # shown once
-OLD = Waiting("a", CONFIRMED, 2)
-ALMOST = Waiting("a", CONFIRMED - 0.001, 9)
+YOUNG = WaitingAnswer("a", CONFIRMED, 1)  # shown once
+OLD = WaitingAnswer("a", CONFIRMED, 2)
+ALMOST = WaitingAnswer("a", CONFIRMED - 0.001, 9)
 
 
 def words(*numbers):
@@ -42,19 +42,19 @@ def test_texts_that_tell_nothing_are_settled_by_the_pages_around(
         sure = all(one == OLD for one in waiting)
         if held:
             more = well >= 2 and well >= same + held
-            wanted = Verdict.BELIEVE if more else Verdict.HOLD
+            wanted = AnswerVerdict.BELIEVE if more else AnswerVerdict.HOLD
         elif same + others < 3 or well >= min(2, others) or sure:
-            wanted = Verdict.BELIEVE
+            wanted = AnswerVerdict.BELIEVE
         else:
-            wanted = Verdict.PROVISIONAL if same == 1 else Verdict.WAIT
-        around = Neighbours(held, replaced, well, others)
+            wanted = AnswerVerdict.PROVISIONAL if same == 1 else AnswerVerdict.WAIT
+        around = SiteEvidence(held, replaced, well, others)
         assert settle_unsure(waiting, around) is wanted
 
 
 def test_many_with_a_text_that_tells_nothing_share_it_anyway():
-    around = Neighbours(well=0, others=40)
-    assert settle_unsure([YOUNG] * MANY, around) is Verdict.BELIEVE
-    assert settle_unsure([YOUNG] * (MANY - 1), around) is Verdict.WAIT
+    around = SiteEvidence(well=0, others=40)
+    assert settle_unsure([YOUNG] * MANY, around) is AnswerVerdict.BELIEVE
+    assert settle_unsure([YOUNG] * (MANY - 1), around) is AnswerVerdict.WAIT
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 4])
@@ -63,16 +63,18 @@ def test_answers_put_off_are_settled_by_witnesses_then_number_then_time(many, on
     for well, others in product(range(7), range(7)):
         found = settle([one] * many, well, others)
         if others and well >= min(max(2, many), others):
-            assert found is Verdict.BELIEVE
+            assert found is AnswerVerdict.BELIEVE
         elif many >= 3:
-            assert found is Verdict.HOLD
+            assert found is AnswerVerdict.HOLD
         else:
-            assert found is (Verdict.BELIEVE if one is OLD else Verdict.WAIT)
+            assert found is (
+                AnswerVerdict.BELIEVE if one is OLD else AnswerVerdict.WAIT
+            )
 
 
 def test_one_page_that_is_not_confirmed_keeps_all_waiting():
-    assert settle([OLD, YOUNG], 0, 9) is Verdict.WAIT
-    assert settle_unsure([OLD, YOUNG], Neighbours(others=9)) is Verdict.WAIT
+    assert settle([OLD, YOUNG], 0, 9) is AnswerVerdict.WAIT
+    assert settle_unsure([OLD, YOUNG], SiteEvidence(others=9)) is AnswerVerdict.WAIT
     assert WITNESSES == 2
 
 
@@ -110,15 +112,15 @@ def test_doubt_begins_exactly_at_its_limits():
 
 def test_what_is_said_of_a_doubt_names_what_was_seen():
     page = Sketch("a", 400)
-    assert doubt(page, Sketch("b", 300, leads=True)).verdict is Verdict.WAIT
+    assert doubt(page, Sketch("b", 300, leads=True)).verdict is AnswerVerdict.WAIT
     assert doubt(Sketch("a", 400, leads=True), Sketch("b", 300, leads=True)) is None
     same = doubt(Sketch("a", 400, "an error"), Sketch("b", 100, "an error"))
     assert (same.verdict, same.why) == (
-        Verdict.WAIT,
+        AnswerVerdict.WAIT,
         "it has 100 characters of text where it had 400",
     )
     login = Sketch("b", 400, "a login")
-    assert doubt(page, login).verdict is Verdict.HOLD
+    assert doubt(page, login).verdict is AnswerVerdict.HOLD
     assert doubt(Sketch("a", 400, "a login"), login) is None
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from halflife.core.lifetimes import Lives
-from halflife.grouping.partition import Terms, partition
+from halflife.grouping.partition import PartitionTerms, partition
 from halflife.grouping.risk import (
-    Risk,
+    ExposureSpans,
     at_risk,
     cells,
     dispersion,
@@ -47,7 +47,9 @@ def kinds(*plans):
 
 def cut(lives, names=("kind",), **terms):
     given = {"bursts": False, **terms}
-    return partition(lives, names, np.random.default_rng(0), terms=Terms(**given))
+    return partition(
+        lives, names, np.random.default_rng(0), terms=PartitionTerms(**given)
+    )
 
 
 STEADY = kinds(([40, 40, 40], 200), ([10, 10, 10], 300))
@@ -78,7 +80,7 @@ def test_exactly_twice_the_least_ends_may_be_cut_and_fewer_not():
     risk = at_risk(lives)
     even = replace(risk, entry=risk.leave - 10.0)  # all watched for as long
     even = replace(even, dead=np.arange(40) < 20)
-    terms = Terms(least=10.0, bursts=False, lasting=False)
+    terms = PartitionTerms(least=10.0, bursts=False, lasting=False)
     rng = np.random.default_rng(0)
     found = partition(lives, ["kind"], rng, terms=terms, risk=even)
     assert len(found) == 2
@@ -141,7 +143,7 @@ def test_a_tree_with_branches_on_both_sides_leads_every_object_to_its_group():
 
 
 def test_ends_and_days_are_counted_by_label_and_stretch_of_time():
-    risk = Risk(
+    risk = ExposureSpans(
         np.array([0.0, 1.0, 4.0]),
         np.array([5.0, 9.0, 6.0]),
         np.array([True, False, True]),
@@ -176,18 +178,18 @@ def test_dispersion_is_pearsons_statistic_by_its_degrees_of_freedom():
 
 def test_bins_of_life_span_end_as_soon_as_they_hold_enough():
     spans = np.arange(1.0, 7.0)
-    risk = Risk(np.zeros(6), spans, np.ones(6, bool))
+    risk = ExposureSpans(np.zeros(6), spans, np.ones(6, bool))
     assert life_bins(risk, enough=2).tolist() == [0.0, 2.0, 4.0, np.inf]
     assert life_bins(risk, enough=4).tolist() == [0.0, np.inf]
     assert life_bins(risk, enough=1, most=2).tolist() == [0.0, 3.0, np.inf]
-    tied = Risk(np.zeros(6), np.array([1.0, 1, 1, 2, 3, 4]), np.ones(6, bool))
+    tied = ExposureSpans(np.zeros(6), np.array([1.0, 1, 1, 2, 3, 4]), np.ones(6, bool))
     assert life_bins(tied, enough=2).tolist() == [0.0, 1.0, np.inf]
 
 
 def test_groups_of_categories_grow_while_the_statistic_falls_by_more_than_asked():
     rng = np.random.default_rng(2)
     mean = np.repeat([50.0, 20.0, 5.0], 60)
-    risk = Risk(np.zeros(180), rng.exponential(mean), np.ones(180, bool))
+    risk = ExposureSpans(np.zeros(180), rng.exponential(mean), np.ones(180, bool))
     label, names = np.repeat([0, 1, 2], 60), ["a", "b", "c", "never seen"]
     edges = np.array([0.0, 5.0, 20.0, np.inf])
     every = pearson_groups(risk, label, names, threshold=-np.inf, edges=edges)

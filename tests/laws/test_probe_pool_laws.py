@@ -12,7 +12,7 @@ from halflife.core.forms import Query, Term
 from halflife.queries.incidence import Incidence
 from halflife.queries.known import sets as module
 from halflife.queries.known.greedy import (
-    Limits,
+    GreedyLimits,
     _begins,
     _State,
     choose,
@@ -300,7 +300,7 @@ def test_the_choice_keeps_every_limit_as_scoring_all_anew_does(
     pool, value, hits = world
     begin = tuple(j for j in begin if j < len(pool))
     offered = offers(hits, page_size=4, reading=reading)
-    limits = Limits(requests, queries, cover)
+    limits = GreedyLimits(requests, queries, cover)
     steps = plain_choice(pool, value, offered, limits, begin)
     wanted = read(pool, value, offered, np.array(steps, dtype=np.intp))
     found = choose(pool, value, offered, limits, begin=begin)
@@ -315,7 +315,7 @@ def test_a_knapsack_is_the_best_of_all_its_beginnings(world, requests, depth):
     pool, value, hits = world
     pool = pool.only(np.arange(len(pool)) < 7)
     offered = offers(hits[:7], page_size=4)
-    limits = Limits(requests=requests)
+    limits = GreedyLimits(requests=requests)
     fits = [j for j in range(len(pool)) if offered.pages[j] <= requests]
     begins = [c for size in range(1, depth + 1) for c in combinations(fits, size)]
     if not depth and fits:
@@ -357,10 +357,14 @@ def test_keyword_choices_end_when_enough_is_covered(cover, size):
     pool = pool_of(relation([{0}] * 5 + [{1}] * 3 + [{2}] * 2), together=1)
     hits = np.ones(3)
     for k in (None, 3):
-        found = greedy_probes(pool, np.ones(10), hits, k=k, limits=Limits(cover=cover))
+        found = greedy_probes(
+            pool, np.ones(10), hits, k=k, limits=GreedyLimits(cover=cover)
+        )
         assert found.tolist() == [0, 1, 2][:size]
     for k in (None, 3):
-        two = greedy_probes(pool, np.ones(10), hits, k=k, limits=Limits(queries=2))
+        two = greedy_probes(
+            pool, np.ones(10), hits, k=k, limits=GreedyLimits(queries=2)
+        )
         assert two.tolist() == [0, 1]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import UsageError
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.probing import recheck as rechecking
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import (
@@ -17,12 +17,18 @@ from halflife.probing.frequency import (
     ranks,
 )
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, Ranking, Totals
+from halflife.probing.memory import InMemory, MatchRanking, Totals
 from halflife.probing.recheck import LIMIT, UNSURE, _Hats, _judged
-from halflife.probing.rules import Probes, _children, _frequent, covering, learn_probes
-from halflife.probing.sample import Asked, Ending, Gathering, Sample
+from halflife.probing.rules import (
+    TopicProbes,
+    _children,
+    _frequent,
+    covering,
+    learn_probes,
+)
+from halflife.probing.sample import Ending, Gathering, Sample, SampleQuery
 from halflife.probing.stop_rule import Steadiness, predictive_likelihood
-from halflife.probing.totals import Told, at_limit, judge
+from halflife.probing.totals import TotalsTrust, at_limit, judge
 from halflife.summary.split_test import Excess
 from lab.synthetic_text import draw, zipf
 
@@ -43,19 +49,19 @@ def honest(n=6):
 
 def test_totals_that_are_not_told_or_told_of_few_words_cannot_be_judged():
     held, told = honest()
-    assert judge(held, np.full(6, NAN)) is Told.ABSENT
-    assert judge(held[:0], told[:0]) is Told.ABSENT
-    assert judge(held[:5], told[:5]) is Told.CONSISTENT
-    assert judge(held[:4], told[:4]) is Told.FEW
+    assert judge(held, np.full(6, NAN)) is TotalsTrust.ABSENT
+    assert judge(held[:0], told[:0]) is TotalsTrust.ABSENT
+    assert judge(held[:5], told[:5]) is TotalsTrust.CONSISTENT
+    assert judge(held[:4], told[:4]) is TotalsTrust.FEW
     some = told.copy()
     some[0] = NAN
-    assert judge(held, some) is Told.CONSISTENT
+    assert judge(held, some) is TotalsTrust.CONSISTENT
     some[1] = NAN
-    assert judge(held, some) is Told.FEW
+    assert judge(held, some) is TotalsTrust.FEW
 
 
 @pytest.mark.parametrize(
-    ("share", "told"), [(0.94, Told.FEW), (0.93, Told.INCONSISTENT)]
+    ("share", "told"), [(0.94, TotalsTrust.FEW), (0.93, TotalsTrust.INCONSISTENT)]
 )
 def test_a_total_may_be_below_the_sample_by_rounding_only(share, told):
     held = np.array([100.0, 3.0])
@@ -64,29 +70,32 @@ def test_a_total_may_be_below_the_sample_by_rounding_only(share, told):
 
 def test_totals_that_scatter_more_than_chance_explains_contradict_each_other():
     held = np.full(5, 10.0)
-    for spread, told in ((0.6, Told.CONSISTENT), (0.9, Told.INCONSISTENT)):
+    for spread, told in (
+        (0.6, TotalsTrust.CONSISTENT),
+        (0.9, TotalsTrust.INCONSISTENT),
+    ):
         ratio = np.array([-spread, -spread, 0.0, spread, spread])
         value = np.mean(ratio**2) / (1 / 10.0 + 0.4**2)
-        assert (value > 2.0) == (told is Told.INCONSISTENT)
+        assert (value > 2.0) == (told is TotalsTrust.INCONSISTENT)
         assert judge(held, 77.7 * np.exp(ratio)) is told
 
 
 def test_totals_are_rounded_if_no_large_one_has_a_third_digit():
     held = np.arange(3.0, 10.0)
     rounded = np.array([30.0, 41.0, 57.0, 88.0, 100.0, 110.0, 120.0])
-    assert judge(held, rounded) is Told.ROUNDED
+    assert judge(held, rounded) is TotalsTrust.ROUNDED
     exact = rounded.copy()
     exact[-1] = 121.0
-    assert judge(held, exact) is Told.CONSISTENT
+    assert judge(held, exact) is TotalsTrust.CONSISTENT
     few = rounded.copy()
     few[4] = 99.0  # two large ones are too few to say so
-    assert judge(held, few) is Told.CONSISTENT
+    assert judge(held, few) is TotalsTrust.CONSISTENT
 
 
 def test_totals_are_capped_if_three_different_words_have_the_largest():
     held, told = np.arange(3.0, 12.0), 7.0 * np.arange(3.0, 12.0)
     capped = np.minimum(told, 63.0)  # reached by three
-    assert judge(held, capped) is Told.CAPPED
+    assert judge(held, capped) is TotalsTrust.CAPPED
     assert at_limit(capped, held).tolist() == [False] * 6 + [True] * 3
     two = np.minimum(told, 70.0)
     assert not at_limit(two, held).any()
@@ -135,7 +144,7 @@ def test_ranks_begin_at_1_and_ties_share_their_mean():
 def test_a_summary_has_the_totals_told_and_the_law_for_the_rest():
     read = documents("a b c d", "a b c", "a b", "a")
     asked = tuple(
-        Asked(q, total, (), 0)
+        SampleQuery(q, total, (), 0)
         for q, total in (("a", 80), ("c", 20), ("d", 0), ("z", 5))
     )
     found = frequency_summary(Sample(read, asked, 4, Ending.DONE), 100.0)
@@ -160,7 +169,7 @@ def test_a_sample_counts_documents_by_word_and_scales_them_to_the_size():
     large = sample.summary(30.0)
     assert large.counts() == {"a": 20.0, "b": 10.0, "c": 10.0}
     assert (large.size, large.sampled) == (30.0, 3)
-    asked = (Asked("a", 0, (), 0), Asked("b", None, (), 0))
+    asked = (SampleQuery("a", 0, (), 0), SampleQuery("b", None, (), 0))
     assert Sample((), asked, 2, Ending.DONE).totals == {"a": 0}
 
 
@@ -172,7 +181,7 @@ class Shelf:
 
     def search(self, query, most, skip=0):
         found = self.answers.get(query, ())
-        return Answer(len(found), tuple(found[:most]), 2)
+        return SearchAnswer(len(found), tuple(found[:most]), 2)
 
 
 def snippet(key):
@@ -258,7 +267,7 @@ def test_words_follow_zipfs_law():
 TEXTS = documents("a b c", "a b", "a", "b c d e", "a c", "a b d", "f")
 
 
-@pytest.mark.parametrize("ranking", list(Ranking))
+@pytest.mark.parametrize("ranking", list(MatchRanking))
 def test_a_database_in_memory_finds_what_holds_all_words(ranking):
     db = InMemory(TEXTS, ranking=ranking, page=2, cap=4)
     for query in ("a", "b", "a b", "a b c", "c a", "f", "z", "a z", "", "a a"):
@@ -273,13 +282,13 @@ def test_a_database_in_memory_finds_what_holds_all_words(ranking):
         assert [d.key for d in db.search(query, 2, 1).documents] == keys[1:3]
         assert len(db.search(query, 3, 3).documents) == max(len(keys) - 3, 0)
     short = [len(d.words) for d in db.search("a", 9).documents]
-    assert ranking is not Ranking.SHORT or short == sorted(short)
+    assert ranking is not MatchRanking.SHORT or short == sorted(short)
 
 
 def test_databases_rank_by_query_or_always_alike():
     many = tuple(Document(f"d{i}", ("a", "b")) for i in range(40))
     by_query, static = (
-        InMemory(many, ranking=r) for r in (Ranking.QUERY, Ranking.STATIC)
+        InMemory(many, ranking=r) for r in (MatchRanking.QUERY, MatchRanking.STATIC)
     )
 
     def keys(db, query):
@@ -437,7 +446,7 @@ def test_every_topic_needs_two_documents(many, fine):
 
 
 def focused(totals, *, coverage=10.0, specificity=0.25, **more):
-    probes = Probes.of(
+    probes = TopicProbes.of(
         TREE, {t: (t.lower(),) for t in ("Sports", "Health", "Soccer", "Tennis")}
     )
     shelf = Shelf(

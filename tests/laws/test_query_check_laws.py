@@ -2,12 +2,14 @@
 
 import pytest
 
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.probing.query_check import ALIKE, NONSENSE, UNMET, WATCHED, QueryCheck
 
 
 def shown(keys, total=None, words=(), *, whole=True):
-    return Answer(total, tuple(Document(key, tuple(words), whole) for key in keys))
+    return SearchAnswer(
+        total, tuple(Document(key, tuple(words), whole) for key in keys)
+    )
 
 
 NOTHING = shown("")
@@ -94,7 +96,7 @@ def test_documents_must_hold_what_was_asked_for_in_one_case_of_five(holding, ask
     database = Database()
     heard(
         database,
-        ("A", Answer(None, documents)),
+        ("A", SearchAnswer(None, documents)),
         ("b", shown("x", None, ("b",), whole=False)),
         ("c", shown("y", None, ("z",), whole=False)),
     )

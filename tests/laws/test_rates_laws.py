@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from halflife.core.gap_bins import class_length, classes
-from halflife.models.gaps import Status, check_gaps, quiet_days, statuses, tallied
+from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
 from halflife.models.rates.columns import in_turn, longer, ratio
 from halflife.models.rates.counts import Counts, law_of_large_numbers, smoothed
 from halflife.models.rates.drift import Forgetting, chance
@@ -45,10 +45,10 @@ def test_a_status_says_which_kinds_of_gaps_there_were():
     changed = np.array([True, False, False, True, True])
     gaps, n = check_gaps(item, np.ones(5), changed, None, 4)
     assert statuses(gaps, n).tolist() == [
-        Status.OK,
-        Status.NO_CHANGE,
-        Status.ALWAYS_CHANGED,
-        Status.NO_LOOKS,
+        RateStatus.OK,
+        RateStatus.NO_CHANGE,
+        RateStatus.ALWAYS_CHANGED,
+        RateStatus.NO_LOOKS,
     ]
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 
 from halflife.core.errors import SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.queries.form_copy import Held, Wish
-from halflife.queries.frontier import Crawl
+from halflife.queries.form_copy import FormCopy, FormWish
+from halflife.queries.frontier import CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.recovery import (
     NOTHING_MORE,
@@ -16,9 +16,9 @@ from halflife.queries.recovery import (
     choices,
     search_ahead,
 )
-from halflife.queries.reported_total import Reported, at_least, reported, short
+from halflife.queries.reported_total import ReportedTotal, at_least, reported, short
 from halflife.queries.table_form import Tabled
-from halflife.queries.turn_result import Kept
+from halflife.queries.turn_result import TurnResult
 
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
 SIZE = Attribute("size", "select", ("s", "m"))
@@ -49,30 +49,30 @@ def rows(**cities):
 def test_a_report_counts_what_is_missing_and_what_is_open(
     total, held, unfound, later, cut
 ):
-    report = Reported(1.0, total, unfound, "why", doubted=True)
+    report = ReportedTotal(1.0, total, unfound, "why", doubted=True)
     missing = total - held if total > held else 0
     assert report.missing(held) == missing
     assert report.open(held) == (missing - unfound if missing > unfound else 0)
     settled = report.settled(held, "cut off", cut=cut)
     if missing:
-        assert settled == Reported(1.0, total, missing, "cut off", doubted=not cut)
+        assert settled == ReportedTotal(1.0, total, missing, "cut off", doubted=not cut)
     else:
-        assert settled == Reported(1.0, total)
+        assert settled == ReportedTotal(1.0, total)
     heard = report.heard(2.0, later, held)
     left = min(unfound, max(later - held, 0))
     if left:
-        assert heard == Reported(2.0, later, left, "why", doubted=True)
+        assert heard == ReportedTotal(2.0, later, left, "why", doubted=True)
     else:
-        assert heard == Reported(2.0, later)
+        assert heard == ReportedTotal(2.0, later)
 
 
 def test_what_is_missing_is_said_with_its_reason_once_all_was_read():
     said = "it reports 9 records, 6 are held"
-    assert Reported(0.0, 9, 3, "cut off").words(6) == f"{said}: cut off"
-    assert Reported(0.0, 9, 2, "cut off").words(6) == said  # one is still open
-    assert Reported(0.0, 9, 3).words(6) == said
-    assert Reported(0.0, 9, 3, "cut off").words(9) == ""
-    assert Reported(0.0, 9, 3, "cut off").words(10) == ""
+    assert ReportedTotal(0.0, 9, 3, "cut off").words(6) == f"{said}: cut off"
+    assert ReportedTotal(0.0, 9, 2, "cut off").words(6) == said  # one is still open
+    assert ReportedTotal(0.0, 9, 3).words(6) == said
+    assert ReportedTotal(0.0, 9, 3, "cut off").words(9) == ""
+    assert ReportedTotal(0.0, 9, 3, "cut off").words(10) == ""
 
 
 def test_a_number_of_hits_proves_as_much_as_it_is_worth():
@@ -150,7 +150,7 @@ def test_the_values_of_a_choice_are_known_if_every_record_shows_one():
 
 def held_of(records, **more):
     first = dict.fromkeys(records, 0.0)
-    return Held(records, first, first, [], 0.0, 0.0, **more)
+    return FormCopy(records, first, first, [], 0.0, 0.0, **more)
 
 
 def searching(there, held, *, most=None, purpose="new", asks=(ALL,), **shape):
@@ -159,15 +159,15 @@ def searching(there, held, *, most=None, purpose="new", asks=(ALL,), **shape):
     ledger = Ledger(form, most)
     for query in asks:
         ledger.first(query)
-    if not isinstance(held, Held):
+    if not isinstance(held, FormCopy):
         held = held_of(held)
     begun = []
-    found = Recovery(ledger, held, Wish(purpose), 5.0, begun.append)
+    found = Recovery(ledger, held, FormWish(purpose), 5.0, begun.append)
     return ledger, found, begun
 
 
 def finished(ledger, recovery, stop=NOTHING_MORE, absent=frozenset()):
-    done = Kept(ledger.seen, stop=stop, absent=absent)
+    done = TurnResult(ledger.seen, stop=stop, absent=absent)
     recovery.finish(done)
     return done
 
@@ -177,7 +177,7 @@ def test_nothing_is_looked_for_where_nothing_is_missing():
     ledger, recovery, begun = searching(there, there)
     done = finished(ledger, recovery)
     assert (ledger.requests, begun, done.stop) == (1, [], NOTHING_MORE)
-    assert done.reported == Reported(5.0, 9)
+    assert done.reported == ReportedTotal(5.0, 9)
     assert done.search is None
 
 
@@ -188,7 +188,7 @@ def test_a_request_tells_how_many_there_are_if_others_were_sent():
     assert finished(ledger, recovery).reported is None
     assert ledger.requests == 0
     ledger, recovery, _ = searching(there, there, asks=(ROME,))
-    assert finished(ledger, recovery).reported == Reported(5.0, 9)
+    assert finished(ledger, recovery).reported == ReportedTotal(5.0, 9)
     assert ledger.requests == 2
     # known records are refreshed without knowing that, and forms may not tell
     for more in (
@@ -212,7 +212,7 @@ def test_who_refreshes_known_records_looks_for_no_others():
     done = finished(ledger, recovery)
     assert (ledger.requests, begun) == (1, [])
     assert done.stop == NOTHING_MORE
-    assert done.reported == Reported(5.0, 9)
+    assert done.reported == ReportedTotal(5.0, 9)
 
 
 def test_a_turn_that_was_cut_short_looks_for_nothing_more():
@@ -314,7 +314,7 @@ def test_a_number_that_is_too_high_is_doubted_where_nothing_is_cut_off():
     ledger = Ledger(Shifty(shape, there, rng=np.random.default_rng(0)))
     ledger.first(Query())
     begun = []
-    recovery = Recovery(ledger, held_of(there), Wish("new"), 5.0, begun.append)
+    recovery = Recovery(ledger, held_of(there), FormWish("new"), 5.0, begun.append)
     done = finished(ledger, recovery)
     assert done.reported is not None
     assert (done.reported.total, done.reported.unfound) == (13, 1)
@@ -347,7 +347,7 @@ def test_a_search_that_is_cut_short_is_handed_on(most):
 
 def test_a_search_goes_on_where_the_form_has_stopped_to_count():
     there = rows(Oslo=9)
-    held = held_of(rows(Oslo=4), search=Crawl.of_nothing())
+    held = held_of(rows(Oslo=4), search=CrawlState.of_nothing())
     ledger, recovery, begun = searching(there, held, asks=(), counts="none")
     recovery.go_on()
     assert (len(begun), recovery.search, recovery.report) == (1, None, None)
@@ -372,7 +372,7 @@ def test_a_form_that_fails_during_the_search_is_named():
     ledger = Ledger(Broken(shape, there, rng=np.random.default_rng(0)))
     ledger.first(Query())
     recovery = Recovery(
-        ledger, held_of(rows(Oslo=20)), Wish("new"), 5.0, lambda _: None
+        ledger, held_of(rows(Oslo=20)), FormWish("new"), 5.0, lambda _: None
     )  # fmt: skip
     done = finished(ledger, recovery)
     assert done.stop == done.trouble == "it is down"
@@ -389,7 +389,9 @@ def test_a_search_is_foretold_with_its_pages_and_what_it_may_bring(
     total, unfound, pages
 ):
     shape = Interface((CITY,), page_size=4)
-    held = held_of(rows(Oslo=min(total, 8) - 1), reported=Reported(0.0, total, unfound))
+    held = held_of(
+        rows(Oslo=min(total, 8) - 1), reported=ReportedTotal(0.0, total, unfound)
+    )
     missing = total - len(held.records) - unfound
     (step,) = search_ahead(held, shape)
     assert step.what == "everything, query by query"
@@ -401,5 +403,9 @@ def test_a_search_is_foretold_with_its_pages_and_what_it_may_bring(
 def test_no_search_is_foretold_where_nothing_is_open():
     shape = Interface((CITY,), page_size=4)
     assert search_ahead(held_of(rows(Oslo=3)), shape) == []
-    for report in (Reported(0.0, 3), Reported(0.0, 2), Reported(0.0, 5, 2)):
+    for report in (
+        ReportedTotal(0.0, 3),
+        ReportedTotal(0.0, 2),
+        ReportedTotal(0.0, 5, 2),
+    ):
         assert search_ahead(held_of(rows(Oslo=3), reported=report), shape) == []

@@ -12,8 +12,8 @@ from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.known.content import (
     Ages,
     Changed,
-    Counted,
-    Steady,
+    MissedUpdates,
+    SteadyCounter,
     expected_staleness,
     measure,
     number,
@@ -25,15 +25,15 @@ from halflife.queries.known.copies import Copy
 from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import pool_of
-from halflife.queries.known.pace import Pace
+from halflife.queries.known.pace import VersionPace
 from halflife.queries.known.refresh import Probe, Refresher, refresher, turn
 from halflife.queries.known.rules import (
-    Index,
+    KnownIndex,
+    KnownOracle,
+    KnownStanding,
     LookupIndex,
     Naive,
-    Oracle,
     Rounds,
-    Standing,
     Timetable,
     _own,
 )
@@ -62,7 +62,7 @@ def standing(rows, *, lookup=True, **more):
         "open": np.ones(len(pool), dtype=bool),
         "page_size": 10,
     }
-    return Standing(**{**plain, **more})
+    return KnownStanding(**{**plain, **more})
 
 
 def keys(at, choices):
@@ -154,7 +154,7 @@ def test_the_index_asks_what_brings_most_worth_for_a_request(
     at = standing(rows, worth=np.array(worth[:n]), budget=budget, cap=cap, hits=served,
                   weight=np.arange(1.0, n + 1.0))  # fmt: skip
     wanted = picked(at, at.weight * at.worth)
-    found = Index()(at, RNG(0))
+    found = KnownIndex()(at, RNG(0))
     assert [choice.number for choice in found] == [j for j, _ in wanted]
     assert [choice.gain for choice in found] == pytest.approx([g for _, g in wanted])
     for choice in found:
@@ -166,7 +166,7 @@ def test_the_index_asks_what_brings_most_worth_for_a_request(
 def test_the_oracle_asks_what_is_most_stale():
     at = standing([{0}, {1}, {1}], lookup=False, truth=np.array([5.0, 1.0, 2.0]),
                   weight=np.array([1.0, 1.0, 3.0]))  # fmt: skip
-    found = Oracle()(at, RNG(0))
+    found = KnownOracle()(at, RNG(0))
     assert [(c.number, c.gain, c.why) for c in found] == [
         (1, 7.0, "is most stale; 2 known tuples"),
         (0, 5.0, "is most stale; 1 known tuples"),
@@ -405,10 +405,10 @@ def test_the_value_and_gap_of_frequencies_are_those_of_the_last_round():
 
 def test_growth_is_what_its_definition_says():
     t = np.array([2.0])
-    assert Steady(np.array([4.0])).mean(t) == [0.5]
-    assert Steady(np.array([4.0])).worth(t) == [0.5]
-    assert Steady(np.array([4.0])).variance(t).tolist() == [0.0]
-    counted = Counted(np.array([3.0]), 0.5, 7.0)
+    assert SteadyCounter(np.array([4.0])).mean(t) == [0.5]
+    assert SteadyCounter(np.array([4.0])).worth(t) == [0.5]
+    assert SteadyCounter(np.array([4.0])).variance(t).tolist() == [0.0]
+    counted = MissedUpdates(np.array([3.0]), 0.5, 7.0)
     assert counted.variance(t) == [7.0 * 3.0 * 2.0 + 0.5 * 4.0]
     assert counted.worth(t) == [6.0]
     ages = Ages(np.array([3.0]), 0.5)
@@ -438,12 +438,12 @@ def test_updates_count_from_the_last_look_on_up_to_the_moment():
 def test_bounds_of_staleness_are_those_of_a_normal_sum(confidence):
     rate, t = np.array([3.0, 1.0, 2.0]), np.array([1.0, 4.0, 2.0])
     weight = np.array([1.0, 2.0, 0.5])
-    found = expected_staleness(Counted(rate), t, weight, confidence=confidence)
+    found = expected_staleness(MissedUpdates(rate), t, weight, confidence=confidence)
     mean = (3.0 + 8.0 + 2.0) / 3.0
     spread = math.sqrt(1.0 * 3.0 + 4.0 * 4.0 + 0.25 * 4.0) / 3.0
     far = norm.ppf(0.5 + confidence / 2.0) * spread
     assert found == pytest.approx((mean, max(mean - far, 0.0), mean + far))
-    wide = expected_staleness(Counted(rate / 100), t, weight, confidence=0.999)
+    wide = expected_staleness(MissedUpdates(rate / 100), t, weight, confidence=0.999)
     assert wide.low == 0.0
     assert staleness([1.0, 3.0], [1.0, 2.0]) == 3.5
 
@@ -492,7 +492,7 @@ def test_what_is_no_finite_number_counts_for_nothing():
 
 
 def test_the_rate_is_learned_again_when_gaps_have_grown_by_a_quarter():
-    pace = Pace(3, "ages")
+    pace = VersionPace(3, "ages")
     assert pace.rate().tolist() == [0.5, 0.5, 0.5]  # half an update a day
     assert not pace.learned.any()
     item, days = np.array([0, 1, 0, 1]), np.full(4, 2.0)
@@ -512,20 +512,20 @@ def test_the_rate_is_learned_again_when_gaps_have_grown_by_a_quarter():
 
 def test_gaps_of_no_days_teach_nothing():
     for kind in ("ages", "amount", "changed"):
-        pace = Pace(2, kind)
+        pace = VersionPace(2, kind)
         before = pace.rate().tolist()
         pace.add(np.array([0, 1]), np.array([0.0, -1.0]), np.array([9.0, 9.0]))
         assert pace.rate().tolist() == before
         assert not pace.learned.any()
         assert pace._gaps == 0
-        mixed = Pace(2, kind)
+        mixed = VersionPace(2, kind)
         mixed.add(np.array([0, 1]), np.array([0.0, 2.0]), np.array([9.0, 1.0]))
         assert mixed.learned.tolist() == [False, True]
         assert mixed._amount.tolist() == [0.0, 1.0]
 
 
 def test_amounts_are_counted_in_usual_steps():
-    pace = Pace(2, "amount")
+    pace = VersionPace(2, "amount")
     pace.add(np.array([0, 0, 1, 1]), np.ones(4), np.array([2.0, 0.0, 4.0, 6.0]))
     assert pace.step == 4.0  # the median of those that moved
     shape, exposure = pace._prior
@@ -534,18 +534,18 @@ def test_amounts_are_counted_in_usual_steps():
     growth = pace.growth()
     assert growth.doubt == pytest.approx(16.0 * counts / days**2)
     assert growth.size == 4.0
-    updates = Pace(2, "ages")
+    updates = VersionPace(2, "ages")
     updates.add(np.array([0, 1]), np.ones(2), np.array([2.0, 4.0]))
     assert updates.step == 1.0
     assert isinstance(updates.growth(), Ages)
-    assert isinstance(Pace(2, "changed").growth(), Changed)
+    assert isinstance(VersionPace(2, "changed").growth(), Changed)
 
 
 def test_whether_a_tuple_changed_is_left_to_the_model_of_changes():
-    pace = Pace(2, "changed")
+    pace = VersionPace(2, "changed")
     for _ in range(6):
         pace.add(np.array([0, 1]), np.ones(2), np.array([3.0, 0.0]))
-    many = Pace(2, "changed")
+    many = VersionPace(2, "changed")
     for _ in range(6):
         many.add(np.array([0, 1]), np.ones(2), np.array([1.0, 0.0]))
     assert pace.rate().tolist() == many.rate().tolist()  # how much does not matter

@@ -12,7 +12,7 @@ from scipy import stats
 from contracts.views import after, view_of
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
-from halflife.models.fractions import Sample, prior_strength, weighted
+from halflife.models.fractions import CategorySample, prior_strength, weighted
 from halflife.models.poisson import Exponential
 from halflife.policies.sampling import (
     Sampling,
@@ -24,7 +24,7 @@ from halflife.policies.sampling import (
     topic_sampling,
 )
 from halflife.policies.sampling.categories import (
-    Kept,
+    KeyCategories,
     by_folder,
     by_site,
     covering,
@@ -32,7 +32,7 @@ from halflife.policies.sampling.categories import (
     merge_small,
 )
 from halflife.policies.sampling.shares import (
-    Judge,
+    ShareJudge,
     _logit,
     adjusted,
     best_category,
@@ -41,7 +41,7 @@ from halflife.policies.sampling.shares import (
     ranks,
 )
 from halflife.policies.sampling.sizes import (
-    Fixed,
+    FixedSize,
     Optimal,
     Root,
     believed,
@@ -142,7 +142,7 @@ def test_sizes_are_the_root_of_average_times_budget_times_factor():
     found = Optimal("even", "belief")(view, three, 6.0)
     assert found == pytest.approx([root * math.sqrt(told)] * 3)
     assert last != pytest.approx(told)
-    assert Fixed(2.5)(view, three, 6.0).tolist() == [2.5] * 3
+    assert FixedSize(2.5)(view, three, 6.0).tolist() == [2.5] * 3
 
 
 def test_a_single_item_is_a_category_of_average_size():
@@ -392,7 +392,7 @@ def test_compared_are_good_looks_of_this_turn_at_what_was_seen_before(seed):
 def sampled(n=4):
     count = np.array([10.0, 0.0, 4.0, 1.0])[:n]
     mean = np.array([0.3, np.nan, 0.75, 1.0])[:n]
-    return Sample(mean, count, np.zeros(n))
+    return CategorySample(mean, count, np.zeros(n))
 
 
 def test_a_judge_goes_by_what_it_is_told_to():
@@ -400,18 +400,18 @@ def test_a_judge_goes_by_what_it_is_told_to():
     sample = sampled()
     common = (3.0 + 0.0 + 3.0 + 1.0) / 15.0
     assert pooled(sample, view, categories) == pytest.approx(common)
-    plain = Judge()(sample, view, categories)
+    plain = ShareJudge()(sample, view, categories)
     assert plain == pytest.approx([0.3, common, 0.75, 1.0])
     changed = np.array([3.0, 0.0, 3.0, 1.0])
     for by, tail in (("lower", 0.1), ("upper", 0.9)):
-        found = Judge(by, "exact", 0.8)(sample, view, categories)
+        found = ShareJudge(by, "exact", 0.8)(sample, view, categories)
         for j in (0, 2):
             x, n = changed[j], sample.count[j]
             law = (
                 stats.beta(x, n - x + 1) if by == "lower" else stats.beta(x + 1, n - x)
             )
             assert found[j] == pytest.approx(law.ppf(tail))
-        score = Judge(by, "wilson", 0.8)(sample, view, categories)
+        score = ShareJudge(by, "wilson", 0.8)(sample, view, categories)
         z = stats.norm.ppf(0.9)
         for j in (0, 2):  # where |share - p| is z standard deviations of p
             p, n = score[j], sample.count[j]
@@ -425,18 +425,18 @@ def test_a_posterior_lies_between_the_prior_and_the_sample():
     sample, changed = sampled(), np.array([3.0, 0.0, 3.0, 1.0])
     common = 7.0 / 15.0
     k = prior_strength(changed, sample.count, np.full(4, common))
-    found = Judge("posterior")(sample, view, categories)
+    found = ShareJudge("posterior")(sample, view, categories)
     assert found == pytest.approx((k * common + changed) / (k + sample.count))
     own = believed(view, categories)
     prior = np.where(np.isfinite(own), own, common)
     k = prior_strength(changed, sample.count, prior)
-    found = Judge("history")(sample, view, categories)
+    found = ShareJudge("history")(sample, view, categories)
     assert found == pytest.approx((k * prior + changed) / (k + sample.count))
 
 
 def test_without_a_sample_the_share_of_all_is_the_believed_one():
     view, categories = world(5)
-    nothing = Sample(np.full(4, np.nan), np.zeros(4), np.full(4, np.nan))
+    nothing = CategorySample(np.full(4, np.nan), np.zeros(4), np.full(4, np.nan))
     own = believed(view, categories)
     assert pooled(nothing, view, categories) == pytest.approx(np.nanmean(own))
     tried = replace(view, looked=np.ones(len(view), bool))
@@ -551,13 +551,13 @@ def test_pages_are_filed_by_the_merged_folder():
 
 def test_categories_are_found_once_for_each_set_of_keys():
     asked = []
-    kept = Kept(lambda keys: asked.append(keys) or Categories.of_labels(keys))
+    kept = KeyCategories(lambda keys: asked.append(keys) or Categories.of_labels(keys))
     view = view_of(3, default_rng(0))
     assert kept(view) is kept(replace(view, now=5.0))
     other = view_of(4, default_rng(0))
     assert kept(other).n_items == 4
     assert len(asked) == 2
-    assert isinstance(by_folder(), Kept)
+    assert isinstance(by_folder(), KeyCategories)
 
 
 def test_sites_are_the_groups_of_a_view():
@@ -625,7 +625,7 @@ def test_the_sample_is_wanted_by_the_budget_of_the_whole_turn():
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
 def test_no_more_than_its_share_of_a_turn_goes_into_the_sample(share):
-    view, policy = turn_view(), Sampling(size=Fixed(10), share=share)
+    view, policy = turn_view(), Sampling(size=FixedSize(10), share=share)
     draw = policy.draw(view, by_site(view), Budget(12))
     assert draw.wanted.sum() == pytest.approx(share * 12)
 
@@ -636,7 +636,7 @@ def test_what_is_sampled_is_weighed_by_the_chance_to_be_drawn():
     seen = after(view, np.arange(0, 40, 2), changed)
     sites = by_site(view)
     for heavy in (False, True):
-        policy = Sampling(weighted=heavy, size=Fixed(3))
+        policy = Sampling(weighted=heavy, size=FixedSize(3))
         draw = policy.draw(seen, sites, Budget(20))
         if heavy:
             assert draw.size == pytest.approx(draws.importance(seen, sites))
@@ -683,7 +683,7 @@ def test_greedy_takes_the_most_changed_category_and_inside_the_stalest():
     changed = np.arange(40) % 4 == 2  # all of group 2
     seen = after(view, np.arange(12), changed)
     stale = staleness(seen)
-    policy = Sampling(size=Fixed(3), inside="staleness")
+    policy = Sampling(size=FixedSize(3), inside="staleness")
     plan = policy(seen, Budget(9), default_rng(0))
     first = [i for i in range(12, 40) if i % 4 == 2]
     assert set(plan.rows[: len(first)]) == set(first)
@@ -691,11 +691,11 @@ def test_greedy_takes_the_most_changed_category_and_inside_the_stalest():
     assert (np.diff(ordered) <= 0).all()
     assert plan.gain[: len(first)] == pytest.approx(1.0)
     first = [
-        tuple(Sampling(size=Fixed(3))(seen, Budget(3), default_rng(s)).rows)
+        tuple(Sampling(size=FixedSize(3))(seen, Budget(3), default_rng(s)).rows)
         for s in range(6)
     ]
     assert len(set(first)) > 3  # by chance, whatever is believed
-    heavy = Sampling(size=Fixed(3), inside="staleness", weighted=True)
+    heavy = Sampling(size=FixedSize(3), inside="staleness", weighted=True)
     plan = heavy(seen, Budget(5), default_rng(0))
     value = (seen.weight * stale)[plan.rows]
     assert (np.diff(value) <= 0).all()
@@ -707,10 +707,10 @@ def test_odds_plan_what_is_heavy_and_likely_stale():
     seen = after(turn_view(), np.arange(12), np.arange(40) % 4 == 2)
     sites = by_site(seen)
     for heavy in (False, True):
-        policy = Sampling(size=Fixed(3), inside="odds", weighted=heavy)
+        policy = Sampling(size=FixedSize(3), inside="odds", weighted=heavy)
         plan = policy(seen, Budget(6), default_rng(0))
         sample = policy.sample(seen, sites, policy.draw(seen, sites, Budget(6)))
-        share = Judge()(sample, seen, sites)
+        share = ShareJudge()(sample, seen, sites)
         chance = adjusted(staleness(seen), share, seen, sites)
         value = np.where(seen.looked, -1.0, chance * (seen.weight if heavy else 1.0))
         assert plan.rows.tolist() == np.argsort(-value, kind="stable")[:6].tolist()
@@ -723,7 +723,7 @@ def test_in_proportion_each_category_gets_its_part_of_the_requests():
     changed = np.isin(np.arange(80) % 4, (1, 3)) & (np.arange(80) < 8)
     changed |= np.arange(80) % 4 == 2
     seen = after(view, np.arange(16), changed)  # four of each: 0, 1/2, 1 and 1/2
-    policy = Sampling(spend="proportional", size=Fixed(4))
+    policy = Sampling(spend="proportional", size=FixedSize(4))
     plan = policy(seen, Budget(32), default_rng(0))
     each = np.bincount(plan.rows % 4, minlength=4)
     assert each.tolist() == [0, 4, 8, 4]  # 16 looks at two requests each
@@ -731,7 +731,7 @@ def test_in_proportion_each_category_gets_its_part_of_the_requests():
 
 def test_reasons_name_the_category_and_what_its_sample_showed():
     sites = Categories.of_labels(["a  b", "c", "a  b"])
-    sample = Sample(np.array([0.25, np.nan]), np.array([4.0, 0.0]), np.zeros(2))
+    sample = CategorySample(np.array([0.25, np.nan]), np.array([4.0, 0.0]), np.zeros(2))
     of = np.array([0, 1, 0])
     assert _why(sites, sample, of, 0) == "a b: 25% of 4 sampled had changed"
     assert _why(sites, sample, of, 1) == "c: not sampled in this turn"
@@ -756,7 +756,7 @@ def test_rates_are_learned_only_where_they_are_asked_for():
     learned = [
         topic_sampling(topics, inside="staleness"),
         topic_sampling(topics, inside="odds"),
-        topic_sampling(topics, judge=Judge("history")),
+        topic_sampling(topics, judge=ShareJudge("history")),
     ]
     assert plain.belief is not learned[0].belief
     assert len({strategy.belief for strategy in learned}) == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.belief.plain import KnownRates, PlainRates
-from halflife.belief.schedule import Pace, Scheduled, due_dates, lifetime_pace
+from halflife.belief.schedule import RequestPace, Scheduled, due_dates, lifetime_pace
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -24,7 +24,7 @@ def look(evidence, at, keys, digest="1"):
 
 
 def test_what_is_spent_a_day_fades_over_a_week():
-    evidence, pace = a_set(), Pace()
+    evidence, pace = a_set(), RequestPace()
     assert pace.follow(evidence, 10.0) is None
     days = requests = 0.0
     last, spent = 10.0, 0.0
@@ -46,7 +46,7 @@ def test_before_time_has_passed_what_earlier_runs_spent_is_gone_by():
     for at in (1.0, 3.0, 5.0):
         look(evidence, at, "a")
     look(evidence, 5.0, "b")
-    pace = Pace()
+    pace = RequestPace()
     # Looked at three times in four days, and a day has passed since: 2.5 in 5 days.
     assert pace.follow(evidence, 6.0) == pytest.approx(0.5)
     assert pace.follow(evidence, 7.0) == pytest.approx(0.5)  # nothing was spent since
@@ -145,7 +145,7 @@ def test_two_looks_at_one_moment_say_nothing_of_a_pace():
 
 
 def test_what_was_spent_at_this_very_moment_counts_once_time_has_passed():
-    evidence, pace = a_set(), Pace()
+    evidence, pace = a_set(), RequestPace()
     assert pace.follow(evidence, 10.0) is None
     look(evidence, 10.0, "ab")
     assert pace.follow(evidence, 10.0) is None

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import UsageError
-from halflife.selection.table import Table
-from halflife.selection.trial import Query, Trial, _draw, known_items
+from halflife.selection.table import FrequencyTable
+from halflife.selection.trial import Trial, TrialQuery, _draw, known_items
 from halflife.summary import Summary
 from selection_worlds import WEEKS, world
 
@@ -81,7 +81,7 @@ def test_so_many_queries_are_drawn_of_each_database():
 
 def test_samples_are_the_documents_with_the_smallest_checksums():
     weekly = world(np.random.default_rng(3))
-    trial = Trial.of(weekly, WEEK, [Query(("w1", "w2"), 0)])
+    trial = Trial.of(weekly, WEEK, [TrialQuery(("w1", "w2"), 0)])
     index = trial.known(np.zeros(4, np.intp), sample=3).index
     rows = there(weekly, WEEK)
     assert np.bincount(index.home, minlength=4).tolist() == [
@@ -107,14 +107,14 @@ def test_samples_are_the_documents_with_the_smallest_checksums():
 def test_sizes_and_frequencies_are_finite_and_not_below_nothing(words, size, fine):
     summary = Summary.of(words, size, 1)
     if fine:
-        assert Table.of(["a"], [summary]).size.tolist() == [size]
+        assert FrequencyTable.of(["a"], [summary]).size.tolist() == [size]
     else:
         with pytest.raises(UsageError, match="'a' has"):
-            Table.of(["a"], [summary])
+            FrequencyTable.of(["a"], [summary])
 
 
 def test_only_words_that_some_database_has_are_known():
-    table = Table.of(
+    table = FrequencyTable.of(
         ["a", "b"], [Summary.of({"x": 1, "z": 0}, 5, 5), Summary.of({"y": 2}, 5, 5)]
     )
     assert table.known(["z", "y", "unheard", "x"]) == ["y", "x"]

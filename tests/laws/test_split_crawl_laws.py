@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term, within
 from halflife.queries.completeness import Read
-from halflife.queries.frontier import Crawl, Part
+from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.split_crawl import Crawling, _ranges, crawl
 from halflife.queries.table_form import Tabled
@@ -78,7 +78,7 @@ def test_values_are_those_offered_and_those_of_known_records():
 
 
 def part_of(*terms, keys=(), total=None, tried=(), failed=0, above=None):
-    return Part(one(*terms), above, tuple(tried), set(), set(keys), total, failed)
+    return CrawlPart(one(*terms), above, tuple(tried), set(), set(keys), total, failed)
 
 
 def shown(*prices):
@@ -332,7 +332,7 @@ def test_a_crawl_is_complete_when_nothing_is_left_open():
 
 def test_the_number_of_all_is_that_of_everything_or_what_was_known_before():
     records = {f"k{i}": row() for i in range(6)}
-    resumed = Crawl({"a": row()}, False, (), (), 0, total=9)
+    resumed = CrawlState({"a": row()}, False, (), (), 0, total=9)
     made = crawling(records, CITY, resume=resumed)
     assert made.total == 9
     assert made.resumed

@@ -11,10 +11,16 @@ from halflife.core.search import Document
 from halflife.models.drift import WeibullSurvival
 from halflife.summary import kl
 from halflife.summary.age_curves import Ageing, Curve, ageing
-from halflife.summary.drift import Drift, by_age
+from halflife.summary.drift import SummaryDrift, by_age
 from halflife.summary.features import evolution, features
-from halflife.summary.lifetime import Outcome, learned, pace
-from halflife.summary.metrics import METRICS, Change, Status, compare_cells, share
+from halflife.summary.lifetime import SummaryOutcome, learned, pace
+from halflife.summary.metrics import (
+    METRICS,
+    DivergenceStatus,
+    SummaryChange,
+    compare_cells,
+    share,
+)
 from halflife.summary.pairs import compare_all, product
 from halflife.summary.split_test import DEALS, Excess, excess
 from halflife.summary.survival import first_crossings, lifetimes
@@ -86,8 +92,8 @@ def a_drift(name="a", stratum="com", weeks=WEEKS, made=None):
     table["kl"][1, 5] = nan
     status = np.zeros((made.size, weeks), np.int8)
     size = np.arange(10.0, 10.0 + weeks)
-    return Drift(
-        name, stratum, made, week, size, 2 * size, Change(**table, status=status)
+    return SummaryDrift(
+        name, stratum, made, week, size, 2 * size, SummaryChange(**table, status=status)
     )
 
 
@@ -217,16 +223,18 @@ def plain_pace(outcomes):
     ],
 )
 def test_the_pace_of_a_database_is_its_posterior_mean(outcomes):
-    found = pace(LAW, [Outcome(*one) for one in outcomes])
+    found = pace(LAW, [SummaryOutcome(*one) for one in outcomes])
     assert found == pytest.approx(plain_pace(outcomes), rel=1e-3)
-    after = learned(LAW, [Outcome(*one) for one in outcomes])
+    after = learned(LAW, [SummaryOutcome(*one) for one in outcomes])
     assert after.rate == pytest.approx(LAW.rate * found)
     assert after.shape.tolist() == LAW.shape.tolist()
 
 
 def test_ages_that_make_no_sense_count_as_the_nearest_that_do():
-    assert pace(LAW, [Outcome(-3.0)]) == pace(LAW, [Outcome(0.0)]) == 1.0
-    assert pace(LAW, [Outcome(9.0, 4.0)]) == pace(LAW, [Outcome(9.0, 9.0)])
+    assert pace(LAW, [SummaryOutcome(-3.0)]) == pace(LAW, [SummaryOutcome(0.0)]) == 1.0
+    assert pace(LAW, [SummaryOutcome(9.0, 4.0)]) == pace(
+        LAW, [SummaryOutcome(9.0, 9.0)]
+    )
 
 
 def words(*texts):
@@ -314,7 +322,7 @@ def test_tables_of_cells_are_compared_row_by_row():
     second = 4 / 5 * log((4 / 5) / (1 / 2)) + 1 / 5 * log((1 / 5) / (1 / 2))
     assert found.kl[:2] == pytest.approx([first, second])
     assert np.isnan(found.kl[2:]).all()
-    assert [Status(s).name for s in found.status] == [
+    assert [DivergenceStatus(s).name for s in found.status] == [
         "OK", "OK", "EMPTY_OLD", "EMPTY_NEW", "NOTHING_SHARED", "ONE_SHARED",
     ]  # fmt: skip
     parts = share(np.array([1.0, 0.0]), np.array([2.0, 0.0]))

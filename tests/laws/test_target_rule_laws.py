@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.core.value_curve import Offers
-from halflife.market.offers import Turn
+from halflife.market.offers import OfferTurn
 from halflife.market.target_rule import (
     AIM,
     FAILED,
@@ -17,7 +17,7 @@ from halflife.market.target_rule import (
     WINDOW,
     Goal,
     Past,
-    Round,
+    TargetRound,
     Whole,
     due,
     kept,
@@ -31,14 +31,14 @@ def test_a_source_that_asks_for_nothing_gets_what_is_urgent_and_no_more():
     cost = np.array([3.0, 1.0, 1.0])
     offers = Offers(("a",), np.zeros(3, np.intp), cost, np.ones(3))
     urgent = np.array([True, False, False])
-    turn = Turn(np.ones(3, bool), urgent)
+    turn = OfferTurn(np.ones(3, bool), urgent)
     assert kept(offers, {}, 9.0, turn=turn).rows.tolist() == [0]
     assert kept(offers, {"a": 2.0}, 9.0, turn=turn).rows.tolist() == [0]
     assert kept(offers, {"a": 4.0}, 9.0, turn=turn).rows.tolist() == [0, 1]
 
 
 def test_more_left_than_was_there_counts_as_all_of_it():
-    now = Round(40.0, 0.05, 0.05, 0.02, 0.0, 0.0, 1.0)
+    now = TargetRound(40.0, 0.05, 0.05, 0.02, 0.0, 0.0, 1.0)
     past = Past(times=tuple(np.arange(1.0, 22.0)))
     beyond = replace(now, left=0.06)
     np.testing.assert_allclose(beyond.shown(past), now.shown(past))
@@ -68,7 +68,7 @@ def test_a_whole_may_wait_as_long_as_its_failures_allow():
 
 
 def test_nothing_is_wanted_of_what_was_all_seen_however_much_was_missed():
-    now = Round(100.0, 0.1, 0.0, 0.1, 0.0, 0.1, 0.0)
+    now = TargetRound(100.0, 0.1, 0.0, 0.1, 0.0, 0.1, 0.0)
     often = Past(days=100.0, missed=100.0, debt=50.0)
     assert not wants(often, now, Goal(0.9, 0.9))
     assert wants(often, replace(now, unseen=0.01), Goal(0.9, 0.9))

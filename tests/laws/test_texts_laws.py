@@ -10,8 +10,8 @@ from numpy.random import default_rng
 from scipy.integrate import quad
 
 from halflife.core.errors import UsageError
-from halflife.models.drift import Drift as Model
-from halflife.policies.texts import Refreshes, Samples, Shelf, best
+from halflife.models.drift import DriftPrediction as Model
+from halflife.policies.texts import Refreshes, Samples, SummaryShelf, best
 from halflife.policies.texts.bayes import (
     Bayes,
     _asked,
@@ -24,7 +24,7 @@ from halflife.policies.texts.bayes import (
 from halflife.policies.texts.champion import (
     POWERS,
     WEIGHT,
-    Learned,
+    LearnedDrift,
     champion,
     learn,
     power,
@@ -34,15 +34,21 @@ from halflife.policies.texts.lessons import (
     LADDER,
     LOGS,
     SIZE,
-    Fitted,
+    FittedDrift,
     Lessons,
     _columns,
     _spells,
     rate_of,
 )
 from halflife.policies.texts.names import Hindsight, named
-from halflife.policies.texts.samples import DOCUMENTS, PRICE, READ, SHARE, Sampling
-from halflife.policies.texts.turns import Frequencies
+from halflife.policies.texts.samples import (
+    DOCUMENTS,
+    PRICE,
+    READ,
+    SHARE,
+    DatabaseSampling,
+)
+from halflife.policies.texts.turns import RefreshFrequencies
 from halflife.summary.survival import Lifetimes
 from text_worlds import databases
 
@@ -60,7 +66,7 @@ def shelf_of(age, **more):
         "samples": Samples(np.full(n, -1), np.zeros(n)),
         "income": 2.0,
     }
-    return Shelf(**given_ | more)
+    return SummaryShelf(**given_ | more)
 
 
 # Naive Bayes
@@ -298,7 +304,7 @@ def test_the_power_follows_gaps_of_one_database(true):
 
 @pytest.mark.parametrize("b", [0.4, 1.0, 1.5])
 def test_a_renewal_is_worth_its_integral(b):
-    learned = Learned(np.array([2.0, 0.5]), b)
+    learned = LearnedDrift(np.array([2.0, 0.5]), b)
     for age in (0.0, 1.0, 7.0):
         for scale, found in zip(
             (2.0, 0.5), learned.worth(np.full(2, age)), strict=True
@@ -323,31 +329,36 @@ def test_a_sample_costs_what_it_reads_of_what_a_summary_reads():
     assert DOCUMENTS / READ == PRICE
     # a quarter of the budget goes into samples, rounded
     shelf = shelf_of([3] * 40, income=4.0)
-    wish = Sampling(0.25)(shelf, 9.0, default_rng(0))
+    wish = DatabaseSampling(0.25)(shelf, 9.0, default_rng(0))
     assert wish.sample.size == round(SHARE * 4.0 / 0.25) == 4
     assert wish.refresh.size == 0
-    free = Sampling(0.0)(shelf, 0.0, default_rng(0))
+    free = DatabaseSampling(0.0)(shelf, 0.0, default_rng(0))
     assert sorted(free.sample.tolist()) == list(range(40))
 
 
 def test_the_longest_unsampled_come_first_until_the_weeks_samples_are_taken():
     week = np.array([20, 5, -1, 20, 7, 3])
     shelf = shelf_of([3] * 6, income=2.0, samples=Samples(week, np.zeros(6)))
-    wish = Sampling(0.1)(shelf, 9.0, default_rng(0))  # 5 a week, 2 are taken
+    wish = DatabaseSampling(0.1)(shelf, 9.0, default_rng(0))  # 5 a week, 2 are taken
     assert wish.sample.tolist() == [2, 5, 1]
     few = shelf_of([3] * 6, income=99.0, samples=Samples(week, np.zeros(6)))
-    assert Sampling(0.1)(few, 99.0, default_rng(0)).sample.tolist() == [2, 5, 1, 4]
+    assert DatabaseSampling(0.1)(few, 99.0, default_rng(0)).sample.tolist() == [
+        2,
+        5,
+        1,
+        4,
+    ]
     # 3 samples at 1/4 must be paid, or there are none
     shelf = shelf_of([3] * 6, income=5.0, samples=Samples(week, np.zeros(6)))
     for budget, many in ((0.75, 3), (0.74, 0)):
-        assert Sampling(0.25)(shelf, budget, default_rng(0)).sample.size == many
+        assert DatabaseSampling(0.25)(shelf, budget, default_rng(0)).sample.size == many
 
 
 def test_when_samples_are_taken_the_most_changed_documents_win():
     samples = Samples(np.array([20, 20, 20, 20, 17]), np.array([0.5, 0.2, 0.9, 0, 1.0]))
     size = np.array([100.0, 300.0, 10.0, 900.0, 100.0])
     shelf = shelf_of([3, 3, 3, 3, 3], samples=samples, size=size, income=1.0)
-    policy = Sampling(1.0)  # a quarter of one: no more samples
+    policy = DatabaseSampling(1.0)  # a quarter of one: no more samples
     wish = policy(shelf, 9.0, default_rng(0))
     assert wish.sample.size == 0
     # 60, 50 and 9 changed; the fourth none; the last sample is as old as its summary
@@ -395,7 +406,7 @@ def test_bayes_by_name_keeps_to_the_budget_or_does_not(name):
 
 
 def test_frequencies_renew_the_most_overdue():
-    policy = Frequencies(np.array([0.1, 0.5, 0.2]))
+    policy = RefreshFrequencies(np.array([0.1, 0.5, 0.2]))
     assert policy(shelf_of([9, 1, 2]), 2.0, default_rng(0)).refresh.tolist() == [0, 1]
 
 
@@ -477,11 +488,11 @@ def test_a_domain_in_which_nothing_ended_takes_the_mean_of_the_others():
         coefficient=np.array([-1.0, 2.0]),
     )
     x = np.array([0.5, 0.1])
-    fitted = Fitted(model, ("gov",))  # exp(-0.5 + 0.2) takes the 0.3 away
+    fitted = FittedDrift(model, ("gov",))  # exp(-0.5 + 0.2) takes the 0.3 away
     assert rate_of(fitted, "edu", x) == pytest.approx((4.0, 2.0))
     assert rate_of(fitted, "gov", x) == pytest.approx((2.0, 1.5))  # geometric, plain
     assert rate_of(fitted, "org", x) == pytest.approx((2.0, 1.5))
-    idle = Fitted(model, model.domains)  # nothing ended anywhere: all there is
+    idle = FittedDrift(model, model.domains)  # nothing ended anywhere: all there is
     assert rate_of(idle, "com", x) == pytest.approx((36.0 ** (1 / 3), 7 / 3))
 
 

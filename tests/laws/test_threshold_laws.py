@@ -11,7 +11,7 @@ from halflife.core.lifetimes import Collection, Lives
 from halflife.models.setquality import when
 from halflife.policies.listings.pace import (
     FARTHEST,
-    Pace,
+    TurnoverPace,
     _gaps,
     _kept_and_new,
     _spread,
@@ -23,14 +23,14 @@ from halflife.policies.listings.pace import (
     worth,
 )
 from halflife.policies.listings.schedules import (
-    Fixed,
+    FixedInterval,
     PacedThreshold,
     Priced,
     Threshold,
 )
 from set_lives import grown, seen
 
-PACE = Pace(40.0, 0.05, 3.0, 60.0, 90.0, 1.7, 2.3)
+PACE = TurnoverPace(40.0, 0.05, 3.0, 60.0, 90.0, 1.7, 2.3)
 
 
 def never_looked():
@@ -42,8 +42,8 @@ def never_looked():
 def test_before_the_first_look_nothing_is_known():
     empty = never_looked()
     assert last_fetch(empty) == 0.0
-    assert pace(empty) == Pace(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
-    assert Fixed(3.0)(empty) == 3.0
+    assert pace(empty) == TurnoverPace(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    assert FixedInterval(3.0)(empty) == 3.0
 
 
 @pytest.mark.parametrize("measure", ["recall", "precision"])
@@ -122,7 +122,7 @@ def test_what_is_kept_and_what_is_new_follow_the_rates(gone):
 
 
 def test_an_empty_source_misses_nothing_until_something_comes():
-    empty = Pace(0.0, 0.1, 0.0, 0.0, 0.0, 1.0, 1.0)
+    empty = TurnoverPace(0.0, 0.1, 0.0, 0.0, 0.0, 1.0, 1.0)
     assert expected(empty, np.array([1.0, 9.0]), "recall").tolist() == [1.0, 1.0]
     busy = empty._replace(come=2.0)
     found = expected(busy, np.array([0.5]), "recall")[0]
@@ -145,7 +145,7 @@ def test_bounds_stay_between_none_and_all():
 
 
 def test_the_bound_of_a_few_objects_is_worked_by_hand():
-    few = Pace(0.5, 0.2, 0.4, 0.0, 0.0, 1.5, 2.0)
+    few = TurnoverPace(0.5, 0.2, 0.4, 0.0, 0.0, 1.5, 2.0)
     t, z = 2.0, stats.norm.ppf(0.8)
     last = math.exp(-0.4)
     kept, new = 0.5 * last, 0.4 * (1 - last) / 0.2
@@ -174,14 +174,14 @@ def test_worth_is_a_sum_of_trapezes():
 
 def test_moments_ahead_begin_where_a_thousandth_has_moved_and_end_in_a_year():
     for gone, come, size in ((0.05, 3.0, 40.0), (2.0, 0.0, 9.0), (0.1, 5.0, 0.0)):
-        found = moments(Pace(size, gone, come, 1.0, 1.0, 1.0, 1.0))
+        found = moments(TurnoverPace(size, gone, come, 1.0, 1.0, 1.0, 1.0))
         turnover = gone + come / max(size, 1.0)
         assert found[0] == pytest.approx(1e-3 / turnover)
         assert found[-1] == pytest.approx(FARTHEST)
         ratio = found[1:] / found[:-1]
         assert np.ptp(ratio) < 1e-9
         assert found.size == 400
-    still = moments(Pace(40.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0))
+    still = moments(TurnoverPace(40.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0))
     assert still[0] == pytest.approx(FARTHEST / 10.0)
 
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from halflife.core.categories import Categories
 from halflife.grouping import topic as module
 from halflife.grouping.topic import (
-    Links,
+    LinkMatrix,
     Surfer,
     _Best,
     _iterate,
@@ -125,7 +125,7 @@ def test_terms_on_too_few_pages_are_left_out_and_the_commonest_kept():
 
 
 def test_links_count_in_the_order_given():
-    links = Links.of_pairs([0, 1, 0, 2, 2, 1], [2, 2, 2, 2, 1, 0], 3)
+    links = LinkMatrix.of_pairs([0, 1, 0, 2, 2, 1], [2, 2, 2, 2, 1, 0], 3)
     assert list(zip(links.source, links.target, strict=True)) == [
         (0, 2), (1, 2), (2, 1), (1, 0),
     ]  # fmt: skip
@@ -171,7 +171,7 @@ def test_reputations_solve_the_equation_however_pages_are_parted(
     monkeypatch.setattr(module, "_BLOCK", block)
     rng = np.random.default_rng(1)
     source, target = rng.integers(0, 12, 20), rng.integers(0, 12, 20)
-    links = Links.of_pairs(source, target, 12)
+    links = LinkMatrix.of_pairs(source, target, 12)
     terms = Categories.of_pairs("xy", rng.integers(0, 2, 9), rng.integers(0, 12, 9), 12)
     found = Surfer(tolerance=1e-9).reputation(links, terms)
     ways = np.zeros((12, 12))

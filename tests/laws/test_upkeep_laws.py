@@ -8,18 +8,18 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.queries.doubt import Check
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.doubt import DoubtCheck
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.harvest import Round
+from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin
 from halflife.queries.policies import LOOKUP_INDEX, NAIVE_1
-from halflife.queries.reported_total import Reported
+from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Tabled
-from halflife.queries.turn_result import Kept
+from halflife.queries.turn_result import TurnResult
 from halflife.queries.upkeep import Upkeep, _ask_all, ahead, keep
 
 NOW = 30.0
@@ -36,11 +36,11 @@ def held_of(seen, *, city="Oslo", came=None, last=28.0, since=10.0, **more):
     first = dict.fromkeys(keys, 0.0) | (came or {})
     when = dict(zip(keys, seen, strict=True))
     gaps = [(key, 1.0, records[key], records[key]) for key in keys]
-    return Held(records, first, when, gaps, last, since, **more)
+    return FormCopy(records, first, when, gaps, last, since, **more)
 
 
 def upkeep(held, interface=PLAIN, purpose="both", now=NOW):
-    return Upkeep(held, interface, Wish(purpose), now)
+    return Upkeep(held, interface, FormWish(purpose), now)
 
 
 def ledger_of(records, interface=PLAIN, most=None, dates=None):
@@ -116,7 +116,7 @@ def test_a_known_record_is_worth_what_its_rule_says_for_each_request():
 
 def test_a_record_that_may_be_gone_is_worth_as_much_as_a_new_one():
     work = upkeep(held_of([20.0, 26.0]))  # 7 days ago in the mean
-    check = Check(Query.of(OSLO), 3, 2)
+    check = DoubtCheck(Query.of(OSLO), 3, 2)
     assert work.worth(check) == pytest.approx(2 * 7.0 / 2 / 3)
     told = work.told(check)
     assert (told.what, told.requests, told.why) == ("city=Oslo", 3, "are 2 gone?")
@@ -164,7 +164,7 @@ def test_a_page_is_worth_the_credible_part_by_the_days_its_records_waited():
 def test_a_query_has_waited_as_long_as_its_own_records_in_the_mean():
     records = {"a": {"city": "Oslo"}, "b": {"city": "Oslo"}, "c": {"city": "Rome"}}
     seen = {"a": 10.0, "b": 16.0, "c": 28.0}
-    held = Held(records, dict.fromkeys(records, 0.0), seen, [], 28.0, 10.0)
+    held = FormCopy(records, dict.fromkeys(records, 0.0), seen, [], 28.0, 10.0)
     work = upkeep(held)
     gap = NOW - fmean(seen.values())
     base = 4.0 * work._credible() / gap / 2
@@ -211,10 +211,10 @@ def test_the_newest_are_expected_as_they_came_and_as_they_are_missing():
         """Return the choices of a turn; half a record came in so many days."""
         shape = Interface((CITY,), everything=True, newest=True, **interface)
         first = dict.fromkeys(known, 0.0)
-        held = Held(known, first, when, [], 20.0, 20.0 - rate_days)
+        held = FormCopy(known, first, when, [], 20.0, 20.0 - rate_days)
         work = upkeep(held, shape, "new")
         ledger = ledger_of(records, shape, dates=dates)
-        turn = Round(work.fresh, work.local, ledger)
+        turn = HarvestRound(work.fresh, work.local, ledger)
         while (step := work.next(ledger, np.random.default_rng(0))) is not None:
             yield step
             work.carry_out(step, turn, ledger)
@@ -233,10 +233,10 @@ def test_dates_are_tried_with_three_other_pages_and_then_believed():
     records = {f"r{i:02}": {"city": city} for i, city in
                enumerate(["Oslo"] * 20 + ["Rome"] * 20 + ["Lima"] * 20)}  # fmt: skip
     when = dict.fromkeys(records, 10.0)
-    held = Held(records, {**when, "r00": 12.0}, when, [], 20.0, 10.0)
+    held = FormCopy(records, {**when, "r00": 12.0}, when, [], 20.0, 10.0)
     dates = {key: float(i) for i, key in enumerate(records)}
     ledger = ledger_of(records, DATED, dates=dates)
-    done = keep(ledger, held, Wish("new"), NOW, np.random.default_rng(0))
+    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     what = [asked.what for asked in done.asked if not asked.why.startswith("are")]
     assert what[:2] == ["everything"] * 2  # pages without anything new
     assert len(what) == 2 + 3
@@ -248,12 +248,12 @@ def test_dates_that_hid_a_record_are_not_believed():
     records = {f"r{i:02}": {"city": city} for i, city in
                enumerate(["Oslo"] * 20 + ["Rome"] * 20 + ["Lima"] * 20)}  # fmt: skip
     when = dict.fromkeys(records, 10.0)
-    held = Held(records, {**when, "r00": 12.0}, when, [], 20.0, 10.0)
+    held = FormCopy(records, {**when, "r00": 12.0}, when, [], 20.0, 10.0)
     more = {**records, **{f"new{i}": {"city": "Rome"} for i in range(30)}}
     dates = {key: float(not key.startswith("new")) for key in more}  # dated back
     shape = Interface((CITY,), page_size=4, everything=True, newest=True, counts="none")
     ledger = ledger_of(more, shape, dates=dates)
-    done = keep(ledger, held, Wish("new"), NOW, np.random.default_rng(0))
+    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     assert len([a for a in done.asked if a.what != "everything"]) > 3
     assert more.keys() - records.keys() <= done.records.keys()
 
@@ -264,7 +264,7 @@ def values_of(n, seen=20.0):
     records = {f"k{i}": {"city": city} for i, city in enumerate(cities)}
     when = {key: seen + (row["city"] == "Rome") for key, row in records.items()}
     first = dict.fromkeys(records, 0.0)
-    return Held(records, first, when, [], 28.0, 10.0)
+    return FormCopy(records, first, when, [], 28.0, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_who_cannot_read_all_values_reads_one_after_the_other(left, in_turn):
     if in_turn:  # the value read longest ago that fits, read whole
         best = work.values.ranked(NOW, work.gap)[0]
         assert step == best
-        work.carry_out(step, Round(work.fresh, work.local, ledger), ledger)
+        work.carry_out(step, HarvestRound(work.fresh, work.local, ledger), ledger)
         following = work.next(ledger, np.random.default_rng(0))
         assert following is None or following.query != step.query
 
@@ -290,7 +290,7 @@ def test_who_began_to_ask_in_turn_goes_on_so():
     held = values_of(6)
     work = upkeep(held, purpose="new")
     ledger = ledger_of(held.records, most=5)
-    turn, asked = Round(work.fresh, work.local, ledger), []
+    turn, asked = HarvestRound(work.fresh, work.local, ledger), []
     while ledger.left and (step := work.next(ledger, np.random.default_rng(0))):
         asked.append((str(step.query), step.pages))
         work.carry_out(step, turn, ledger)
@@ -333,12 +333,12 @@ def test_the_step_that_buys_most_for_a_request_comes_next(seed, most):
     when = {key: float(rng.integers(5, 29)) for key in keys[:50]}
     old = {key: records[key] for key in keys[:50]}
     gaps = [(k, 5.0, r, {**r, "price": 1.0}) for k, r in list(old.items())[:25]]
-    held = Held(old, when, when, gaps, 28.0, 10.0)
+    held = FormCopy(old, when, when, gaps, 28.0, 10.0)
     now = {key: records[key] for key in keys[5:]}
     form = behind(now, seed=seed)
     ledger = Ledger(form, most)
     work = upkeep(held, form.interface)
-    turn = Round(work.fresh, work.local, ledger)
+    turn = HarvestRound(work.fresh, work.local, ledger)
     for _ in range(3):
         step = work.next(ledger, np.random.default_rng(1))
         plan = work.known.next(
@@ -359,9 +359,9 @@ def test_a_rule_that_goes_round_is_followed_in_its_order():
     gaps = [("still", 1.0, {"n": 1}, {"n": 1})] * 30
     gaps += [("moves", 1.0, {"n": 1}, {"n": 2})] * 30
     seen = {"still": 19.0, "moves": 20.0}
-    held = Held(records, seen, seen, gaps, 28.0, 10.0)
+    held = FormCopy(records, seen, seen, gaps, 28.0, 10.0)
     shape = Interface((CITY,), page_size=4, lookup=True)
-    work = Upkeep(held, shape, Wish("known", known=NAIVE_1), NOW)
+    work = Upkeep(held, shape, FormWish("known", known=NAIVE_1), NOW)
     one, two = work.known.next(work.copy, NOW, 20.0, np.random.default_rng(0))
     assert [one.key, two.key] == ["still", "moves"]
     assert work.worth(two) > work.worth(one)
@@ -386,12 +386,12 @@ def test_a_step_that_took_no_request_is_never_taken_again():
 def test_steps_are_free_if_all_of_them_was_asked_before(before):
     held = values_of(3)
     gaps = [(k, 5.0, r, {"city": "Bari"}) for k, r in held.records.items()]
-    held = Held(held.records, held.came, held.seen, gaps, 28.0, 10.0)
+    held = FormCopy(held.records, held.came, held.seen, gaps, 28.0, 10.0)
     work = upkeep(held, purpose="known")
     ledger = ledger_of(held.records)
     for term in (OSLO, ROME, LIMA) if before else ():
         ledger.first(Query.of(term))
-    done = Kept(ledger.seen)
+    done = TurnResult(ledger.seen)
     _ask_all(work, done, ledger, np.random.default_rng(0), lambda _: None)
     assert done.tried
     free = [one.what for one in done.tried if not one.requests]
@@ -410,11 +410,13 @@ def test_what_was_tried_adds_up_to_what_the_ledger_says(seed, most, purpose):
     keys = list(records)
     old = {key: records[key] for key in keys[:40]}
     when = dict.fromkeys(old, 20.0)
-    held = Held(old, when, when, [(k, 1.0, r, r) for k, r in old.items()], 28.0, 10.0)
+    held = FormCopy(
+        old, when, when, [(k, 1.0, r, r) for k, r in old.items()], 28.0, 10.0
+    )
     ledger = Ledger(behind({k: records[k] for k in keys[3:]}, seed=seed), most)
     heard = []
     rng = np.random.default_rng(seed)
-    done = keep(ledger, held, Wish(purpose), NOW, rng, heard.append)
+    done = keep(ledger, held, FormWish(purpose), NOW, rng, heard.append)
     tried, asked = done.tried, done.asked
     assert heard == asked
     assert [one.what for one in tried] == [one.what for one in asked]
@@ -435,12 +437,16 @@ def test_a_look_up_is_told_no_number_of_hits():
     records = cars(40)
     when = dict.fromkeys(records, 20.0)
     gaps = [(k, 5.0, r, {**r, "price": -1.0}) for k, r in records.items()]
-    held = Held(records, when, when, gaps, 28.0, 10.0)
+    held = FormCopy(records, when, when, gaps, 28.0, 10.0)
     form = behind(records, lookup=True, page_size=1, everything=True)
     ledger = Ledger(form, 6)
     ledger.first(Query())
     done = keep(
-        ledger, held, Wish("known", known=LOOKUP_INDEX), NOW, np.random.default_rng(0)
+        ledger,
+        held,
+        FormWish("known", known=LOOKUP_INDEX),
+        NOW,
+        np.random.default_rng(0),
     )
     looked_up = [one for one in done.tried if one.what in records]
     assert looked_up
@@ -453,22 +459,22 @@ def test_known_records_that_a_new_page_shows_are_refreshed():
     held = values_of(3)
     work = upkeep(held, purpose="new")
     ledger = ledger_of({**held.records, "new": {"city": "Oslo"}})
-    turn = Round(work.fresh, work.local, ledger)
+    turn = HarvestRound(work.fresh, work.local, ledger)
     assert work.carry_out(Choice(Query.of(OSLO), pages=None), turn, ledger) == 3
     assert "new" in work.local
     assert set(work.copy.seen.tolist()) == {NOW, 20.0, 21.0}
     # what was taken in before is not counted again
     assert work.carry_out(Choice(Query.of(OSLO), pages=None), turn, ledger) == 0
-    assert work.carry_out(Check(Query.of(ROME), 1, 1), turn, ledger) == 3
+    assert work.carry_out(DoubtCheck(Query.of(ROME), 1, 1), turn, ledger) == 3
 
 
 def test_a_check_is_none_of_the_pages_that_dates_are_tried_with():
     held = values_of(3)
     work = upkeep(held, purpose="new")
     ledger = ledger_of(held.records)
-    turn = Round(work.fresh, work.local, ledger)
+    turn = HarvestRound(work.fresh, work.local, ledger)
     work._tries = 3
-    work.carry_out(Check(Query.of(ROME), 1, 1), turn, ledger)
+    work.carry_out(DoubtCheck(Query.of(ROME), 1, 1), turn, ledger)
     assert work._tries == 3
     work.carry_out(Choice(Query.of(OSLO)), turn, ledger)
     assert work._tries == 2
@@ -482,16 +488,17 @@ def test_a_check_is_none_of_the_pages_that_dates_are_tried_with():
 
 def test_the_newest_are_foretold_with_the_pages_that_make_it_sure():
     held = held_of([20.0] * 8, came={f"k{i}": 12.0 for i in range(8)}, since=24.0)
-    held = Held(held.records, dict.fromkeys(held.records, 25.0), held.seen, [], 26.0,
-                24.0)  # fmt: skip
-    (step,) = ahead(held, DATED, Wish("new"), NOW, np.random.default_rng(0), 5)
+    held = FormCopy(
+        held.records, dict.fromkeys(held.records, 25.0), held.seen, [], 26.0, 24.0
+    )
+    (step,) = ahead(held, DATED, FormWish("new"), NOW, np.random.default_rng(0), 5)
     coming = 8.5 / 2.0 * 4.0  # since the last look, 4 days ago
     assert step.what == "everything"
     assert step.requests == 5 + 2 + 3  # 17 records on pages of 4, and five to be sure
     assert step.gain == pytest.approx(coming * 4.0 / 2 / 10)
     assert step.why == "newest first, until nothing is new: about 17.0 are"
     for shape in (PLAIN, Interface((CITY,), page_size=4, newest=True)):
-        either = ahead(held, shape, Wish("new"), NOW, np.random.default_rng(0), 5)
+        either = ahead(held, shape, FormWish("new"), NOW, np.random.default_rng(0), 5)
         assert either
         assert all(one.what.startswith("city=") for one in either)
 
@@ -499,9 +506,9 @@ def test_the_newest_are_foretold_with_the_pages_that_make_it_sure():
 def test_what_lies_ahead_is_sorted_and_no_longer_than_asked_for():
     held = values_of(6)
     gaps = [(k, 5.0, r, {"city": "Bari"}) for k, r in held.records.items()]
-    held = Held(held.records, held.came, held.seen, gaps, 28.0, 10.0)
+    held = FormCopy(held.records, held.came, held.seen, gaps, 28.0, 10.0)
     rng = np.random.default_rng(0)
-    plans = {p: ahead(held, PLAIN, Wish(p), NOW, rng, 50) for p in
+    plans = {p: ahead(held, PLAIN, FormWish(p), NOW, rng, 50) for p in
              ("new", "known", "both")}  # fmt: skip
     for plan in plans.values():
         gains = [step.gain for step in plan]
@@ -509,39 +516,39 @@ def test_what_lies_ahead_is_sorted_and_no_longer_than_asked_for():
     assert sorted(plans["both"]) == sorted(plans["new"] + plans["known"])
     assert plans["known"]
     for n in range(4):
-        assert ahead(held, PLAIN, Wish("new"), NOW, rng, n) == plans["new"][:n]
-        assert len(ahead(held, PLAIN, Wish("both"), NOW, rng, n)) == n
+        assert ahead(held, PLAIN, FormWish("new"), NOW, rng, n) == plans["new"][:n]
+        assert len(ahead(held, PLAIN, FormWish("both"), NOW, rng, n)) == n
 
 
 def test_a_search_for_what_is_reported_lies_ahead_where_new_records_are_wanted():
     held = values_of(6)
-    short = Held(held.records, held.came, held.seen, [], 28.0, 10.0,
-                 reported=Reported(28.0, 21))  # fmt: skip
+    short = FormCopy(held.records, held.came, held.seen, [], 28.0, 10.0,
+                 reported=ReportedTotal(28.0, 21))  # fmt: skip
     rng = np.random.default_rng(0)
     what = "everything, query by query"
     (search,) = [
         one
-        for one in ahead(short, PLAIN, Wish("new"), NOW, rng, 50)
+        for one in ahead(short, PLAIN, FormWish("new"), NOW, rng, 50)
         if one.what == what
     ]
     assert search.requests == 6  # 21 records on pages of 4
     assert search.gain == pytest.approx(3 / 6 * 365.0)
     assert search.why == "3 more records are reported than are held"
-    known = ahead(short, PLAIN, Wish("known"), NOW, rng, 50)
+    known = ahead(short, PLAIN, FormWish("known"), NOW, rng, 50)
     assert what not in [one.what for one in known]
 
 
 def test_a_copy_whose_first_crawl_is_not_over_is_crawled_on():
-    held = Held({"a": {"city": "Oslo"}}, {"a": 1.0}, {"a": 1.0}, [], 1.0)
+    held = FormCopy({"a": {"city": "Oslo"}}, {"a": 1.0}, {"a": 1.0}, [], 1.0)
     rng = np.random.default_rng(0)
-    plan = ahead(held, PLAIN, Wish(), NOW, rng, 5)
+    plan = ahead(held, PLAIN, FormWish(), NOW, rng, 5)
     assert [step.why for step in plan] == [
         "the first crawl goes on; 1 record found so far"
     ]
-    assert ahead(held, PLAIN, Wish(), NOW, rng, 0) == []
-    empty = Held({}, {}, {}, [], 1.0, 1.0)
-    assert ahead(empty, PLAIN, Wish(), NOW, rng, 5) == []
+    assert ahead(held, PLAIN, FormWish(), NOW, rng, 0) == []
+    empty = FormCopy({}, {}, {}, [], 1.0, 1.0)
+    assert ahead(empty, PLAIN, FormWish(), NOW, rng, 5) == []
     ledger = ledger_of({"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
-    done = keep(ledger, held, Wish(), NOW, rng)
+    done = keep(ledger, held, FormWish(), NOW, rng)
     assert {one.why for one in done.asked} == {"the first crawl"}
     assert done.records.keys() == {"a", "b"}

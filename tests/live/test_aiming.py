@@ -12,15 +12,15 @@ from halflife.core.object_store import Listing
 from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import bootstrap, costs, scheduler, targets
 from halflife.engine.loop import LEASE
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.market import target_rule
-from halflife.market.stand import Memory
+from halflife.market.stand import TargetMemory
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
-QUARTERS = Rhythm(shortest=900.0, longest=900.0, slice=900.0, judged=86400.0)
+QUARTERS = ServiceRhythm(shortest=900.0, longest=900.0, slice=900.0, judged=86400.0)
 HEAD = "[budget]\nrequests = {}\nmode = {!r}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 
@@ -284,9 +284,11 @@ def test_a_form_is_asked_only_as_its_target_asks(write):
 def test_what_is_remembered_outlives_a_restart(tmp_path):
     past = target_rule.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
     chances = np.array([0.25, 0.5])
-    memory = Memory(past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9)
+    memory = TargetMemory(
+        past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9
+    )
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-        assert targets.recall(store, "a") == Memory()
+        assert targets.recall(store, "a") == TargetMemory()
         targets.remember(store, {"a": memory})
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
         assert targets.recall(store, "a") == memory

@@ -13,7 +13,7 @@ from halflife.engine import audit_report, bootstrap
 from halflife.kinds.form import audit as form_audit, runner as form_runner
 from halflife.kinds.form.audit import held_at
 from halflife.kinds.form.client import Former
-from halflife.queries.form_copy import Held
+from halflife.queries.form_copy import FormCopy
 from halflife.stores.forecasts import Forecasts
 
 NAME = "simulated"
@@ -121,9 +121,9 @@ def test_whoever_draws_all_finds_the_truth_of_now_and_of_forecasts(kept):
 def test_what_was_drawn_is_put_right_and_is_no_look_for_new_records(kept):
     former, source, office = kept
     there = changed(office)
-    before = Held.of(former.store.register(NAME))
+    before = FormCopy.of(former.store.register(NAME))
     at(former, source, 102.0, 1000)
-    copy = Held.of(former.store.register(NAME))
+    copy = FormCopy.of(former.store.register(NAME))
     assert copy.last == before.last
     assert all(
         record[name] == there[key][name]

@@ -15,7 +15,7 @@ from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 
 WORDS = np.array([f"w{i}" for i in range(80)])
@@ -49,7 +49,7 @@ def summary(day, odds, seed):
     seen = count > 0
     found = Summary(tuple(WORDS[seen].tolist()), count[seen] * 10, 1200.0, 120)
     said = {"method": "qbs", "ending": "", "sized": "", "told": ""}
-    return Kept(
+    return StoredSummary(
         source="books",
         at=day,
         whole=True,

@@ -20,7 +20,7 @@ from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.pages.runner import Keeper, keeping
 from halflife.policies.index import harmonic
-from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedPageSource, Recording
 from halflife.replay.listings import thin
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
@@ -64,7 +64,7 @@ def kept(store):
     store.add(world.items())
     run = store.begin((NAME,), 0.0, lease=np.inf)
     store.append(run, world.looks(np.arange(len(world)), 0.0))
-    loop = Loop(RecordedSource(world), store, PoissonBelief(), harmonic.policy)
+    loop = Loop(RecordedPageSource(world), store, PoissonBelief(), harmonic.policy)
     return Keeper(Config.parse("[budget]\nrequests = 1000\n"), store, run, loop, hands)
 
 
@@ -204,7 +204,7 @@ def test_pages_that_begin_to_change_faster_cost_trust(kept, store):
     hurried = replace(
         world, at=np.where(world.at > 14, 14 + (world.at - 14) / 20, world.at)
     )
-    kept.loop = replace(kept.loop, source=RecordedSource(hurried))
+    kept.loop = replace(kept.loop, source=RecordedPageSource(hurried))
     for day in range(15, 19):
         at(kept, float(day), 20, seed=day)
     judged = audit_report.judge(store, NAME, 18.0)

@@ -12,9 +12,9 @@ from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.breakers import Breaker
 from halflife.engine.once import sync
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.engine.signals import Stop
-from halflife.kinds.page_view import Column, PageRequest, PageView
+from halflife.kinds.page_view import PageRequest, PageView, TableColumn
 from halflife.kinds.protocol import Description, Errand, Reading, Report
 from halflife.kinds.registry import kind_named
 from halflife.stores.notes.fault import FAULT
@@ -141,7 +141,9 @@ def path(bad, server, tmp_path):
 
 
 def Play(path, now=BEGAN):  # noqa: N802  (it makes one)
-    return Played(path, now=now, rhythm=Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 3600.0))
+    return Played(
+        path, now=now, rhythm=ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 3600.0)
+    )
 
 
 def named(play):
@@ -257,7 +259,7 @@ def test_a_hook_that_raises_says_what_is_said_if_nothing_is_known(bad, path, hoo
         ("panorama", 3),
         ("page", None),
         ("page", PageView(number=2)),
-        ("page", PageView(columns=(Column("item", "x"),), items=({"about": 1},))),
+        ("page", PageView(columns=(TableColumn("item", "x"),), items=({"about": 1},))),
     ],
 )
 def test_what_a_hook_cannot_say_is_not_believed(bad, path, hook, answer):

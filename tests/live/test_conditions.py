@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from alert_parts import jobs, listing, pages, standing
 from form_worlds import behind, cars
-from halflife.alerts import Kind
-from halflife.alerts.rules import Level, judge, span
+from halflife.alerts import AlarmKind
+from halflife.alerts.rules import Severity, judge, span
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
@@ -20,7 +20,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import LEASE
 from halflife.engine.quality_forecast import quality
-from halflife.engine.source_health import Judge, lateness, refill, whole
+from halflife.engine.source_health import HealthJudge, lateness, refill, whole
 from halflife.engine.wallet import Wallet
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.protocol import Memo
@@ -106,7 +106,7 @@ def spend_all(path, now):
 def health_at(path, now, **breakers):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
-        found = Judge(config, store, now, breakers, Memo())
+        found = HealthJudge(config, store, now, breakers, Memo())
         return found.health(config.source[0])
 
 
@@ -145,8 +145,8 @@ def test_a_target_is_missed_when_it_was_foretold(write, make, sure):
     health = health_at(path, now)
     wait = health.first_below
     assert wait == pytest.approx(SOON, abs=3 * MINUTE)
-    found = found_at(path, now, Kind.WILL_MISS)
-    assert found.level is Level.BAD
+    found = found_at(path, now, AlarmKind.WILL_MISS)
+    assert found.level is Severity.BAD
     assert f"in {span(wait)}, and until then nobody can look: the budget" in found.text
 
     def kept(later):
@@ -159,10 +159,10 @@ def test_a_target_is_missed_when_it_was_foretold(write, make, sure):
     assert kept(wait / 2.0 if early else wait - MINUTE)
     assert not kept(wait + MINUTE)
     if sure is None:
-        before = found_at(path, now + wait - MINUTE, Kind.MISSED)
-        after = found_at(path, now + wait + MINUTE, Kind.MISSED)
-        assert before.level is Level.BETWEEN
-        assert after.level is Level.BAD
+        before = found_at(path, now + wait - MINUTE, AlarmKind.MISSED)
+        after = found_at(path, now + wait + MINUTE, AlarmKind.MISSED)
+        assert before.level is Severity.BETWEEN
+        assert after.level is Severity.BAD
 
 
 def test_a_quality_is_given_with_the_confidence_of_its_target(write):
@@ -327,6 +327,6 @@ def test_a_spent_budget_says_when_some_of_it_is_back(write):
         later = refill(Wallet(store, config.budget), BEGAN + 0.25)
         assert later == pytest.approx(0.75, abs=1e-6)
         found = whole(config, store, BEGAN + 0.25, offline=False)
-    (spent,) = (f for f in judge(found) if f.kind == Kind.SPENT)
+    (spent,) = (f for f in judge(found) if f.kind == AlarmKind.SPENT)
     assert spent.text == "the budget is spent, so nothing is looked at for 18 h"
     assert json.dumps(spent.advice) == '"wait, or raise [budget] requests"'

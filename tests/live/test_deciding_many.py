@@ -12,7 +12,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.kinds.pages import state as pages_state
 from halflife.kinds.registry import kind_of
 from halflife.market import target_rule
-from halflife.market.offers import Turn
+from halflife.market.offers import OfferTurn
 from halflife.stores.notes.income import SPENT_UNTIL
 
 NOW = 20_100.0
@@ -126,12 +126,12 @@ def test_what_is_taken_is_among_the_best_of_as_many_as_are_asked_for(
     gain = rng.integers(0, 6, n) / 4.0  # ties, and what gains nothing
     offers = Offers(("a",), np.zeros(n, dtype=np.intp), cost, gain)
     ready = rng.random(n) < 0.8
-    turn = Turn(ready, ready & (rng.random(n) < 0.1))
+    turn = OfferTurn(ready, ready & (rng.random(n) < 0.1))
     wanted = {"a": float(asks)}
     whole = target_rule.kept(offers, wanted, float(budget), turn=turn)
     rows = scheduler.best(offers, turn, float(asks))
     few = Offers(("a",), offers.source[rows], cost[rows], gain[rows])
-    cut = Turn(turn.ready[rows], turn.urgent[rows])
+    cut = OfferTurn(turn.ready[rows], turn.urgent[rows])
     taken = target_rule.kept(few, wanted, float(budget), turn=cut)
     assert rows[taken.rows].tolist() == whole.rows.tolist()
     assert taken.requests == whole.requests

@@ -12,12 +12,12 @@ from halflife.core.observation import Looks, Observation, Seen
 from halflife.engine import audit_report, bootstrap, targets as engine_targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import quality
-from halflife.engine.source_health import Judge
+from halflife.engine.source_health import HealthJudge
 from halflife.kinds.listing.runner import tracker
 from halflife.kinds.protocol import Memo
 from halflife.stores import summaries
 from halflife.stores.forecasts import Forecasts, Issued
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from halflife.web import survey
 from set_worlds import arrival_survival
@@ -89,7 +89,7 @@ def pages_seen(at, day):
 def kept():
     summary = Summary(("ant", "bee"), np.array([30.0, 10.0]), 400.0, 40)
     said = {"method": "qbs", "ending": "", "sized": "", "told": ""}
-    return Kept(
+    return StoredSummary(
         source="words", at=NOW - 10, whole=True, summary=summary, low=300.0,
         high=500.0, requests=50, documents=(), **said,
     )  # fmt: skip
@@ -125,7 +125,7 @@ def told(config, store, name):
     some = worth.requests.size // 2
     aim = engine_targets.aim(appraiser, [source])
     cast = quality(appraiser, source, 0.95, looks=False)
-    health = Judge(config, store, NOW, {}, Memo()).health(source)
+    health = HealthJudge(config, store, NOW, {}, Memo()).health(source)
     assert isinstance(health, Health)
     shown = survey.take(config, store, NOW, Memo()).casts[name]
     return {

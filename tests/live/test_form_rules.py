@@ -10,7 +10,7 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.core.forms import Attribute, Interface
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.form import recorded, runner
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.plugins import load
@@ -22,7 +22,7 @@ from replay.worlds import BEGAN, COLORS, lot
 GROUP = "halflife.policies.form"
 NAMES = sorted(entry_points(group=GROUP).names)
 URL = "http://recorded-0.invalid"
-QUARTERLY = Rhythm(21600.0, 21600.0, 21600.0, 21600.0, 86400.0)
+QUARTERLY = ServiceRhythm(21600.0, 21600.0, 21600.0, 21600.0, 86400.0)
 DAYS = 1.3
 SHAPE = Interface(
     (Attribute("color", "select", COLORS), Attribute("size", "select", ("s", "l"))),

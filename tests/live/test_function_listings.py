@@ -10,7 +10,7 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner
-from halflife.replay.world import Told, as_json, serve
+from halflife.replay.world import RecordedAnswer, as_json, serve
 
 SETTINGS = """
 [fetch]
@@ -36,7 +36,7 @@ async def jobs(session):
 def api(asked, now):
     """Answer with two pages of jobs, linked to each other."""
     if asked.url.path != "/jobs":
-        return Told(404)
+        return RecordedAnswer(404)
     page = int(asked.url.query.get("page", "1"))
     jobs = [{"id": f"j{page}{i}", "title": f"Job {i}"} for i in range(3)]
     following = {"next": "/jobs?page=2"} if page == 1 else {}

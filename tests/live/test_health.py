@@ -14,7 +14,7 @@ from halflife.alerts import Health
 from halflife.config import Config
 from halflife.engine import logs
 from halflife.engine.endpoint import HERE, watched
-from halflife.engine.health import Status, exposition
+from halflife.engine.health import ServiceStatus, exposition
 from service_parts import BEGAN, HOME, Play
 
 CANARY = "c4n4ry-s3cr3t"
@@ -40,7 +40,7 @@ def asked(status, *paths, host=None, now=BEGAN):
 
 
 def test_all_is_well_until_something_is_not():
-    status = Status(BEGAN, turned=BEGAN, turns=3, budget=100, left=40)
+    status = ServiceStatus(BEGAN, turned=BEGAN, turns=3, budget=100, left=40)
     ((code, _, text),) = asked(status, "/health")
     assert code == 200
     answer = json.loads(text)
@@ -71,13 +71,13 @@ def test_all_is_well_until_something_is_not():
     ],
 )
 def test_only_those_who_call_this_machine_by_its_name_are_answered(host, code):
-    status = Status(BEGAN, turned=BEGAN)
+    status = ServiceStatus(BEGAN, turned=BEGAN)
     for answer in asked(status, "/health", "/metrics", host=host):
         assert answer[0] == code
 
 
 def test_there_is_nothing_else_to_ask_for():
-    assert asked(Status(BEGAN), "/", "/../etc/passwd")[0][0] == 404
+    assert asked(ServiceStatus(BEGAN), "/", "/../etc/passwd")[0][0] == 404
 
 
 def read(text):
@@ -105,7 +105,9 @@ def test_the_figures_are_in_the_text_format_of_prometheus():
         Health('a "b"\\', mean=0.75, low=0.5, high=0.9, target=0.8),
         Health("new"),
     )
-    status = Status(BEGAN, turned=BEGAN, turns=2, seconds=0.25, budget=10, left=4)
+    status = ServiceStatus(
+        BEGAN, turned=BEGAN, turns=2, seconds=0.25, budget=10, left=4
+    )
     status.requests, status.failures = {"a+b": 7}, {"a": 1}
     status.sources, status.failing, status.store_bytes = sources, ("new",), 4096
     ((code, headers, text),) = asked(status, "/metrics")
@@ -131,7 +133,7 @@ def test_what_prometheus_reads_is_what_was_meant_whatever_the_names(
     requests, sources, seconds
 ):
     healths = tuple(Health(name, mean=q, low=q / 2, high=1.0) for name, q in sources)
-    status = Status(BEGAN, seconds=seconds, requests=requests, sources=healths)
+    status = ServiceStatus(BEGAN, seconds=seconds, requests=requests, sources=healths)
     found, types = read(exposition(status, BEGAN))
     for name, n in requests.items():
         assert found[at("requests_total", sources=name)] == n

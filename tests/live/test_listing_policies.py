@@ -10,21 +10,21 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser, limits
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import recorded
 from halflife.kinds.listing.state import policy_of
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import FIRST, LATEST, SOONEST, Memory
+from halflife.market.stand import FIRST, LATEST, SOONEST, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.policies.listings import ListingTerms
 from halflife.replay.play import Play, play_recorded
-from halflife.replay.world import Told, as_json
+from halflife.replay.world import RecordedAnswer, as_json
 from replay.worlds import BEGAN, present
 
 LATE = 200.0 / 86400.0  # days; a turn comes with the next request of the budget
 HOST = "http://recorded.invalid"
 # It turns when something is due, and else once a day.
-SELDOM = Rhythm(5.0, 86400.0, 86400.0, 86400.0, 8640000.0)
+SELDOM = ServiceRhythm(5.0, 86400.0, 86400.0, 86400.0, 8640000.0)
 
 
 @dataclass
@@ -131,7 +131,7 @@ def test_a_target_of_its_own_asks_for_more_than_a_schedule(tmp_path):
         with bootstrap.reading(config) as store:
             state = Appraiser(config, store, BEGAN + 2.9).state(config.source[0])
         kind = kind_of(config.source[0])
-        stand, _ = kind.stand(state, Goal(0.999, 0.95), Memory(), ())
+        stand, _ = kind.stand(state, Goal(0.999, 0.95), TargetMemory(), ())
         assert "policy interval: due in" in stand.why()
         asked.append(stand.ask())
     assert asked == [0.0, state.whole]
@@ -168,7 +168,7 @@ def test_a_held_answer_is_asked_for_again_after_an_hour(tmp_path):
 def test_a_listing_that_fails_is_left_alone_longer_each_time(tmp_path):
     def broken(asked, now):
         del asked, now
-        return Told(500)
+        return RecordedAnswer(500)
 
     run = kept(tmp_path, 'policy = "threshold"', 1.0, broken)
     assert 2 < len(run.fetches) < 40

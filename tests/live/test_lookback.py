@@ -10,7 +10,7 @@ from halflife.engine import bootstrap, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import LEASE
 from halflife.kinds.pages import target_warmup as pages_target_warmup
-from halflife.kinds.pages.target import Pages
+from halflife.kinds.pages.target import PageSnapshot
 from halflife.market.target_rule import TIMES, Goal, Past
 
 BEGAN, PAGES, DAYS = 20_000.0, 40, 30
@@ -55,7 +55,9 @@ def told(config, versions):
     with bootstrap.writing(config) as store:
         watched(store, versions)
         appraiser = Appraiser(config, store, BEGAN + len(versions) - 0.5)
-        found = pages_target_warmup.past(store, Pages(appraiser.state(source), GOAL))
+        found = pages_target_warmup.past(
+            store, PageSnapshot(appraiser.state(source), GOAL)
+        )
         return found, targets.aim(appraiser, [source]).memories["site"]
 
 
@@ -105,7 +107,7 @@ def test_of_looks_at_a_page_on_one_day_the_last_counts(config):
         again = Observation("http://a.test/7", BEGAN + 1.1, Seen.PRESENT, f"{9:032x}")
         store.append(run, Looks.of([again]))
         appraiser = Appraiser(config, store, BEGAN + 1.5)
-        pages = Pages(appraiser.state(source), GOAL)
+        pages = PageSnapshot(appraiser.state(source), GOAL)
         ((page, gap, changed),) = pages_target_warmup._days(store, pages)
     (seven,) = np.flatnonzero(changed)
     assert pages.view.keys[pages.rows[page[seven]]] == "http://a.test/7"

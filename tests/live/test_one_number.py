@@ -19,12 +19,12 @@ from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import bootstrap
 from halflife.engine.endpoint import watched
-from halflife.engine.health import Status, exposition
+from halflife.engine.health import ServiceStatus, exposition
 from halflife.engine.loop import LEASE
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
-from halflife.engine.source_health import Judge
+from halflife.engine.source_health import HealthJudge
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.protocol import Memo
 from halflife.stores.forecasts import Forecasts, Issued
@@ -131,7 +131,7 @@ def of_library(path, name, now):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         source = next(s for s in config.source if s.name == name)
-        cast = Judge(config, store, now, {}, Memo()).now(source)
+        cast = HealthJudge(config, store, now, {}, Memo()).now(source)
     return None if cast is None else (cast.mean[0], cast.low[0], cast.high[0])
 
 
@@ -227,7 +227,7 @@ def test_what_was_seen_once_is_known_to_nobody(write, monkeypatch, capsys):
 
 def test_a_measurement_takes_a_twentieth_of_the_time_at_most():
     asked = []
-    status = Status(began=0.0, measure=lambda now: asked.append(now) or {})
+    status = ServiceStatus(began=0.0, measure=lambda now: asked.append(now) or {})
     status.renew(1.0)
     status._took = 1.0
     status.renew(1.0 + 19.0 / 86400.0)

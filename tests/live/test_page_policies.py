@@ -10,7 +10,7 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.engine import bootstrap, network, once, scheduler
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.engine.workers import Crew
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.kinds.protocol import Desk, Memo
@@ -21,7 +21,7 @@ from halflife.replay.world import InVirtualTime, RecordedTransport
 from halflife.web import survey
 from replay.worlds import BEGAN, HOME, lot
 
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
 PAGES = 16
 URLS = {"docs": "http://127.0.0.1:8001", "news": "http://127.0.0.1:8002"}
 POLICIES = {"docs": "champion", "news": "nutch-adaptive"}

@@ -14,7 +14,7 @@ from halflife.market import share
 from halflife.stores import summaries
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from set_worlds import arrival_survival
 
@@ -71,7 +71,7 @@ def built(tmp_path_factory):
         summary = Summary(("ant", "bee"), np.array([30.0, 10.0]), 400.0, 40)
         summaries.save(
             store,
-            Kept(
+            StoredSummary(
                 source="words", at=NOW, method="qbs", ending="", whole=True,
                 summary=summary, low=300.0, high=500.0, sized="", told="",
                 requests=50, documents=(),

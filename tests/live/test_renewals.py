@@ -12,7 +12,7 @@ from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.engine import appraisal, bootstrap, renewals
 from halflife.engine.loop import LEASE
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages.runner import SHORTEST_NAP
 from halflife.kinds.whole import AHEAD, step_of
@@ -161,7 +161,7 @@ def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
             missed.append(max(first - held, 0) / 100)
         seen[:] = looks
 
-    play = Play(path, rhythm=Rhythm(shortest=30.0))
+    play = Play(path, rhythm=ServiceRhythm(shortest=30.0))
     turn(play)
     play.run(1.5 / 24, turn)
     late = [at for at in seen if at > BEGAN + 1 / 24]

@@ -33,10 +33,10 @@ from halflife.kinds.form.client import Former
 from halflife.kinds.form.quality import form_quality
 from halflife.kinds.listing import audit as listing_audit, runner as listing_runner
 from halflife.kinds.whole import AHEAD
-from halflife.market.stand import Memory
+from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
-from halflife.models.rhythm import BINS, FLAT, Learned, Rhythm
-from halflife.queries.form_copy import Held, Wish
+from halflife.models.rhythm import BINS, FLAT, LearnedRhythm, Rhythm
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 
@@ -100,7 +100,7 @@ def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs
     goal, asked = Goal(0.95, 0.95), {}
     for hour in (-3.0, 0.0, 3.0, 4.0, 5.0):
         appraiser = Appraiser(config, store, o_clock(hour))
-        found = targets.stand(appraiser, source, goal, Memory(told=o_clock(24.0)))
+        found = targets.stand(appraiser, source, goal, TargetMemory(told=o_clock(24.0)))
         asked[hour] = found[0].asked
     assert asked == {-3.0: 0.0, 0.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
 
@@ -145,7 +145,7 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     Forecasts(store).record([replace(cast, told=told, found=0.9, draw=0.5)])
     appraiser = Appraiser(config, store, told)
     goal = Goal(0.95, 0.95)
-    before = Memory(told=made)
+    before = TargetMemory(told=made)
     _, after = targets.stand(appraiser, source, goal, before)
     assert after.past.failed == 1
     assert HOUR < after.past.missed < 1.8 * HOUR  # evenly it would have been 4.5 hours
@@ -182,37 +182,37 @@ def test_the_checks_of_a_form_stand_for_the_time_before_and_after_a_turn(stars):
 
 def test_a_store_without_looks_has_no_rhythm():
     store = MemoryStore()
-    assert rhythms.learned(store, "jobs") == Learned()
+    assert rhythms.learned(store, "jobs") == LearnedRhythm()
     assert rhythms.rhythm(store, "jobs") is FLAT
-    rhythms.keep(store, "jobs", Learned())
+    rhythms.keep(store, "jobs", LearnedRhythm())
     assert store.note("jobs", "rhythm") is None
     store.save_note("jobs", "rhythm", Note(1, '{"by": "another version"}'))
-    assert rhythms.learned(store, "jobs") == Learned()
+    assert rhythms.learned(store, "jobs") == LearnedRhythm()
 
 
 def copy_of(seen, last):
     records = {key: {"price": 1} for key in seen}
-    return Held(records, dict.fromkeys(seen, 0.0), seen, (), last, since=0.0)
+    return FormCopy(records, dict.fromkeys(seen, 0.0), seen, (), last, since=0.0)
 
 
 def test_what_a_turn_at_a_form_shows_is_told_by_when_it_was_seen_before():
     copy = copy_of({"a": 10.0, "b": 10.0, "c": 10.2, "d": 10.2, "e": 9.0}, 10.2)
     shown = {"a": {"price": 1}, "b": {"price": 2}, "c": {"price": 2}, "new": {}}
-    look = rhythms.changes(copy, Wish("both"), Shown(10.5, shown, {"d"}))
+    look = rhythms.changes(copy, FormWish("both"), Shown(10.5, shown, {"d"}))
     assert look.at == 10.5
     assert look.since.tolist() == [10.0, 10.2]
     assert look.shown.tolist() == [2.0, 2.0]
     assert look.changed.tolist() == [2.0, 2.0]  # b and the new one, c and d
-    known = rhythms.changes(copy, Wish("known"), Shown(10.5, shown))
+    known = rhythms.changes(copy, FormWish("known"), Shown(10.5, shown))
     assert known.changed.tolist() == [1.0, 1.0]
-    new = rhythms.changes(copy, Wish("new"), Shown(10.5, shown, {"d"}))
+    new = rhythms.changes(copy, FormWish("new"), Shown(10.5, shown, {"d"}))
     assert new.shown.tolist() == [2.0, 1.0]
     assert new.changed.sum() == 1.0
 
 
 def test_what_shows_nothing_that_was_known_tells_nothing():
     copy = copy_of({"a": 10.0}, 10.0)
-    assert rhythms.changes(copy, Wish("both"), Shown(10.5, {"new": {}})) is None
+    assert rhythms.changes(copy, FormWish("both"), Shown(10.5, {"new": {}})) is None
 
 
 @given(RHYTHMS, st.lists(st.floats(19_000, 20_000), min_size=1, max_size=9))
@@ -278,7 +278,9 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
     config, store, source = stars
     last = BEGAN + 7.0
     evening, morning = (
-        targets.stand(Appraiser(config, store, at), source, Goal(0.9, 0.95), Memory())
+        targets.stand(
+            Appraiser(config, store, at), source, Goal(0.9, 0.95), TargetMemory()
+        )
         for at in (last - 0.01, last + 4.0 * HOUR)
     )
     assert evening[0].asked == 0
@@ -311,7 +313,7 @@ def test_what_is_told_of_a_listing_knows_whether_its_hour_falls_within(jobs):
     _, store, _ = jobs
     collection = store.collection("jobs")
     last, rhythm = float(collection.looks[-1]), rhythms.rhythm(store, "jobs")
-    asked = sets.Asked(collection, last, rhythm=rhythm)
+    asked = sets.SetQuestion(collection, last, rhythm=rhythm)
     ahead = [o_clock(hour) - last for hour in (3.0, 4.0)]
     before, after = (row["recall"] for row in sets.forecast_rows(asked, ahead, 0.95))
     assert before["mean"] - after["mean"] > 0.05
@@ -321,7 +323,7 @@ def test_what_is_told_of_a_listing_knows_whether_its_hour_falls_within(jobs):
 
 @given(RHYTHMS, st.floats(0.0, 9.0))
 def test_days_of_a_source_and_days_that_pass_are_told_by_each_other(rhythm, days):
-    asked = sets.Asked(None, BEGAN + 0.3, rhythm=rhythm)
+    asked = sets.SetQuestion(None, BEGAN + 0.3, rhythm=rhythm)
     (own,) = asked.own([days])
     assert asked.own([asked.wait(own)]) == pytest.approx([own], abs=1e-8)
     assert asked.wait(np.inf) == np.inf

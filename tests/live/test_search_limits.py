@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.config import Config
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.engine import bootstrap
 from halflife.kinds.search.client import words_of
 from halflife.kinds.search.dictionary import COMMON
-from halflife.kinds.search.runner import Summarizer, Wish
+from halflife.kinds.search.runner import Summarizer, SummaryWish
 from halflife.probing.query_check import NONSENSE, QueryCheck
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample import Ending
-from halflife.probing.size import Method, estimate_size
+from halflife.probing.size import SearchSizeMethod, estimate_size
 from search_server import corpus, serving
 
 TEXTS = corpus(372)
@@ -46,7 +46,7 @@ def summarize(server, tmp_path):
 
         async def work():
             with bootstrap.writing(config) as store:
-                summarizer = Summarizer(config, store, Wish(**wish))
+                summarizer = Summarizer(config, store, SummaryWish(**wish))
                 return await summarizer.summarize(config.source[0])
 
         return asyncio.run(work())
@@ -89,7 +89,7 @@ def test_a_search_without_pages_tells_the_least_that_there_is(
     server.shop.ranked, server.shop.totals = True, totals
     done = summarize(RSS, snippets=True, documents=200)
     assert done.kept is not None
-    assert done.kept.sized == str(Method.CUT_OFF)
+    assert done.kept.sized == str(SearchSizeMethod.CUT_OFF)
     assert done.kept.low <= len(TEXTS) <= done.kept.high == inf
     assert "at least" in done.words()
     assert "its results are cut off" in done.words()
@@ -109,7 +109,7 @@ def test_a_search_whose_pages_are_all_the_first_is_one_without_pages(
 def test_a_search_with_all_of_its_pages_has_an_upper_bound(server, summarize):
     done = summarize(HTML, snippets=True, documents=200)
     assert done.kept is not None
-    assert done.kept.sized == str(Method.RECAPTURE)
+    assert done.kept.sized == str(SearchSizeMethod.RECAPTURE)
     assert done.kept.high < inf
 
 
@@ -137,7 +137,7 @@ class Shelf:
             Document(key, self.words[key], whole=self.whole) for key in shown
         )
         total = len(found) if self.totals else None
-        return Answer(total, documents, cut=len(found) > self.page)
+        return SearchAnswer(total, documents, cut=len(found) > self.page)
 
 
 @pytest.mark.parametrize("size", [150, 372, 1200])
@@ -151,7 +151,7 @@ def test_bounds_hold_whatever_ranks_first(size, totals, whole):
         sample = query_based_sample(db, COMMON, rng, snippets=True, shown=10)
         found = estimate_size(db, sample, rng, most=10)
         held += found.low <= size <= found.high
-        assert found.high == inf or found.method is Method.RESAMPLE
+        assert found.high == inf or found.method is SearchSizeMethod.RESAMPLE
     assert held >= 8
 
 
@@ -164,7 +164,11 @@ def test_small_databases_in_which_every_word_finds_all_are_not_accused():
 
     def search(query):
         asked.append(query)
-        return Answer(0, ()) if query == NONSENSE else Answer(2, documents("1", "2"))
+        return (
+            SearchAnswer(0, ())
+            if query == NONSENSE
+            else SearchAnswer(2, documents("1", "2"))
+        )
 
     check = QueryCheck(search)
     for word in ("red", "old", "new", "odd"):
@@ -180,8 +184,8 @@ def test_whoever_finds_nothing_for_nonsense_is_never_accused(found):
 
     def search(query):
         if query == NONSENSE:
-            return Answer(None, ())
-        return Answer(None, documents(*sorted(next(answers))))
+            return SearchAnswer(None, ())
+        return SearchAnswer(None, documents(*sorted(next(answers))))
 
     check = QueryCheck(search)
     for number in range(len(found)):
@@ -199,7 +203,7 @@ def test_whoever_always_shows_the_same_is_found_out_with_four_requests(keys, tot
 
     def search(query):
         asked.append(query)
-        return Answer(total, documents(*sorted(keys)))
+        return SearchAnswer(total, documents(*sorted(keys)))
 
     check = QueryCheck(search)
     for word in ("red", "old", "new"):

@@ -13,22 +13,22 @@ from halflife.core.errors import UsageError
 from halflife.core.search import Document
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.recorded import RecordedSearch
 from halflife.kinds.search.settings import SearchConfig
-from halflife.market.stand import Memory
+from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.replay.play import Play, play_recorded
 from halflife.stores import summaries, summary_drift
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from halflife.summary.weekly import Weekly
 
 BEGAN, WEEKS, PAGES = 20_000.0, 9, 24
 OLD, DAYS, BUDGET = 100.0, 6.0, 280
-OFTEN = Rhythm(*(4 * 3600.0,) * 5)
+OFTEN = ServiceRhythm(*(4 * 3600.0,) * 5)
 CHECKING = {"champion", "sampling"}
 RULES = plugins.policies(SearchConfig.policy_group)
 
@@ -82,7 +82,7 @@ def summary_of(source):
     )
     count = Counter(word for d in documents for word in d.words)
     asked = 45 if source.name in CHECKING else 6  # a check takes 40
-    return Kept(
+    return StoredSummary(
         source=source.name,
         at=BEGAN - OLD,
         method="qbs",
@@ -155,7 +155,7 @@ def test_a_target_is_kept_by_the_way_of_the_rule(played):
     reading = Appraiser(config, store, BEGAN + 200.0).reading
     states = KIND.states(reading, config.source)
     for name in ("naive", "survival", "bayes"):
-        stand, _ = KIND.stand(states[name], Goal(0.99, 0.95), Memory(), [])
+        stand, _ = KIND.stand(states[name], Goal(0.99, 0.95), TargetMemory(), [])
         assert stand.asked == states[name].used.kept.requests
         assert f"made anew, as the rule {name} has it" in stand.why()
 

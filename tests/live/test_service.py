@@ -20,7 +20,7 @@ from halflife.engine.loop import LEASE
 from halflife.kinds.form.runner import Turned
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import audit as pages_audit
-from halflife.kinds.pages.runner import Outcome, keeping
+from halflife.kinds.pages.runner import SyncOutcome, keeping
 from halflife.kinds.search.runner import Summarized
 from halflife.net.wire import Offline, Wire
 from halflife.stores.notes.income import SPENT_UNTIL
@@ -222,7 +222,7 @@ def test_after_three_days_of_sleep_there_is_no_stampede_and_the_best_come_first(
     pages = [path for path in server.asked if path.startswith("/p")]
     first = [server.url + path for path in pages][:19]
     assert set(first) <= best
-    turns = [at for at, result in play.results if isinstance(result, Outcome)]
+    turns = [at for at, result in play.results if isinstance(result, SyncOutcome)]
     gaps = np.diff(turns) * 86400
     assert gaps.min() >= 890  # a quarter of an hour lies between two such turns
     assert fullest(ledger(path), 1.0) <= 480
@@ -409,7 +409,7 @@ def test_a_second_holder_is_refused_and_a_lease_that_ran_out_is_taken_over(
 def test_results_are_told_as_they_come(write, server):
     path = write(page_source(server, ["/a"]), listing_source(server))
     play = Play(path).run(0.01)
-    assert any(isinstance(result, Outcome) for _, result in play.results)
+    assert any(isinstance(result, SyncOutcome) for _, result in play.results)
     assert {e["sources"] for e in play.named("worked")} == {"docs", "jobs"}
     assert play.named("stopped")
 

@@ -14,7 +14,7 @@ from halflife.engine import bootstrap
 from halflife.engine.wallet import Wallet
 from halflife.kinds.search import runner as search_runner, selection as search_selection
 from halflife.kinds.search.dictionary import COMMON, dictionary, probes
-from halflife.kinds.search.runner import Summarizer, Wish
+from halflife.kinds.search.runner import Summarizer, SummaryWish
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -73,7 +73,7 @@ def made(server, shop, tmp_path):
 
 def summarize(config, store, clock, most=None, **wish):
     async def run():
-        summarizer = Summarizer(config, store, Wish(**wish), clock)
+        summarizer = Summarizer(config, store, SummaryWish(**wish), clock)
         return await summarizer.summarize(config.source[0], most=most)
 
     return asyncio.run(run())
@@ -275,7 +275,7 @@ def test_easing_ends_a_summary_with_what_it_has(made, shop):
     config, store, clock = made()
 
     async def run():
-        summarizer = Summarizer(config, store, Wish(documents=300), clock)
+        summarizer = Summarizer(config, store, SummaryWish(documents=300), clock)
 
         def told(_):
             if shop.served > 10:
@@ -294,7 +294,7 @@ def test_a_summary_that_is_cancelled_leaves_nothing_behind(made, shop):
     config, store, clock = made()
 
     async def run():
-        summarizer = Summarizer(config, store, Wish(documents=300), clock)
+        summarizer = Summarizer(config, store, SummaryWish(documents=300), clock)
         loop = asyncio.get_running_loop()
 
         def told(_):
@@ -340,7 +340,7 @@ def test_only_sources_of_searches_can_be_summarised():
     with pytest.raises(UsageError, match="--search"):
         search_runner.databases(config)
     with pytest.raises(UsageError, match="--method"):
-        Wish(method="other")
+        SummaryWish(method="other")
 
 
 def test_a_summary_that_cannot_be_read_is_none(caplog):
@@ -368,7 +368,7 @@ def test_databases_are_ranked_by_what_they_hold(made, server, method):
     with store:
         summarize(config, store, clock, documents=40)
         mine = summaries.current(store, "shop")
-        empty = summaries.Kept(
+        empty = summaries.StoredSummary(
             **{
                 name: getattr(mine, name)
                 for name in mine.__dataclass_fields__

@@ -17,8 +17,8 @@ from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.check import Checked, Checker
 from halflife.kinds.search.kind import KIND
-from halflife.kinds.search.runner import Summarized, Summarizer, Wish
-from halflife.market.stand import Memory
+from halflife.kinds.search.runner import Summarized, Summarizer, SummaryWish
+from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.probing.recheck import DEAR, MOST
 from halflife.stores import summaries, summary_lifetimes
@@ -70,7 +70,7 @@ def clock():
 @pytest.fixture
 def store(config, clock):
     with bootstrap.writing(config) as store:
-        summarizer = Summarizer(config, store, Wish(documents=100), clock)
+        summarizer = Summarizer(config, store, SummaryWish(documents=100), clock)
         asyncio.run(summarizer.summarize(config.source[0]))
         yield store
 
@@ -108,7 +108,7 @@ def look(config, store, clock):
 
 def stand(config, store, now):
     appraiser = Appraiser(config, store, now)
-    return targets.stand(appraiser, config.source[0], GOAL, Memory())[0]
+    return targets.stand(appraiser, config.source[0], GOAL, TargetMemory())[0]
 
 
 def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(

@@ -4,7 +4,7 @@ import pytest
 
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.whole import learned
-from halflife.market.stand import Memory
+from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import FLAT
 from halflife.stores.forecasts import Forecasts, Issued
@@ -28,7 +28,7 @@ def told(tmp_path):
 
     def after(*outcomes, at_once=True):
         with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-            memory = Memory()
+            memory = TargetMemory()
             for some in [outcomes] if at_once else [[one] for one in outcomes]:
                 Forecasts(store).record(some)
                 memory = learned(

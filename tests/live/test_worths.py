@@ -19,7 +19,7 @@ from halflife.market import ALWAYS
 from halflife.market.curves import Decay, decaying
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from set_worlds import arrival_survival
 
@@ -76,7 +76,7 @@ def built(tmp_path_factory):
         summary = Summary(("ant", "bee"), np.array([30.0, 10.0]), 400.0, 40)
         summaries.save(
             store,
-            Kept(
+            StoredSummary(
                 source="words", at=NOW - 10, method="qbs", ending="", whole=True,
                 summary=summary, low=300.0, high=500.0, sized="", told="",
                 requests=50, documents=(),

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from halflife.allocation import blind_bound, index, signal_bound
-from halflife.allocation.signals import Hints, cycle, value
+from halflife.allocation.signals import SignalRates, cycle, value
 from halflife.bench.population import rates_and_weights
 from halflife.models.poisson import Exponential
 from lab.hinted_bound import hinted_bound
@@ -13,7 +13,7 @@ from lab.hinted_bound import hinted_bound
 
 def simulated(rate, recall, false, until, rounds, rng):
     """Return mean length and mean fresh time of cycles, change by change."""
-    model = Hints.of(rate, recall, false)
+    model = SignalRates.of(rate, recall, false)
     shift, lengths, fresh = float(model.shift), [], []
     for _ in range(rounds):
         now, age, first = 0.0, 0.0, np.inf
@@ -43,7 +43,7 @@ def simulated(rate, recall, false, until, rounds, rng):
 def test_cycles_last_and_stay_fresh_as_long_as_simulated_ones(recall, false, until):
     rng = np.random.default_rng(7)
     lengths, fresh = simulated(0.5, recall, false, until, 4000, rng)
-    told = cycle(Hints.of(np.array([0.5]), recall, false), np.array([until]))
+    told = cycle(SignalRates.of(np.array([0.5]), recall, false), np.array([until]))
     for sample, expected in ((lengths, told.length), (fresh, told.fresh)):
         error = 4.0 * sample.std() / np.sqrt(sample.size) + 1e-9
         assert expected[0] == pytest.approx(sample.mean(), abs=error)
@@ -52,19 +52,19 @@ def test_cycles_last_and_stay_fresh_as_long_as_simulated_ones(recall, false, unt
 def test_without_hints_a_look_buys_the_plain_index():
     rate, age = np.geomspace(1e-3, 10.0, 20), np.geomspace(0.1, 50.0, 20)
     plain = index(Exponential(rate), age, "freshness")
-    for model in (Hints.of(rate, 0.0, 0.0), Hints.of(rate, 0.0, 3.0)):
+    for model in (SignalRates.of(rate, 0.0, 0.0), SignalRates.of(rate, 0.0, 3.0)):
         np.testing.assert_allclose(value(model, age), plain, rtol=1e-9, atol=1e-12)
 
 
 def test_hints_worth_next_to_nothing_leave_the_index_as_it_is():
     rate, age = np.geomspace(1e-2, 1.0, 9), np.geomspace(0.5, 20.0, 9)
     plain = index(Exponential(rate), age, "freshness")
-    weak = value(Hints.of(rate, 1e-4, 1.0), age)
+    weak = value(SignalRates.of(rate, 1e-4, 1.0), age)
     np.testing.assert_allclose(weak, plain, rtol=2e-3)
 
 
 def test_with_perfect_hints_a_look_buys_nothing_until_one_comes():
-    model = Hints.of(np.array([0.5]), 1.0, 0.0)
+    model = SignalRates.of(np.array([0.5]), 1.0, 0.0)
     assert value(model, np.array([20.0]))[0] == pytest.approx(0.0, abs=1e-4)
     after = np.array([20.0]) + model.shift
     assert value(model, after)[0] == pytest.approx(1 / 0.5, rel=1e-4)
@@ -72,7 +72,7 @@ def test_with_perfect_hints_a_look_buys_nothing_until_one_comes():
 
 def test_the_first_term_is_an_integral_over_the_time_of_the_first_hint():
     a, g, until = 0.2, 0.7, 3.0
-    model = Hints(np.array([a]), np.array([g]), np.array([5.0]))
+    model = SignalRates(np.array([a]), np.array([g]), np.array([5.0]))
     told = cycle(model, np.array([until]))
     length = quad(lambda t: np.exp(-g * t), 0, until)[0]
     fresh = quad(lambda t: np.exp(-(a + g) * t), 0, until)[0]

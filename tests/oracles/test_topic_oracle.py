@@ -72,7 +72,7 @@ def test_a_book_agrees_with_the_batch_whatever_the_order(web, shuffle, in_links)
         book.download(str(page), on[page], map(str, leads))
     book.settle(tolerance=1e-10)
     source, target = np.array(met, np.intp).reshape(-1, 2).T
-    again = topic.Links.of_pairs(source, target, links.n_pages)
+    again = topic.LinkMatrix.of_pairs(source, target, links.n_pages)
     exact = solved(again, terms, 0.15, again.first_in(in_links))
     found = np.zeros_like(exact)
     for page in pages:

@@ -5,13 +5,13 @@ import pytest
 
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.harvest import Given, Harvest, Round, harvest
+from halflife.queries.fresh.harvest import GivenSample, Harvest, HarvestRound, harvest
 from halflife.queries.fresh.metrics import scores
 from halflife.queries.fresh.records import ByRecord, effect
 from halflife.queries.graph import distances, selection
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.table_form import Tabled
 
 # Fig. 1, as far as the text tells it: r1 has b2 and r2 has a3; asking for b2 brings
@@ -55,11 +55,11 @@ def test_figure_1_records_are_neighbours_if_one_query_returns_both(key: str) -> 
 
 
 def test_figure_1_b2_brings_r5_and_a3_brings_r4_and_r5() -> None:
-    local, rng = Local(FORM, HISTORY), np.random.default_rng(0)
-    turn = Round(_Asks(Query.of(Term("B", "b2"))), local, Ledger(form()))
+    local, rng = LocalRecords(FORM, HISTORY), np.random.default_rng(0)
+    turn = HarvestRound(_Asks(Query.of(Term("B", "b2"))), local, Ledger(form()))
     turn.step(rng)
     assert set(turn.harvest.new) == {"r5"}
-    fresh = Local(FORM, HISTORY)
+    fresh = LocalRecords(FORM, HISTORY)
     done = harvest(_Asks(Query.of(Term("A", "a3"))), fresh, Ledger(form()), rng)
     assert set(done.new) == {"r4", "r5"}
     assert done.returned == 3
@@ -81,7 +81,7 @@ def test_equation_4_by_hand() -> None:
 
 
 def test_equation_5_orders_as_its_finite_twin() -> None:
-    local, ledger = Local(FORM, HISTORY), Ledger(form())
+    local, ledger = LocalRecords(FORM, HISTORY), Ledger(form())
     for value in ("a1", "a3"):
         found = ledger.first(Query.of(Term("A", value)))
         local.reading(Query.of(Term("A", value))).told = found.total
@@ -96,7 +96,11 @@ def test_equation_5_orders_as_its_finite_twin() -> None:
 def test_the_whole_algorithm_finds_both_new_records_of_figure_1() -> None:
     rng = np.random.default_rng(3)
     done = harvest(
-        ByRecord(), Local(FORM, HISTORY), Ledger(form()), rng, Given({"r2": WDB["r2"]})
+        ByRecord(),
+        LocalRecords(FORM, HISTORY),
+        Ledger(form()),
+        rng,
+        GivenSample({"r2": WDB["r2"]}),
     )
     assert set(done.new) == {"r4", "r5"}
     assert scores(done, HISTORY, WDB).icr == 1.0

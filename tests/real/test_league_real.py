@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.bench import league
-from halflife.bench.league import Rules
+from halflife.bench.league import LeagueRules
 from halflife.recordings.histories import Recorded, load
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sites"
@@ -33,7 +33,9 @@ def few(recorded: Recorded, sites: int) -> Recorded:
 def rows():
     recorded = few(load(FOLDER, days=100.0), 10)
     names = ("uniform", "nutch-adaptive", "oracle")
-    return league.compare(recorded, names, Rules((0.02, 0.1), seeds=1), lambda *_: None)
+    return league.compare(
+        recorded, names, LeagueRules((0.02, 0.1), seeds=1), lambda *_: None
+    )
 
 
 def test_real_scores_keep_to_their_bounds(rows):

@@ -10,7 +10,7 @@ from halflife.bench.setpolicies import attributes, carried, stretch
 from halflife.core.filters import parse
 from halflife.grouping.partition import partition
 from halflife.policies.listings.schedules import (
-    Fixed,
+    FixedInterval,
     PacedThreshold,
     Priced,
     Threshold,
@@ -64,7 +64,7 @@ def test_schedules_by_pace_run_on_any_source_and_save_syncs(name):
     part, begin = stretch(load(name))
     replay = SetReplay(part, begin)
     memory = 45.0 * float(np.median(np.diff(part.looks)))
-    always = replay.score(Fixed(0.0))
+    always = replay.score(FixedInterval(0.0))
     for schedule in (PacedThreshold(window=memory), Priced(0.3, window=memory)):
         score = replay.score(schedule)
         assert score.syncs <= always.syncs
@@ -90,4 +90,4 @@ def test_a_threshold_keeps_recall_of_job_postings_with_half_of_the_syncs():
     score = replay.score(Threshold(0.9, confidence=0.95))
     assert score.below <= 0.05
     assert score.missed <= 0.05
-    assert score.syncs <= replay.score(Fixed(0.0)).syncs / 2
+    assert score.syncs <= replay.score(FixedInterval(0.0)).syncs / 2

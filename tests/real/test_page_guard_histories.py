@@ -12,10 +12,10 @@ from pyarrow import parquet
 from halflife.models.page_guard import (
     MANY,
     UNSURE,
-    Neighbours,
+    AnswerVerdict,
+    SiteEvidence,
     Sketch,
-    Verdict,
-    Waiting,
+    WaitingAnswer,
     doubt,
     doubt_unsure,
     is_outage,
@@ -71,7 +71,9 @@ def judged(before, after):
             continue
         seen.append((was.shape, now.shape))
         found = doubt(was, now) or doubt_unsure(was, now)
-        if is_outage(now.shape, seen) or (found and found.verdict is Verdict.HOLD):
+        if is_outage(now.shape, seen) or (
+            found and found.verdict is AnswerVerdict.HOLD
+        ):
             held += 1
         elif found:
             (unsure if found.why == UNSURE else put_off).append(now.shape)
@@ -86,8 +88,8 @@ def judged(before, after):
     passed += [shape for shape in unsure if shape not in left]
     well += len(unsure) - len(left)
     late += len(left)
-    waiting = [Waiting(shape, 0.0, 1) for shape in waiting]
-    if waiting and settle(waiting, well, well) is Verdict.HOLD:
+    waiting = [WaitingAnswer(shape, 0.0, 1) for shape in waiting]
+    if waiting and settle(waiting, well, well) is AnswerVerdict.HOLD:
         late += len(waiting)
     return len(seen), aside, held + late, passed
 
@@ -96,10 +98,10 @@ def settled_unsure(unsure, held, well):
     """Return the shapes of the answers that stay put off when the sync ends."""
     left = []
     for shape in set(unsure):
-        same = [Waiting(shape, 0.0, 1)] * unsure.count(shape)
+        same = [WaitingAnswer(shape, 0.0, 1)] * unsure.count(shape)
         around = well + len(unsure) - len(same)
-        site = Neighbours(held.get(shape, 0), 0, around, around)
-        if settle_unsure(same, site) in {Verdict.WAIT, Verdict.HOLD}:
+        site = SiteEvidence(held.get(shape, 0), 0, around, around)
+        if settle_unsure(same, site) in {AnswerVerdict.WAIT, AnswerVerdict.HOLD}:
             left += [shape] * len(same)
     return left
 

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.queries.known.coverage import Known
-from halflife.queries.known.form_coverage import Told, refresh, send
+from halflife.queries.known.coverage import TrueCoverage
+from halflife.queries.known.form_coverage import HitCounts, refresh, send
 from halflife.queries.known.greedy import choose, greedy_probes, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
@@ -27,7 +27,7 @@ def world(request: pytest.FixtureRequest) -> World:
 
 def test_a_plan_per_request_takes_half_of_what_equation_2_takes(world: World) -> None:
     pool = pool_of(world.held, lookup=True)
-    hits = Known(world.open).hits(pool).count
+    hits = TrueCoverage(world.open).hits(pool).count
     one = np.ones(len(pool.local))
     offered = offers(hits, page_size=20)
     probes = choose(pool, one, offered)
@@ -42,5 +42,7 @@ def test_by_turns_little_is_lost_by_not_knowing_the_server(world: World) -> None
     pool = pool_of(world.held, lookup=True)
     one = np.ones(len(pool.local))
     ledger = Ledger(world.form(np.random.default_rng(0), 20))
-    assert refresh(pool, Told(ledger, Known(world.held)), one, batch=40).all()
+    assert refresh(
+        pool, HitCounts(ledger, TrueCoverage(world.held)), one, batch=40
+    ).all()
     assert ledger.requests < len(pool.local) / 2

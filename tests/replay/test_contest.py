@@ -8,15 +8,15 @@ from halflife.core.errors import UsageError
 from halflife.core.history import History
 from halflife.core.observation import Observation, Seen
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.pages.recorded import RecordedPages, recording_of
 from halflife.recordings.pages import Recording
-from halflife.replay.contest import Rules, contest
+from halflife.replay.contest import ContestRules, contest
 from halflife.replay.own_store import recorded_sources
 from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN, KINDS, settings
 
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
 
 
 def seen(key, at, digest):
@@ -56,7 +56,7 @@ def busy_and_calm(pages=12, days=12.0):
 
 
 def test_the_policy_that_learns_beats_the_one_that_asks_all_pages_equally_often():
-    rows = contest([busy_and_calm()], Rules(["uniform", "champion"], [14.0]))
+    rows = contest([busy_and_calm()], ContestRules(["uniform", "champion"], [14.0]))
     uniform, champion = rows
     assert uniform["against"]["mean"] == 0.0
     assert champion["quality"] > uniform["quality"]
@@ -68,7 +68,7 @@ def test_the_policy_that_learns_beats_the_one_that_asks_all_pages_equally_often(
 def test_sources_without_a_day_in_common_are_refused():
     late = RecordedPages("late", busy_and_calm().recording, (BEGAN + 20, BEGAN + 30))
     with pytest.raises(UsageError, match="less than a day in common"):
-        contest([busy_and_calm(), late], Rules(["uniform"], [10.0]))
+        contest([busy_and_calm(), late], ContestRules(["uniform"], [10.0]))
 
 
 def test_what_a_store_observed_can_be_replayed(tmp_path):
@@ -85,7 +85,7 @@ def test_what_a_store_observed_can_be_replayed(tmp_path):
         assert [source.kind for source in found] == ["pages", "listing", "form"]
         with pytest.raises(UsageError, match="library"):
             recorded_sources(config, store, ["library"])
-        rows = contest(found, Rules(["champion"], [60.0], days=2.0))
+        rows = contest(found, ContestRules(["champion"], [60.0], days=2.0))
     assert [one["source"] for one in rows[0]["sources"]] == ["site", "cars", "desk"]
     for one in rows[0]["sources"]:
         assert 0.3 < one["quality"] <= 1.0

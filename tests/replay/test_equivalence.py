@@ -7,7 +7,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap, breakers
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.replay.play import Play, VirtualClock, play_over_http, play_recorded
 from halflife.replay.world import serve
 from halflife.stores import summaries
@@ -15,7 +15,7 @@ from halflife.stores.memory import MemoryStore
 from plugin_folder import install
 from replay.worlds import BEGAN, KINDS, settings
 
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
 
 
 @pytest.fixture(scope="module", autouse=True)

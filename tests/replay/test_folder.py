@@ -16,10 +16,10 @@ from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute
 from halflife.kinds.form.recorded_tables import attributes_of
 from halflife.recordings.relations import load_relation
-from halflife.replay.contest import DEFAULT, Rules, check, contest
+from halflife.replay.contest import DEFAULT, ContestRules, check, contest
 from halflife.replay.folder import aligned, recorded_in
 from halflife.replay.recorded_source import source_name
-from halflife.replay.world import Asked
+from halflife.replay.world import RecordedRequest
 from halflife.stores.memory import MemoryStore
 
 
@@ -128,7 +128,7 @@ def test_a_moved_source_answers_later_what_it_answered_then(world):
     }
     for name, path in urls.items():
         (source,) = recorded_in(world, [name])
-        asked = Asked(URL(f"http://recorded-0.invalid{path}"), {})
+        asked = RecordedRequest(URL(f"http://recorded-0.invalid{path}"), {})
         begin, end = source.span
         then = [source.answer(asked, at) for at in np.linspace(begin, end, 7)]
         moved = source.moved(70.0)
@@ -153,7 +153,7 @@ def test_a_recorded_database_finds_the_documents_of_the_week(tmp_path):
         assert source.items(now) == len(textdb_folder.present(rows, "b.org", week))
         for word in textdb_folder.WORDS[::5]:
             url = URL(f"http://x.invalid/search?q={word}&from=0&size=500")
-            hits = json.loads(source.answer(Asked(url, {}), now).body)["hits"]
+            hits = json.loads(source.answer(RecordedRequest(url, {}), now).body)["hits"]
             assert hits["total"]["value"] == len(hits["hits"]) == true.get(word, 0)
             assert all(word in h["_source"]["body"].split() for h in hits["hits"])
 
@@ -177,7 +177,7 @@ def test_names_that_settings_cannot_hold_are_written_otherwise():
 
 def test_every_policy_has_the_same_recording_and_budget(tmp_path):
     pages = recorded_in(folder_of_pages(tmp_path / "sites"), ["one.org"], days=6.0)
-    rows = contest(pages, Rules([DEFAULT, "uniform"], [4.0], days=6.0))
+    rows = contest(pages, ContestRules([DEFAULT, "uniform"], [4.0], days=6.0))
     assert [row["policy"] for row in rows] == [DEFAULT, "uniform"]
     assert rows[0]["against"] == {
         "policy": DEFAULT, "mean": 0.0, "low": 0.0, "high": 0.0,
@@ -192,7 +192,7 @@ def test_every_policy_has_the_same_recording_and_budget(tmp_path):
 
 def test_a_budget_below_one_is_a_share_of_the_items(tmp_path):
     pages = recorded_in(folder_of_pages(tmp_path / "sites"), ["one.org"], days=3.0)
-    (row,) = contest(pages, Rules([DEFAULT], [0.5], days=3.0))
+    (row,) = contest(pages, ContestRules([DEFAULT], [0.5], days=3.0))
     assert (row["budget"], row["granted_a_day"]) == (0.5, 1.5)  # three pages
 
 
@@ -204,4 +204,4 @@ def test_a_policy_that_no_source_knows_is_refused_with_names_by_kind(world):
     with pytest.raises(UsageError, match="no source here knows a policy named 'azar'"):
         check(["azar"], [cars])
     with pytest.raises(UsageError, match="name one at least"):
-        contest([cars], Rules([], [1.0]))
+        contest([cars], ContestRules([], [1.0]))

@@ -9,7 +9,7 @@ from lxml import etree
 
 from halflife.study import svg
 from halflife.study.axes import linear, percent
-from halflife.study.marks import Band, Bars, Line, Points
+from halflife.study.marks import BandMark, Bars, LineMark, Points
 
 HOSTILE = '</svg><script>alert("1")</script>&amp;\x00\x1b[31m\ud800\uffff]]>'
 NS = "{http://www.w3.org/2000/svg}"
@@ -33,10 +33,10 @@ def drawn(*marks, title="t", about="d"):
 
 def every_mark(a, b, c, name=""):
     return (
-        Line(a, b, name),
-        Line(a, b, name, steps=True, dash=1),
-        Band(a, b, c, name, steps=True),
-        Band(a, b, c, name),
+        LineMark(a, b, name),
+        LineMark(a, b, name, steps=True, dash=1),
+        BandMark(a, b, c, name, steps=True),
+        BandMark(a, b, c, name),
         Bars(a, b, c, name),
         Points(a, b, name, low=b, high=c),
         Points(a, b, name, hollow=True),
@@ -59,7 +59,7 @@ def test_any_text_is_escaped(title, about, name):
 
 def test_hostile_names_stay_text():
     x = np.arange(3.0)
-    picture = drawn(Line(x, x, HOSTILE), title=HOSTILE, about=HOSTILE)
+    picture = drawn(LineMark(x, x, HOSTILE), title=HOSTILE, about=HOSTILE)
     tree = read(picture)
     assert not list(tree.iter(f"{NS}script"))
     assert 'alert("1")' in tree.findtext(f"{NS}title")
@@ -86,14 +86,14 @@ def test_values_stand_where_the_axes_say():
 
 def test_what_is_not_a_number_leaves_a_hole():
     y = np.array([0.1, np.nan, 0.3, 0.4])
-    picture = drawn(Line(np.arange(4.0), y))
+    picture = drawn(LineMark(np.arange(4.0), y))
     path = re.search(r'class="line t0 d0" d="([^"]*)"', picture)[1]
     assert path.count("M") == 2
     assert path.count("L") == 1
 
 
 def test_steps_hold_until_the_next_value():
-    picture = drawn(Line(np.array([0.0, 10.0]), np.array([1.0, 0.0]), steps=True))
+    picture = drawn(LineMark(np.array([0.0, 10.0]), np.array([1.0, 0.0]), steps=True))
     path = re.search(r'class="line t0 d0" d="M([^"]*)"', picture)[1]
     corners = [tuple(map(float, p.split())) for p in path.split("L")]
     assert len(corners) == 3
@@ -104,7 +104,7 @@ def test_steps_hold_until_the_next_value():
 def test_a_long_legend_takes_several_lines_and_none_is_lost():
     x = np.arange(2.0)
     names = [f"a category with a long name {k}" for k in range(7)]
-    tree = read(drawn(*(Line(x, x, n, k) for k, n in enumerate(names))))
+    tree = read(drawn(*(LineMark(x, x, n, k) for k, n in enumerate(names))))
     words = {t.text: t for t in tree.iter(f"{NS}text")}
     assert set(names) <= set(words)
     assert len({words[n].get("y") for n in names}) > 1

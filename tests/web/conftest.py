@@ -5,7 +5,7 @@ import pytest
 
 from halflife.engine import bootstrap
 from halflife.web import board, showcase, survey
-from halflife.web.server import Wish, running
+from halflife.web.server import ServeWish, running
 from web_hostile import hostile_state
 from web_visitor import Visitor
 
@@ -18,14 +18,14 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def full(made):
-    with running(Wish(made, port=0)) as served:
+    with running(ServeWish(made, port=0)) as served:
         yield Visitor(served)
 
 
 @pytest.fixture(scope="session")
 def empty(tmp_path_factory):
     nothing = tmp_path_factory.mktemp("empty") / "halflife.toml"
-    with running(Wish(nothing, port=0)) as served:
+    with running(ServeWish(nothing, port=0)) as served:
         yield Visitor(served)
 
 
@@ -41,7 +41,7 @@ def visit(request):
     ends = []
 
     def served(path: Path, **more):
-        block = running(Wish(path, port=0, **more))
+        block = running(ServeWish(path, port=0, **more))
         found = block.__enter__()
         ends.append(block)
         return Visitor(found)

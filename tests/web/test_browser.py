@@ -7,7 +7,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.demo.forms import Office, serving, snippet
-from halflife.web.server import Wish, running
+from halflife.web.server import ServeWish, running
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(
@@ -78,7 +78,7 @@ def tabs(browser):
 
 @pytest.fixture(scope="module")
 def served(made):
-    with running(Wish(made, port=0)) as found:
+    with running(ServeWish(made, port=0)) as found:
         yield found
 
 
@@ -111,7 +111,7 @@ def test_nothing_asks_for_what_the_policy_forbids(tabs, served):
 
 
 def test_pages_without_anything_are_sound_and_accessible(tabs, tmp_path):
-    with running(Wish(tmp_path / "halflife.toml", port=0)) as nothing:
+    with running(ServeWish(tmp_path / "halflife.toml", port=0)) as nothing:
         watched = tabs(nothing.address, bypass_csp=True)
         for page in PAGES:
             assert grave(watched.goto(page)) == [], page
@@ -120,7 +120,7 @@ def test_pages_without_anything_are_sound_and_accessible(tabs, tmp_path):
 
 
 def test_a_page_fills_itself_in_when_all_is_worked_out(tabs, made, slow):
-    with running(Wish(made, port=0)) as early:
+    with running(ServeWish(made, port=0)) as early:
         watched = tabs(early.address, bypass_csp=True)
         for page in (*PAGES, *ONE):
             assert grave(watched.goto(page)) == [], page
@@ -183,7 +183,7 @@ def test_sources_are_filtered_while_somebody_types(tabs, served):
 )
 def test_a_held_answer_is_settled_by_a_button(tabs, made, tmp_path, button):
     shutil.copytree(made.parent, tmp_path / "held")
-    with running(Wish(tmp_path / "held" / made.name, port=0)) as served:
+    with running(ServeWish(tmp_path / "held" / made.name, port=0)) as served:
         watched = tabs(served.address)
         tab = watched.goto("inbox")
         tab.get_by_role("button", name=button).click()
@@ -195,7 +195,7 @@ def test_a_held_answer_is_settled_by_a_button(tabs, made, tmp_path, button):
 
 def test_hostile_texts_do_nothing(tabs, hostile):
     """Titles, addresses, keys, values, notes and queries are all meant to do harm."""
-    with running(Wish(hostile[0], port=0)) as served:
+    with running(ServeWish(hostile[0], port=0)) as served:
         watched = tabs(served.address)
         sources = [f"source?name={name}" for name in ("pages", "list", "form")]
         for page in (*PAGES, *sources):
@@ -210,7 +210,7 @@ def test_a_source_is_synced_by_a_button(tabs, tmp_path):
     with serving(office) as url:
         path = tmp_path / "halflife.toml"
         path.write_text("[fetch]\ndelay = 0.0\n" + snippet(url, office.form.interface))
-        with running(Wish(path, port=0)) as served:
+        with running(ServeWish(path, port=0)) as served:
             watched = tabs(served.address)
             tab = watched.goto("source?name=simulated")
             tab.get_by_role("button", name="Sync now").click()
@@ -231,7 +231,7 @@ def test_without_scripts_pages_are_whole(tabs, served):
 
 
 def test_the_demo_makes_every_page_live(tabs, tmp_path):
-    with running(Wish(tmp_path / "halflife.toml", port=0)) as nothing:
+    with running(ServeWish(tmp_path / "halflife.toml", port=0)) as nothing:
         watched = tabs(nothing.address)
         tab = watched.goto("overview")
         tab.get_by_role("button", name="Try it with sample data").click()

@@ -259,7 +259,7 @@ def held(copied):
             for key in keys:
                 body = Content("text/html", b"<p>Down for maintenance")
                 look = Observation(key, 30_000.0, Seen.PRESENT, "d", "r", content=body)
-                answer = held_pages.Answer(look, "hold", "all alike", "was", "is")
+                answer = held_pages.HeldFetch(look, "hold", "all alike", "was", "is")
                 held_pages.save(db, run.id, answer)
         store.finish(run, 30_000.0)
     return run.id, name, keys[0]

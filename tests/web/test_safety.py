@@ -8,7 +8,7 @@ from lxml import html
 from starlette.routing import Route
 
 from halflife.core.errors import UsageError
-from halflife.web.server import Wish, prepare
+from halflife.web.server import ServeWish, prepare
 from web_hostile import EVIL
 
 ROUTES = {
@@ -180,11 +180,13 @@ def test_looking_changes_nothing(made, tmp_path, visit):
 @pytest.mark.parametrize("bind", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
 def test_an_address_that_others_reach_is_refused_unless_that_is_meant(tmp_path, bind):
     with pytest.raises(UsageError, match="--expose"):
-        prepare(Wish(tmp_path / "x.toml", port=0, bind=bind))
+        prepare(ServeWish(tmp_path / "x.toml", port=0, bind=bind))
 
 
 def test_an_exposed_server_has_a_token_too(tmp_path):
-    served = prepare(Wish(tmp_path / "x.toml", port=0, bind="0.0.0.0", expose=True))
+    served = prepare(
+        ServeWish(tmp_path / "x.toml", port=0, bind="0.0.0.0", expose=True)
+    )
     served.listening.close()
     assert len(served.address.partition("token=")[2]) >= 40
 

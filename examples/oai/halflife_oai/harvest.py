@@ -11,12 +11,12 @@ from halflife.core.object_store import Attributes, Listing, Register
 from halflife.core.wording import count
 from halflife.engine import network
 from halflife.kinds.listing import runner
-from halflife.kinds.listing.client import Walk
+from halflife.kinds.listing.client import ListingWalk
 from halflife.net.addresses import parse_url
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
 from halflife.readers.containment import contained, read_in_thread
-from halflife.readers.records import LARGEST, LONGEST_KEY, MOST, Page
+from halflife.readers.records import LARGEST, LONGEST_KEY, MOST, RecordPage
 from halflife.readers.text import fingerprint
 from halflife.stores import Store
 from halflife_oai.answers import Answer, Record, read
@@ -151,7 +151,7 @@ async def harvest(
 def _listing(
     job: Harvest, at: float, trouble: str, held: Mapping[str, Attributes]
 ) -> Listing:
-    walk = Walk(trouble=trouble)
+    walk = ListingWalk(trouble=trouble)
     walk.add(_page(job))
     seen = walk.listing(at, complete=True)
     gone = frozenset(name for name, record in job.found.items() if record is None)
@@ -163,9 +163,9 @@ def _listing(
     return replace(seen, records={**records, **seen.records}, note=note)
 
 
-def _page(job: Harvest) -> Page:
+def _page(job: Harvest) -> RecordPage:
     """Return what was found, without what cannot be kept."""
-    page = Page(refused=job.unnamed, keyless=job.unnamed)
+    page = RecordPage(refused=job.unnamed, keyless=job.unnamed)
     if job.unnamed:
         page.reasons.append("one has no identifier")
     for name, record in job.found.items():

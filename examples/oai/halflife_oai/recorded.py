@@ -11,7 +11,7 @@ from halflife.config import SourceConfig
 from halflife.core.object_store import Attributes
 from halflife.kinds.listing.recorded import RecordedListing
 from halflife.recordings.registers import relation_of
-from halflife.replay.world import Asked, Told
+from halflife.replay.world import RecordedAnswer, RecordedRequest
 from halflife.stores import Store
 from halflife_oai.harvest import GOES_ON, SECONDS
 
@@ -28,17 +28,19 @@ def stamp(day: float) -> str:
     return (_EPOCH + timedelta(days=day)).strftime(SECONDS)
 
 
-def envelope(now: float, inner: str) -> Told:
+def envelope(now: float, inner: str) -> RecordedAnswer:
     """Return an answer of a repository."""
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
         f"<responseDate>{stamp(now)}</responseDate>{inner}</OAI-PMH>"
     )
-    return Told(200, text.encode(), {"Content-Type": "text/xml; charset=utf-8"})
+    return RecordedAnswer(
+        200, text.encode(), {"Content-Type": "text/xml; charset=utf-8"}
+    )
 
 
-def error(now: float, code: str) -> Told:
+def error(now: float, code: str) -> RecordedAnswer:
     """Return an answer that says what was wrong with the question."""
     return envelope(now, f"<error code={quoteattr(code)}>{code}</error>")
 
@@ -74,7 +76,7 @@ class RecordedRepository(RecordedListing):
     kind: str = "oai"
     deletions: str = "persistent"
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the repository answered to a request at a time."""
         query = asked.url.query
         if query.get("verb") == "Identify":

@@ -15,13 +15,13 @@ from repository import Repository, serving
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner
 from halflife.replay.play import Play, play_recorded
 from processes import wait_for
 from replay.worlds import papers, settings
 
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
 DAYS = 2.5
 
 

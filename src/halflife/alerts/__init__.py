@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import inf, nan
 
 
-class Kind(StrEnum):
+class AlarmKind(StrEnum):
     """What somebody may be told of."""
 
     WILL_MISS = "will-miss"  # the forecast falls below the target soon
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     SETTINGS = "settings"  # what is on disk cannot be used
 
 
-WATCHED = tuple(kind for kind in Kind if kind is not Kind.RECOVERED)
+WATCHED = tuple(kind for kind in AlarmKind if kind is not AlarmKind.RECOVERED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from halflife.alerts import Health, Kind
+from halflife.alerts import AlarmKind, Health
 from halflife.alerts.rules import (
     INFORMATION,
     USUAL,
-    Finding,
-    Level,
+    AlarmFinding,
+    Severity,
     Thresholds,
     judge,
 )
@@ -32,15 +32,17 @@ class Dwell(NamedTuple):
 
 
 DWELLS = {
-    Kind.WILL_MISS: Dwell(5 * MINUTES, HOUR),  # or it would be missed before it is told
-    Kind.MISSED: Dwell(10 * MINUTES, HOUR),
-    Kind.HELD: Dwell(0.0, 10 * MINUTES),
-    Kind.DEAD: Dwell(0.0, HOUR),
-    Kind.MOVED: Dwell(0.0, HOUR),
-    Kind.DRIFT: Dwell(0.0, HOUR),
-    Kind.SPENT: Dwell(0.0, HOUR),
-    Kind.OFFLINE: Dwell(10 * MINUTES, 10 * MINUTES),
-    Kind.SETTINGS: Dwell(2 * MINUTES, 2 * MINUTES),
+    AlarmKind.WILL_MISS: Dwell(
+        5 * MINUTES, HOUR
+    ),  # or it would be missed before it is told
+    AlarmKind.MISSED: Dwell(10 * MINUTES, HOUR),
+    AlarmKind.HELD: Dwell(0.0, 10 * MINUTES),
+    AlarmKind.DEAD: Dwell(0.0, HOUR),
+    AlarmKind.MOVED: Dwell(0.0, HOUR),
+    AlarmKind.DRIFT: Dwell(0.0, HOUR),
+    AlarmKind.SPENT: Dwell(0.0, HOUR),
+    AlarmKind.OFFLINE: Dwell(10 * MINUTES, 10 * MINUTES),
+    AlarmKind.SETTINGS: Dwell(2 * MINUTES, 2 * MINUTES),
 }
 
 
@@ -69,7 +71,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AlarmTurn:
     """One judgement of one alarm: how it stood before and stands after.
 
     Attributes:
@@ -98,7 +100,7 @@ def step(
     now: float,
     *,
     limits: Thresholds = USUAL,
-) -> list[Turn]:
+) -> list[AlarmTurn]:
     """Judge sources, and return how their alarms stand.
 
     ``alarms`` are those that were kept; what they do not hold is new and not raised.
@@ -111,8 +113,10 @@ def step(
     ]
 
 
-def _turn(alarm: Alarm | None, source: str, finding: Finding, now: float) -> Turn:
-    kind, bad = finding.kind, finding.level is Level.BAD
+def _turn(
+    alarm: Alarm | None, source: str, finding: AlarmFinding, now: float
+) -> AlarmTurn:
+    kind, bad = finding.kind, finding.level is Severity.BAD
     mild = alarm is not None and alarm.text.startswith(INFORMATION)
     if alarm is not None and mild and bad and not finding.text.startswith(INFORMATION):
         alarm, mild = replace(alarm, raised=False), False  # what was mild got bad
@@ -120,12 +124,12 @@ def _turn(alarm: Alarm | None, source: str, finding: Finding, now: float) -> Tur
     after = replace(advanced(old, finding.level, now, DWELLS[kind]), seen=now)
     if after.raised:
         after = replace(after, text=finding.text if bad else old.text)
-    return Turn(alarm, after, finding.advice, finding.quiet or mild)
+    return AlarmTurn(alarm, after, finding.advice, finding.quiet or mild)
 
 
-def advanced(alarm: Alarm, level: Level, now: float, dwell: Dwell) -> Alarm:
+def advanced(alarm: Alarm, level: Severity, now: float, dwell: Dwell) -> Alarm:
     """Return the alarm after one more judgement."""
-    away = Level.GOOD if alarm.raised else Level.BAD
+    away = Severity.GOOD if alarm.raised else Severity.BAD
     if level is not away:
         return replace(alarm, turning=None, since=min(alarm.since, now))
     # A clock that was set back must not make a wait longer than it is.

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from math import floor
 
-from halflife.alerts import Kind
-from halflife.alerts.machine import Turn
+from halflife.alerts import AlarmKind
+from halflife.alerts.machine import AlarmTurn
 from halflife.alerts.rules import INFORMATION
 
 RAISED, REPEATED, RECOVERED, TEST = "raised", "repeated", "recovered", "test"
@@ -16,7 +16,7 @@ MOST = 200  # sources named in one letter; of the others only the number is told
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Recipient:
     """Somebody who wants to be told.
 
     Attributes:
@@ -28,7 +28,7 @@ class Target:
     """
 
     name: str
-    kinds: frozenset[str] = frozenset(Kind)
+    kinds: frozenset[str] = frozenset(AlarmKind)
     every: float = 1.0
     gather: float = GATHER
 
@@ -84,7 +84,7 @@ class Letter:
 
 
 def letters(
-    turns: Sequence[Turn], targets: Iterable[Target], now: float
+    turns: Sequence[AlarmTurn], targets: Iterable[Recipient], now: float
 ) -> list[Letter]:
     """Return what each target is to be told of these judgements."""
     return [
@@ -95,7 +95,7 @@ def letters(
 
 
 def _groups(
-    turns: Sequence[Turn], target: Target, now: float
+    turns: Sequence[AlarmTurn], target: Recipient, now: float
 ) -> list[tuple[str, str, list[Event]]]:
     told = [(turn, news) for turn in turns if (news := _news(turn, target, now))]
     told.sort(key=lambda pair: (pair[0].after.kind, pair[1], pair[0].after.source))
@@ -105,7 +105,7 @@ def _groups(
     ]
 
 
-def _news(turn: Turn, target: Target, now: float) -> str:
+def _news(turn: AlarmTurn, target: Recipient, now: float) -> str:
     """Return what kind of news a judgement is to a target; empty if it is none."""
     alarm, before = turn.after, turn.before
     if alarm.kind not in target.kinds:
@@ -113,7 +113,9 @@ def _news(turn: Turn, target: Target, now: float) -> str:
     if turn.changed:
         if alarm.raised:
             return RAISED
-        return "" if turn.quiet or Kind.RECOVERED not in target.kinds else RECOVERED
+        return (
+            "" if turn.quiet or AlarmKind.RECOVERED not in target.kinds else RECOVERED
+        )
     mild = alarm.text.startswith(INFORMATION)
     if not alarm.raised or mild or before is None or target.every <= 0:
         return ""
@@ -121,7 +123,7 @@ def _news(turn: Turn, target: Target, now: float) -> str:
     return REPEATED if times > floor((before.seen - alarm.since) / target.every) else ""
 
 
-def _event(turn: Turn) -> Event:
+def _event(turn: AlarmTurn) -> Event:
     alarm, before = turn.after, turn.before
     if alarm.raised:
         return Event(alarm.source, alarm.since, alarm.text, turn.advice)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite, isnan
 
-from halflife.alerts import Health, Kind, Lateness
+from halflife.alerts import AlarmKind, Health, Lateness
 from halflife.core.wording import count, number
 
 
-class Level(IntEnum):
+class Severity(IntEnum):
     """How bad it is."""
 
     GOOD = -1
@@ -44,7 +44,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AlarmFinding:
     """A judgement of one kind.
 
     Attributes:
@@ -56,8 +56,8 @@ class Finding:
 
     """
 
-    kind: Kind
-    level: Level
+    kind: AlarmKind
+    level: Severity
     text: str = ""
     advice: str = ""
     quiet: bool = False
@@ -69,7 +69,7 @@ INFORMATION = "for your information: "  # begins what is no trouble: its end is 
 _SHOWN = 3  # differences that are told in full
 
 
-def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[Finding]:
+def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[AlarmFinding]:
     """Judge a source in every respect that is known.
 
     >>> [f.text for f in judge(Health("a", mean=0.8, target=0.9)) if f.level > 0]
@@ -85,51 +85,53 @@ def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[Finding]:
     if not isnan(health.left):
         yield _spent(health, limits)
     if health.offline is not None:
-        level = Level.BAD if health.offline else Level.GOOD
+        level = Severity.BAD if health.offline else Severity.GOOD
         text = "no host answers; syncing waits for the network"
-        yield Finding(Kind.OFFLINE, level, text, "check this machine's connection")
+        yield AlarmFinding(
+            AlarmKind.OFFLINE, level, text, "check this machine's connection"
+        )
     if health.settings is not None:
         yield _settings(health.settings)
 
 
-def _together(kind: Kind, found: Sequence[Finding]) -> Finding:
+def _together(kind: AlarmKind, found: Sequence[AlarmFinding]) -> AlarmFinding:
     """Return several judgements as one: bad if one is, good if all are."""
     if not found:
-        return Finding(kind, Level.BETWEEN)
+        return AlarmFinding(kind, Severity.BETWEEN)
     level = max(one.level for one in found)
     told = [one for one in found if one.level is level]
     text, advice = "; ".join(one.text for one in told), told[0].advice
-    return Finding(kind, level, text, advice, any(one.quiet for one in found))
+    return AlarmFinding(kind, level, text, advice, any(one.quiet for one in found))
 
 
-def _will_miss(health: Health, limits: Thresholds) -> Finding:
-    kind, late = Kind.WILL_MISS, health.lateness
+def _will_miss(health: Health, limits: Thresholds) -> AlarmFinding:
+    kind, late = AlarmKind.WILL_MISS, health.lateness
     found = []
     if not (isnan(health.target) or isnan(health.mean)):
         over = health.mean < health.target
         level = _ahead(health, health.first_below, limits)
         text = _foretold(health, asked(health), health.first_below)
         text = f"{text}; {health.measure} is {_band(health)}"
-        found.append(_unless(over, Finding(kind, level, text, _look(health))))
+        found.append(_unless(over, AlarmFinding(kind, level, text, _look(health))))
     if late is not None:
         level = _ahead(health, late.wait, limits)
         text = _foretold(health, late.asked, late.wait)
         text = f"{text}; the last look is {span(late.age)} ago"
         over = late.late > late.most
-        found.append(_unless(over, Finding(kind, level, text, _look(health))))
+        found.append(_unless(over, AlarmFinding(kind, level, text, _look(health))))
     return _together(kind, found)
 
 
-def _unless(over: bool, finding: Finding) -> Finding:  # noqa: FBT001  (reads well)
+def _unless(over: bool, finding: AlarmFinding) -> AlarmFinding:  # noqa: FBT001  (reads well)
     """Return a finding that is over when what it foretold has come true."""
-    return Finding(finding.kind, Level.GOOD, quiet=True) if over else finding
+    return AlarmFinding(finding.kind, Severity.GOOD, quiet=True) if over else finding
 
 
-def _ahead(health: Health, wait: float, limits: Thresholds) -> Level:
+def _ahead(health: Health, wait: float, limits: Thresholds) -> Severity:
     """Judge a miss that lies ahead; one before which somebody will look is none."""
     if health.relief <= wait or wait > limits.calm:
-        return Level.GOOD
-    return Level.BAD if wait <= limits.lead else Level.BETWEEN
+        return Severity.GOOD
+    return Severity.BAD if wait <= limits.lead else Severity.BETWEEN
 
 
 def _foretold(health: Health, target: str, wait: float) -> str:
@@ -147,26 +149,28 @@ def _look(health: Health) -> str:
     return f"run `halflife sync {health.source}`, or see `halflife budget`"
 
 
-def _missed(health: Health, limits: Thresholds) -> Finding:
-    kind, late = Kind.MISSED, health.lateness
+def _missed(health: Health, limits: Thresholds) -> AlarmFinding:
+    kind, late = AlarmKind.MISSED, health.lateness
     why = health.blocked and f"; nobody can look now: {health.blocked}"
     found = []
     if not (isnan(health.target) or isnan(health.mean)):
         target = health.target
         again = min(target + limits.margin, (1.0 + target) / 2.0)
         bad, good = health.mean < target, health.mean >= again
-        level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
+        level = Severity.BAD if bad else Severity.GOOD if good else Severity.BETWEEN
         said = f"misses its target {asked(health)}: {health.measure} is {_band(health)}"
-        found.append(Finding(kind, level, said + why, _look(health)))
+        found.append(AlarmFinding(kind, level, said + why, _look(health)))
     if late is not None:
-        found.append(Finding(kind, _late(late), _overdue(late) + why, _look(health)))
+        found.append(
+            AlarmFinding(kind, _late(late), _overdue(late) + why, _look(health))
+        )
     return _together(kind, found)
 
 
-def _late(late: Lateness) -> Level:
+def _late(late: Lateness) -> Severity:
     if late.late > late.most:
-        return Level.BAD
-    return Level.GOOD if late.late <= late.most / 2.0 else Level.BETWEEN
+        return Severity.BAD
+    return Severity.GOOD if late.late <= late.most / 2.0 else Severity.BETWEEN
 
 
 def _overdue(late: Lateness) -> str:
@@ -178,59 +182,67 @@ def _overdue(late: Lateness) -> str:
     )
 
 
-def _held(health: Health) -> Finding:
-    level = Level.BAD if health.held else Level.GOOD
+def _held(health: Health) -> AlarmFinding:
+    level = Severity.BAD if health.held else Severity.GOOD
     text = f"an answer waits for a decision: {health.held}"
     advice = "see `halflife status`, then `halflife sync --accept RUN` or sync again"
-    return Finding(Kind.HELD, level, text, advice)
+    return AlarmFinding(AlarmKind.HELD, level, text, advice)
 
 
-def _dead(health: Health, limits: Thresholds) -> Finding:
+def _dead(health: Health, limits: Thresholds) -> AlarmFinding:
     many, long = health.failures >= limits.failures, health.silent >= limits.silent
     good = health.failures == 0
-    level = Level.BAD if many and long else Level.GOOD if good else Level.BETWEEN
+    level = (
+        Severity.BAD if many and long else Severity.GOOD if good else Severity.BETWEEN
+    )
     text = (
         f"no good answer for {span(health.silent)}, "
         f"{count(health.failures, 'look')} in a row "
         "failed"
     )
     text = f"{text}, the last one so: {health.trouble}" if health.trouble else text
-    return Finding(Kind.DEAD, level, text, "check its address, or remove it")
+    return AlarmFinding(AlarmKind.DEAD, level, text, "check its address, or remove it")
 
 
-def _moved(health: Health) -> Finding:
-    level = Level.BAD if health.moved_to else Level.GOOD
+def _moved(health: Health) -> AlarmFinding:
+    level = Severity.BAD if health.moved_to else Severity.GOOD
     text = f"has moved for good to {health.moved_to}"
     advice = f"write the new address into the settings of {health.source}"
-    return Finding(Kind.MOVED, level, text, advice)
+    return AlarmFinding(AlarmKind.MOVED, level, text, advice)
 
 
-def _drift(health: Health) -> Finding:
+def _drift(health: Health) -> AlarmFinding:
     """Judge how records look; what is only new is told too, and is no trouble."""
     advice = f"check fields, key and records in the settings of {health.source}"
     if health.drift:
         text = f"its answers look different: {_some(health.drift)}"
-        return Finding(Kind.DRIFT, Level.BAD, text, advice)
+        return AlarmFinding(AlarmKind.DRIFT, Severity.BAD, text, advice)
     if health.novelty:
         text = f"{INFORMATION}its answers look different, and nothing is lost: "
         advice = "nothing has to be done"
-        return Finding(Kind.DRIFT, Level.BAD, text + _some(health.novelty), advice)
-    return Finding(Kind.DRIFT, Level.GOOD)
+        return AlarmFinding(
+            AlarmKind.DRIFT, Severity.BAD, text + _some(health.novelty), advice
+        )
+    return AlarmFinding(AlarmKind.DRIFT, Severity.GOOD)
 
 
-def _spent(health: Health, limits: Thresholds) -> Finding:
+def _spent(health: Health, limits: Thresholds) -> AlarmFinding:
     bad, good = health.left <= 0.0, health.left >= limits.refilled
-    level = Level.BAD if bad else Level.GOOD if good else Level.BETWEEN
+    level = Severity.BAD if bad else Severity.GOOD if good else Severity.BETWEEN
     text = "the budget is spent, so nothing is looked at"
     if isfinite(health.refill):
         text = f"{text} for {span(health.refill)}"
-    return Finding(Kind.SPENT, level, text, "wait, or raise [budget] requests")
+    return AlarmFinding(
+        AlarmKind.SPENT, level, text, "wait, or raise [budget] requests"
+    )
 
 
-def _settings(trouble: str) -> Finding:
-    level = Level.BAD if trouble else Level.GOOD
+def _settings(trouble: str) -> AlarmFinding:
+    level = Severity.BAD if trouble else Severity.GOOD
     text = f"the new settings cannot be used, so the old ones stay in use: {trouble}"
-    return Finding(Kind.SETTINGS, level, text, "mend the file; it is then read again")
+    return AlarmFinding(
+        AlarmKind.SETTINGS, level, text, "mend the file; it is then read again"
+    )
 
 
 def asked(health: Health) -> str:

@@ -29,7 +29,7 @@ _FIRM = frozenset({"numbers", "numbers as text", "yes or no"})
 _LOOSE = frozenset({"text", "lists or objects"})
 
 
-class Column(NamedTuple):
+class ColumnFill(NamedTuple):
     """A column in one look: records, those that fill it, and with what mostly."""
 
     records: int
@@ -70,30 +70,32 @@ class Difference(NamedTuple):
     holds: bool = True
 
 
-def columns(records: Mapping[str, Attributes], keyless: int = 0) -> dict[str, Column]:
+def columns(
+    records: Mapping[str, Attributes], keyless: int = 0
+) -> dict[str, ColumnFill]:
     """Return what the columns of records are; of very many records, of some.
 
     ``keyless`` are records that had no key, and are not among these.
 
     >>> columns({"a": {"n": 1}, "b": {"n": None}})["n"]
-    Column(records=2, filled=1, kind='')
+    ColumnFill(records=2, filled=1, kind='')
     """
     step = max(len(records) // SAMPLED, 1)
     some = list(islice(records.values(), 0, None, step))
     names = dict.fromkeys(name for record in some for name in record)
     found = {name: column([row.get(name) for row in some]) for name in names}
     if records or keyless:
-        found[KEY] = Column(len(records) + keyless, len(records))
+        found[KEY] = ColumnFill(len(records) + keyless, len(records))
     return found
 
 
-def column(values: Sequence[Scalar]) -> Column:
+def column(values: Sequence[Scalar]) -> ColumnFill:
     """Return what a column is by its values."""
     filled = [value for value in values if value not in {None, ""}]
     kinds = Counter(kind_of(value) for value in filled)
     enough = max(MOSTLY * len(filled), _FEW)
     kind = next((kind for kind, many in kinds.items() if many >= enough), "")
-    return Column(len(values), len(filled), kind)
+    return ColumnFill(len(values), len(filled), kind)
 
 
 def kind_of(value: Scalar) -> str:
@@ -113,7 +115,7 @@ def kind_of(value: Scalar) -> str:
 
 
 def differences(
-    usual: Mapping[str, Usual], seen: Mapping[str, Column], unit: str = "records"
+    usual: Mapping[str, Usual], seen: Mapping[str, ColumnFill], unit: str = "records"
 ) -> list[Difference]:
     """Return in what records, or what is counted else, differ from what is usual."""
     if not usual or not any(one.records for one in seen.values()):
@@ -122,7 +124,7 @@ def differences(
         one.records for name, one in seen.items() if name != KEY or len(seen) < 2
     )
     found = [
-        _changed(name, before, seen.get(name, Column(many, 0)), unit)
+        _changed(name, before, seen.get(name, ColumnFill(many, 0)), unit)
         for name, before in usual.items()
     ]
     if len(usual) < WATCHED:
@@ -130,13 +132,13 @@ def differences(
     return [one for one in found if one is not None]
 
 
-def _new(name: str, now: Column) -> Difference | None:
+def _new(name: str, now: ColumnFill) -> Difference | None:
     if now.share < USED or now.filled < _FEW:
         return None
     return Difference(name, "new", f"a new column {name!r}", loses=False, holds=False)
 
 
-def _changed(name: str, before: Usual, now: Column, unit: str) -> Difference | None:
+def _changed(name: str, before: Usual, now: ColumnFill, unit: str) -> Difference | None:
     """Return in what a column differs; the chance of fewer is binomial."""
     few = chance(now, before) < UNLIKELY
     if name == KEY:
@@ -162,13 +164,13 @@ def _changed(name: str, before: Usual, now: Column, unit: str) -> Difference | N
     return None
 
 
-def chance(now: Column, before: Usual) -> float:
+def chance(now: ColumnFill, before: Usual) -> float:
     """Return the chance that so few records fill a column, or fewer.
 
     P(K <= k) of a binomial law with the usual share, which no number of records
     makes certain: it is at most (n + 1) / (n + 2).
 
-    >>> round(chance(Column(3, 0), Usual(1.0, "text", 40)), 6)
+    >>> round(chance(ColumnFill(3, 0), Usual(1.0, "text", 40)), 6)
     1.3e-05
     """
     if now.filled >= now.records:
@@ -178,19 +180,21 @@ def chance(now: Column, before: Usual) -> float:
 
 
 def learned(
-    usual: Mapping[str, Usual], seen: Mapping[str, Column], besides: Iterable[str] = ()
+    usual: Mapping[str, Usual],
+    seen: Mapping[str, ColumnFill],
+    besides: Iterable[str] = (),
 ) -> dict[str, Usual]:
     """Return what is usual after one more look; some columns stay as they were."""
     after, left = dict(usual), {*besides}
     many = max((one.records for one in seen.values()), default=0)
     for name in (*usual, *(n for n in seen if n not in usual)):
-        now = seen.get(name, Column(many, 0))
+        now = seen.get(name, ColumnFill(many, 0))
         if name not in left and now.records:
             after[name] = _learned(after.get(name), now)
     return dict(islice(after.items(), WATCHED))
 
 
-def _learned(before: Usual | None, now: Column) -> Usual:
+def _learned(before: Usual | None, now: ColumnFill) -> Usual:
     if before is None:
         return Usual(now.share, now.kind, now.records)
     looks = min(before.looks + 1, RECENT)

@@ -74,7 +74,7 @@ class Demand(NamedTuple):
         return total, change
 
     def near(
-        self, price: float, known: "Known", frequency: Floats
+        self, price: float, known: "DemandPoint", frequency: Floats
     ) -> tuple[float, float]:
         """Do the same as ``at`` close to a price for which it was done.
 
@@ -128,7 +128,7 @@ class Demand(NamedTuple):
         return float(spent.sum()), float(spent @ bend)
 
 
-class Known(NamedTuple):
+class DemandPoint(NamedTuple):
     """Frequencies and their slopes at a price."""
 
     price: float
@@ -141,7 +141,7 @@ class _Trials:
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
-        self._known: Known | None = None
+        self._known: DemandPoint | None = None
 
     def at(self, price: float) -> tuple[Floats, float, float]:
         """Return frequencies, requests a day, and their d / d ln price."""
@@ -151,7 +151,7 @@ class _Trials:
         slope = np.empty_like(frequency)
         total, change = self._demand.at(price, frequency, slope)
         if self._demand.floor is None and self._demand.limits is None:
-            self._known = Known(price, frequency, slope)
+            self._known = DemandPoint(price, frequency, slope)
         return frequency, total, change
 
 

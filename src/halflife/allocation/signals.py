@@ -30,7 +30,7 @@ FAR = 45.0  # a T from which an item is surely stale
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
+class SignalRates:
     """How items change and what is told of it; rates a day, one row an item.
 
     Attributes:
@@ -62,7 +62,7 @@ class Hints:
     def at(cls, rate: ArrayLike, recall: ArrayLike, precision: ArrayLike) -> Self:
         """Return the same, given which share of hints is true; v = r D (1 - p) / p.
 
-        >>> float(Hints.at(1.0, 0.5, 0.5).told)
+        >>> float(SignalRates.at(1.0, 0.5, 0.5).told)
         1.0
         """
         share = np.asarray(precision, dtype=np.float64)
@@ -89,7 +89,7 @@ class Cycle(NamedTuple):
     fresh: Floats
 
 
-def cycle(hints: Hints, until: Floats) -> Cycle:
+def cycle(hints: SignalRates, until: Floats) -> Cycle:
     """Return a cycle that ends when the effective age T reaches ``until``.
 
     With R_i(x) = P(Poisson(x) > i) and x_i = until - i b, summed over x_i > 0:
@@ -122,13 +122,13 @@ def cycle(hints: Hints, until: Floats) -> Cycle:
     return Cycle(length, fresh)
 
 
-def value(hints: Hints, age: Floats) -> Floats:
+def value(hints: SignalRates, age: Floats) -> Floats:
     """Return what a look buys at effective age T: V = fresh - exp(-a T) length.
 
     Without hints it is the plain index of freshness; when every change is told and
     no hint is false, it is 0 until a hint comes and 1 / D from then on.
 
-    >>> value(Hints.of(np.ones(1), 0.0, 0.0), np.ones(1)).round(4)  # 1 - 2/e
+    >>> value(SignalRates.of(np.ones(1), 0.0, 0.0), np.ones(1)).round(4)  # 1 - 2/e
     array([0.2642])
     """
     length, fresh = cycle(hints, age)

@@ -22,7 +22,7 @@ import numpy as np
 
 from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
-from halflife.belief.schedule import Pace
+from halflife.belief.schedule import RequestPace
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.view import View
@@ -59,7 +59,7 @@ class MirrorSync:
         self._start()
 
     def _start(self) -> None:
-        self._pace = Pace()
+        self._pace = RequestPace()
         none = np.zeros(0)
         self._interval = self._synced = self._probe = none
         self._seen = none  # the loss that the probe of this cycle showed, or nan

@@ -31,7 +31,7 @@ from halflife.core.keys import Chosen
 from halflife.core.observation import Seen
 from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
-from halflife.models.bursts import Bursts, Kept, at_least_one
+from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 Rows: TypeAlias = Ints | slice
@@ -60,7 +60,7 @@ GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any 
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class NeighbourMemory:
     """What a belief in neighbours has learned, by the names of places.
 
     Attributes:
@@ -73,7 +73,7 @@ class Memory:
 
     sites: tuple[str, ...]
     folders: tuple[str, ...]
-    kept: Kept
+    kept: BurstMemory
     trust: tuple[float, ...]
 
 
@@ -233,7 +233,7 @@ class Neighbours:
         trust: Floats = TRUST,
     ) -> None:
         self._make, self._degrees = bursts, trust
-        self._memory: Memory | None = None
+        self._memory: NeighbourMemory | None = None
         self._of: Evidence | None = None
         self._folders: dict[str, int] = {}
 
@@ -329,25 +329,25 @@ class Neighbours:
             self._recall(self._memory, evidence)
         self._note(evidence)
 
-    def recollect(self, memory: Memory | None) -> None:
+    def recollect(self, memory: NeighbourMemory | None) -> None:
         """Go on, when called next, from what an earlier belief had learned."""
         self._memory = memory
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> NeighbourMemory | None:
         """Return what was learned, to be handed to a belief of a later run."""
         if self._of is None:
             return None
         names = tuple(self._folders)
         kept = self._bursts.kept(KEPT_BINS)
         sites = len(self._of.groups)
-        return Memory(
+        return NeighbourMemory(
             self._of.groups,
             tuple(names[i] for i in kept.folder.tolist()),
             replace(kept, sites=kept.sites[:, :sites]),
             tuple(self._trust.likely.tolist()),
         )
 
-    def _recall(self, memory: Memory, evidence: Evidence) -> None:
+    def _recall(self, memory: NeighbourMemory, evidence: Evidence) -> None:
         """Go on from what an earlier belief had learned of places still known."""
         code = {name: i for i, name in enumerate(evidence.groups)}
         bins = memory.kept.sites.shape[2]
@@ -364,7 +364,7 @@ class Neighbours:
         rows = np.array(known, dtype=np.intp)
         parent = [code[memory.sites[int(i)]] for i in memory.kept.parent[rows]]
         self._bursts.restore(
-            Kept(
+            BurstMemory(
                 memory.kept.origin,
                 sites,
                 np.array([self._folders[memory.folders[i]] for i in known], np.intp),

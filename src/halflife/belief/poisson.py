@@ -18,7 +18,7 @@ from halflife.models.poisson import GammaSurvival
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class RatePrior:
     """How rates are spread over the population, and on how much it was learned.
 
     Attributes:
@@ -45,7 +45,7 @@ class PoissonBelief:
 
     """
 
-    def __init__(self, prior: Prior | None = None, *, refit: float = 1.25) -> None:
+    def __init__(self, prior: RatePrior | None = None, *, refit: float = 1.25) -> None:
         self.refit = refit
         self.prior = prior
         self._of: Evidence | None = None
@@ -76,7 +76,7 @@ class PoissonBelief:
         looks = int(evidence.looks.sum())
         if self.prior is None or looks > self.refit * self.prior.looks:
             mass = fit_prior(self._likelihood)
-            self.prior = Prior(tuple(mass.tolist()), looks)
+            self.prior = RatePrior(tuple(mass.tolist()), looks)
             touched[:] = True
         self._update(np.flatnonzero(touched))
 

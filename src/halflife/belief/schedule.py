@@ -18,7 +18,7 @@ Schedule: TypeAlias = Callable[[View, float], Floats]
 _MEMORY = 7.0  # days over which what is spent a day is averaged
 
 
-class Pace:
+class RequestPace:
     """Requests spent a day, lately; a schedule is solved for as many.
 
     Only good looks are counted: a request that failed bought no look. As long as
@@ -91,7 +91,7 @@ class Scheduled:
         self._start(0.0)
 
     def _start(self, now: float) -> None:
-        self._pace, self._begin, self._solved = Pace(), now, -np.inf
+        self._pace, self._begin, self._solved = RequestPace(), now, -np.inf
         self._frequency = np.zeros(0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:

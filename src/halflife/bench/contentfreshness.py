@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from halflife import plugins
-from halflife.bench.knownworld import Differences, Served, topical
+from halflife.bench.knownworld import Differences, ServedRelation, topical
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.object_store import Attributes
@@ -28,7 +28,7 @@ from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.paced import ALPHA
 from halflife.queries.known.refresh import Refresher, turn
-from halflife.queries.known.rules import Oracle, Rule
+from halflife.queries.known.rules import KnownOracle, KnownRule
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import ALIASES, GROUP, KNOWN, KnownPolicy
 from halflife.recordings.relations import KEY, Relation, column, load_relation
@@ -45,7 +45,7 @@ FEWEST = 3  # days worth replaying
 
 
 @dataclass(frozen=True)
-class Setting:
+class ContentStudy:
     """What is replayed.
 
     Attributes:
@@ -72,7 +72,7 @@ class Setting:
 class _World:
     """One draw of what is served and what is known of it at the start."""
 
-    served: Served
+    served: ServedRelation
     differences: Differences
     pool: Pool
     local: Mapping[str, Attributes]
@@ -104,9 +104,9 @@ def days_of(relation: Relation, begin: float | None, end: float | None) -> Float
     return np.asarray(daily, dtype=np.float64)
 
 
-def _world(relation: Relation, setting: Setting, rng: Generator) -> _World:
+def _world(relation: Relation, setting: ContentStudy, rng: Generator) -> _World:
     keywords = [column(relation, name) for name in setting.keywords]
-    served = Served(relation, keywords, page_size=setting.page_size, rng=rng)
+    served = ServedRelation(relation, keywords, page_size=setting.page_size, rng=rng)
     columns = tuple(relation.columns)
     said = measure(_named(relation, setting.measure), columns)
     weight = setting.weight and _named(relation, setting.weight)
@@ -211,11 +211,11 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
     """Return what each rule makes of ``budget`` requests a day; a row a rule.
 
     ``policies`` are names of rules and ``keywords`` of columns (see ``column``);
-    the rest is as in ``Setting``. Each of the ``seeds`` draws what is known, the order
-    of results and the chance in rules.
+    the rest is as in ``ContentStudy``. Each of the ``seeds`` draws what is known, the
+    order of results and the chance in rules.
     """
     _check(policies)
-    setting = Setting(
+    setting = ContentStudy(
         tuple(keywords), measure, weight, page_size, share, begin=begin, end=end
     )
     runs: dict[str, list[_Run]] = {name: [] for name in policies}
@@ -233,10 +233,10 @@ def _check(policies: Sequence[str]) -> None:
         _rule(name)
 
 
-def _rule(name: str) -> Rule:
+def _rule(name: str) -> KnownRule:
     """Return a registered rule, or the oracle, which has to be told the truth."""
     if name == "oracle":
-        return Oracle()
+        return KnownOracle()
     try:
         return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy).make(ALPHA)
     except UsageError:

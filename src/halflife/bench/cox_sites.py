@@ -27,7 +27,7 @@ _COLUMNS = ("ln_size", "kl_1", "tau")  # ALL, as the summaries call them
 _TINY = 1e-6  # of divergence, so that none at all has a logarithm
 
 
-class Seen(NamedTuple):
+class SummarySpells(NamedTuple):
     """Spells of summaries with their covariates."""
 
     spells: Spells
@@ -46,7 +46,7 @@ def run(folder: Path, sites: int | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def seen(view: Weekly, taus: tuple[float, ...]) -> Seen:
+def seen(view: Weekly, taus: tuple[float, ...]) -> SummarySpells:
     """Return the spells of all summaries whose covariates are known."""
     found = drifts(view)
     lives = lifetimes(found, taus)
@@ -57,10 +57,10 @@ def seen(view: Weekly, taus: tuple[float, ...]) -> Seen:
     lower, upper = np.where(gone, length - 1, length), np.where(gone, length, np.inf)
     domain = np.array(told.stratum, np.str_)[known]
     spells = Spells.of(np.zeros(length.size), lower, upper)
-    return Seen(spells, x, domain, lives.database[known])
+    return SummarySpells(spells, x, domain, lives.database[known])
 
 
-def study(data: Seen) -> dict[str, Any]:
+def study(data: SummarySpells) -> dict[str, Any]:
     """Return the model with its errors and tests, and how it does when validated."""
     spells, x, domain, database = data
     model = DriftModel().fit(spells, x, domain=domain, database=database)
@@ -85,7 +85,7 @@ def study(data: Seen) -> dict[str, Any]:
     }
 
 
-def _proportional(data: Seen, *, clustered: bool) -> dict[str, Any]:
+def _proportional(data: SummarySpells, *, clustered: bool) -> dict[str, Any]:
     """Return the chances of proportional hazards, with dummies for the domains."""
     kinds = np.unique(data.domain)[1:]
     x = np.column_stack((data.x, data.domain[:, None] == kinds))
@@ -101,7 +101,7 @@ def _proportional(data: Seen, *, clustered: bool) -> dict[str, Any]:
     return _by(told.names, told.p_value) | {"proposed": found.propose_strata()}
 
 
-def _validated(model: DriftModel, data: Seen) -> dict[str, float]:
+def _validated(model: DriftModel, data: SummarySpells) -> dict[str, float]:
     told: Validation = validate(
         model, data.spells, data.x, domain=data.domain, database=data.database
     )

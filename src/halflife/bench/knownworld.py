@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.core.forms import Attribute, Found, Interface, Query, Term
+from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, number
@@ -15,7 +15,7 @@ from halflife.recordings.relations import KEY, Relation
 _PART = 0.05  # of the tuples; a word that more have is no topic
 
 
-class Served:
+class ServedRelation:
     """The relation as ``halflife.core.forms.Form``, at the day that it was turned to.
 
     It answers as ``halflife.queries.table_form.Tabled`` over ``Relation.at(day)``
@@ -88,7 +88,7 @@ class Served:
         ordered: Ints = versions[np.argsort(rank)]
         return ordered
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         if newest:
             raise ValueError("the form does not show the newest first")
@@ -96,16 +96,18 @@ class Served:
         begin = page * self.interface.page_size
         end = begin + self.interface.page_size
         records = [self.record(v) for v in versions[begin:end].tolist()]
-        return Found(
+        return ResultPage(
             {str(record[KEY]): record for record in records},
             int(versions.size),
             more=end < versions.size,
         )
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
         version = int(self.version[self.place[key]]) if key in self.place else -1
-        return Found() if version < 0 else Found({key: self.record(version)}, 1)
+        return (
+            ResultPage() if version < 0 else ResultPage({key: self.record(version)}, 1)
+        )
 
 
 def _faces(relation: Relation, keywords: Sequence[str]) -> tuple[Ints, Ints]:
@@ -133,7 +135,7 @@ class Differences:
 
     """
 
-    def __init__(self, served: Served, measure: Measure) -> None:
+    def __init__(self, served: ServedRelation, measure: Measure) -> None:
         self._served, self._measure = served, measure
         names = measure.columns or tuple(served.relation.columns)
         columns = [served.relation.columns[name] for name in names]

@@ -28,7 +28,7 @@ from halflife.policies import Strategy
 from halflife.policies.index import Index
 from halflife.recordings import histories
 from halflife.recordings.histories import Recorded
-from halflife.replay.pages import Replay, Score
+from halflife.replay.pages import Replay, StrategyScore
 from halflife.study.league import picture
 
 ORACLE = "oracle"
@@ -44,7 +44,7 @@ Resolve: TypeAlias = Callable[[str, Replay], Strategy]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LeagueRules:
     """The same for every policy.
 
     Attributes:
@@ -85,7 +85,7 @@ def named(name: str, replay: Replay) -> Strategy:
 
 
 def compare(
-    recorded: Recorded, names: Sequence[str], rules: Rules, advance: Advance
+    recorded: Recorded, names: Sequence[str], rules: LeagueRules, advance: Advance
 ) -> list[standings.Row]:
     """Return one row for each budget and policy, with the bounds beside it."""
     check(names)
@@ -95,7 +95,7 @@ def compare(
 def standing(
     recorded: Recorded,
     names: Sequence[str],
-    rules: Rules,
+    rules: LeagueRules,
     advance: Advance,
     resolve: Resolve = named,
 ) -> list[standings.Row]:
@@ -143,13 +143,13 @@ def check(names: Sequence[str]) -> None:
 def play(
     recorded: Recorded,
     names: Sequence[str],
-    rules: Rules,
+    rules: LeagueRules,
     advance: Advance,
     resolve: Resolve = named,
-) -> dict[Job, list[Score]]:
+) -> dict[Job, list[StrategyScore]]:
     """Return the scores of every policy at every budget, one a seed that matters."""
     jobs = [(name, share) for share in rules.shares for name in names]
-    found: dict[Job, list[Score]] = {}
+    found: dict[Job, list[StrategyScore]] = {}
     for job, scores in _played(
         partial(_play, recorded, rules, resolve), jobs, rules.jobs
     ):
@@ -159,8 +159,8 @@ def play(
 
 
 def _played(
-    run: Callable[[Job], list[Score]], jobs: Sequence[Job], processes: int
-) -> Iterator[tuple[Job, list[Score]]]:
+    run: Callable[[Job], list[StrategyScore]], jobs: Sequence[Job], processes: int
+) -> Iterator[tuple[Job, list[StrategyScore]]]:
     """Yield each job's scores as they come, from this process or from several."""
     if processes == 1:
         yield from ((job, run(job)) for job in jobs)
@@ -171,7 +171,9 @@ def _played(
             yield pending[done], done.result()
 
 
-def _play(recorded: Recorded, rules: Rules, resolve: Resolve, job: Job) -> list[Score]:
+def _play(
+    recorded: Recorded, rules: LeagueRules, resolve: Resolve, job: Job
+) -> list[StrategyScore]:
     """Return a policy's score for each seed; one is enough if it draws nothing."""
     name, share = job
     replay = rules.replay(recorded, share)
@@ -197,7 +199,7 @@ def oracle(replay: Replay) -> Strategy:
 
 
 def report(
-    recorded: Recorded, rules: Rules, rows: Sequence[standings.Row]
+    recorded: Recorded, rules: LeagueRules, rows: Sequence[standings.Row]
 ) -> dict[str, object]:
     """Return the league as one answer: what was played, and the rows."""
     return {
@@ -234,7 +236,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(words)
     shares = [float(word) for word in given.budgets.split(",")]
-    rules = Rules(shares, given.seeds, given.ticks, jobs=given.jobs)
+    rules = LeagueRules(shares, given.seeds, given.ticks, jobs=given.jobs)
     recorded = histories.load(given.folder, days=DAYS)
     names = given.policies.split(",")
     rows = compare(recorded, names, rules, _tell)

@@ -12,13 +12,19 @@ from halflife import plugins
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Counts, Interface, words_in
 from halflife.core.object_store import Attributes
-from halflife.queries.fresh import Policy
-from halflife.queries.fresh.harvest import Drilled, Given, Harvest, Sampler, harvest
+from halflife.queries.fresh import FreshPolicy
+from halflife.queries.fresh.harvest import (
+    DrilledSample,
+    GivenSample,
+    Harvest,
+    Sampler,
+    harvest,
+)
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.rotation import Rotation
-from halflife.queries.fresh.simple import Oracle
+from halflife.queries.fresh.simple import FreshOracle
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.policies import ALIASES, GROUP, NEW, SHARE, NewPolicy, Outset
 from halflife.queries.sampling import Sampling
 from halflife.queries.table_form import Faults, Tabled
@@ -110,14 +116,14 @@ POLICIES = (
 )  # fmt: skip
 
 
-def policy(name: str, work: Task, interface: Interface) -> Policy:
+def policy(name: str, work: Task, interface: Interface) -> FreshPolicy:
     """Return a rule for new records by its name; raise ``UsageError`` if none is.
 
     All are registered but the oracle, which has to be told the truth. A rule plays by
     itself here: a live form joins ``expected`` with others where it can.
     """
     if name == "oracle":
-        return Oracle(work.now)
+        return FreshOracle(work.now)
     registered = _registered(name)
     gap = work.end - work.begin
 
@@ -202,8 +208,8 @@ def _one(
     )
     sampler: Sampler = sample_of(form, game, rng)
     if game.drilled is not None:
-        sampler = Drilled(work.before, game.share, game.drilled)
-    local = Local(interface, work.before, work.came)
+        sampler = DrilledSample(work.before, game.share, game.drilled)
+    local = LocalRecords(interface, work.before, work.came)
     ledger = Ledger(form, game.most)
     return _told(
         harvest(policy(name, work, interface), local, ledger, rng, sampler), work
@@ -216,7 +222,7 @@ def sample_of(form: Tabled, game: Game, rng: Generator) -> Sampler:
     degree = np.diff(form.incidence.start).astype(np.float64)
     chance = degree / degree.sum() if game.biased else None
     rows = rng.choice(len(keys), round(game.share * len(keys)), replace=False, p=chance)
-    return Given({keys[i]: form.records[keys[i]] for i in rows.tolist()})
+    return GivenSample({keys[i]: form.records[keys[i]] for i in rows.tolist()})
 
 
 def _told(done: Harvest, work: Task) -> dict[str, Any]:

@@ -15,20 +15,20 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.lifetimes import Collection
 from halflife.grouping.attributes import attributes_that_part
-from halflife.grouping.partition import Partition, Terms, partition
+from halflife.grouping.partition import Partition, PartitionTerms, partition
 from halflife.grouping.risk import at_risk, cells
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.listings import ListingPolicy, ListingTerms, named
 from halflife.policies.listings.pace import FARTHEST, last_fetch, pace, worth
 from halflife.policies.listings.schedules import (
-    Fixed,
+    FixedInterval,
     PacedThreshold,
     Priced,
     Schedule,
 )
 from halflife.recordings.objects import load_parquet
 from halflife.replay.listings import (
-    Score,
+    ScheduleScore,
     SetReplay,
     recall_difference,
     rho_ratio,
@@ -66,12 +66,12 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     replay = SetReplay(part, begin, target)
     memory = MEMORY * _usual_gap(part)
     known = part.until(begin)
-    rivals: dict[str, Schedule] = {"every look": Fixed(0.0)}
+    rivals: dict[str, Schedule] = {"every look": FixedInterval(0.0)}
     for sure in CONFIDENCES:
         terms = ListingTerms(target, sure)
         asked = _schedule(named.threshold_pooled, terms)
         paced = PacedThreshold(target, confidence=sure, window=memory)
-        rivals[f"static {sure}"] = Fixed(asked(known) - last_fetch(known))
+        rivals[f"static {sure}"] = FixedInterval(asked(known) - last_fetch(known))
         rivals[f"threshold {sure}"] = asked
         rivals[f"static AR {sure}"] = _schedule(named.threshold_static, terms)
         rivals[f"adaptive AR {sure}"] = _schedule(named.threshold_adaptive, terms)
@@ -92,7 +92,7 @@ def _schedule(policy: ListingPolicy, terms: ListingTerms) -> Schedule:
     return policy.schedule(terms)
 
 
-def _told(source: Collection, name: str, score: Score) -> Row:
+def _told(source: Collection, name: str, score: ScheduleScore) -> Row:
     return {
         "figure": "schedule",
         "source": source.name,
@@ -107,7 +107,7 @@ def _told(source: Collection, name: str, score: Score) -> Row:
     }
 
 
-def _compared(source: Collection, scores: Mapping[str, Score]) -> list[Row]:
+def _compared(source: Collection, scores: Mapping[str, ScheduleScore]) -> list[Row]:
     """Return the pairs of Table 2, and the threshold against its rivals."""
     pairs = [
         *((f"threshold {c}", f"static {c}") for c in CONFIDENCES),
@@ -141,10 +141,10 @@ def groups(source: Collection, seed: int = 0) -> list[Row]:
     begin = float(source.looks[int(LEARNED * (source.looks.size - 1))])
     past, names = source.until(begin), attributes_that_part(source.lives.attributes)
     rivals = {
-        "one": Terms(most=1),
-        "default": Terms(),
-        "not lasting": Terms(lasting=False),
-        "no bursts": Terms(lasting=False, bursts=False),
+        "one": PartitionTerms(most=1),
+        "default": PartitionTerms(),
+        "not lasting": PartitionTerms(lasting=False),
+        "no bursts": PartitionTerms(lasting=False, bursts=False),
     }
     rows = []
     for name, terms in rivals.items():
@@ -247,7 +247,7 @@ def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:
         known.lives,
         attributes_that_part(part.lives.attributes),
         rng,
-        terms=Terms(most=4),
+        terms=PartitionTerms(most=4),
     )
     label: Ints = found.assign(part.lives.attributes)
     whole = SetReplay(part, begin, target)

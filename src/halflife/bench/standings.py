@@ -21,8 +21,8 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import Sums, averaged
-from halflife.replay.pages import Score
+from halflife.metrics.sums import GroupSums, averaged
+from halflife.replay.pages import StrategyScore
 
 Row: TypeAlias = dict[str, Any]
 Figure: TypeAlias = dict[str, float]
@@ -50,7 +50,8 @@ class Bounds:
 
 
 def rows(
-    scores: Mapping[tuple[str, float], Sequence[Score]], bounds: Mapping[float, Bounds]
+    scores: Mapping[tuple[str, float], Sequence[StrategyScore]],
+    bounds: Mapping[float, Bounds],
 ) -> list[Row]:
     """Return one row for each policy and budget."""
     sums = {job: averaged([s.sums for s in runs]) for job, runs in scores.items()}
@@ -67,7 +68,7 @@ def rows(
     return told
 
 
-def _figures(runs: Sequence[Score], mine: Sums, counts: Floats) -> Row:
+def _figures(runs: Sequence[StrategyScore], mine: GroupSums, counts: Floats) -> Row:
     """Return the measures with their intervals: over groups, if there are enough."""
     if len(mine.names) >= FEWEST_GROUPS:
         pairs = {
@@ -85,7 +86,7 @@ def _figures(runs: Sequence[Score], mine: Sums, counts: Floats) -> Row:
     }
 
 
-def _over_time(runs: Sequence[Score]) -> Interval:
+def _over_time(runs: Sequence[StrategyScore]) -> Interval:
     """Return mean freshness with the interval of its daily series."""
     mean = float(np.mean([s.freshness for s in runs]))
     daily = np.mean([s.daily[s.warm_days :] for s in runs], axis=0)
@@ -94,7 +95,7 @@ def _over_time(runs: Sequence[Score]) -> Interval:
     return Interval(mean, spread.low + off, spread.high + off)
 
 
-def _spent(runs: Sequence[Score]) -> Row:
+def _spent(runs: Sequence[StrategyScore]) -> Row:
     return {
         "cycle_ratio": float(np.mean([s.cycle_ratio for s in runs])),
         "starved": float(np.mean([s.starved for s in runs])),
@@ -105,7 +106,7 @@ def _spent(runs: Sequence[Score]) -> Row:
 
 
 def _standing(
-    mine: Sums, rivals: Mapping[str, Sums], bound: Bounds, counts: Floats
+    mine: GroupSums, rivals: Mapping[str, GroupSums], bound: Bounds, counts: Floats
 ) -> Row:
     """Return how a policy stands to its rivals and to what could be had."""
     fresh, limits = mine.freshness, asdict(bound)

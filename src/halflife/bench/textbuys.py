@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.bench.textreplay import Terms, World, replay
+from halflife.bench.textreplay import TextTerms, TextWorld, replay
 from halflife.bench.textscores import HISTORY, NAIVE
-from halflife.bench.textviews import View
+from halflife.bench.textviews import TextView
 from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
 from halflife.policies.texts.lessons import Lessons
@@ -24,14 +24,18 @@ METHOD = "cori"
 
 
 def buys(
-    view: View, names: Sequence[str], everies: Sequence[float], *, newest: int | None
+    view: TextView,
+    names: Sequence[str],
+    everies: Sequence[float],
+    *,
+    newest: int | None,
 ) -> list[dict[str, Any]]:
     """Return the quality of selection under each rule, and what it gains on naive.
 
     Queries are for known items: documents of the last weeks, or with ``newest`` those
     that are new in so many weeks. Nothing comes back if no document has rare words.
     """
-    world = World.of(view.weekly, view.found)
+    world = TextWorld.of(view.weekly, view.found)
     weekly = view.weekly.select(tuple(one.name for one in world.found))
     rng = default_rng(0)
     weeks = [weekly.weeks - 1 - back for back in BACK]
@@ -53,13 +57,13 @@ def buys(
 
 
 def _under(
-    world: World, view: View, trials: Sequence[Trial], name: str, every: float
+    world: TextWorld, view: TextView, trials: Sequence[Trial], name: str, every: float
 ) -> dict[str, Floats]:
     """Return the measures by query under a rule, averaged over starts."""
     parts = []
     taught = Lessons(world.found, HISTORY, view.tau)
     rule = named(name)
-    terms = Terms(every, rule.price, bounded=rule.bounded)
+    terms = TextTerms(every, rule.price, bounded=rule.bounded)
     for start in STARTS:
         lessons = taught.since(start)
         policy = rule.prepare(lessons)(every)

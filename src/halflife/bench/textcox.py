@@ -15,7 +15,7 @@ from halflife.core.arrays import Bools, Floats
 from halflife.models.cox import CoxModel
 from halflife.models.drift import DriftModel
 from halflife.models.spells import Spells
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 from halflife.summary.features import Features, features
 from halflife.summary.survival import Lifetimes, lifetimes
 
@@ -26,14 +26,16 @@ _TINY = 1e-6  # of divergence, so that none at all has a logarithm
 _WIDTH = 1.96
 
 
-class Told(NamedTuple):
+class SummaryLifetimes(NamedTuple):
     """Lifetimes at some thresholds, with what was known when they began."""
 
     lives: Lifetimes
     told: Features
 
     @classmethod
-    def of(cls, found: Sequence[Drift], taus: Sequence[float]) -> "Told":
+    def of(
+        cls, found: Sequence[SummaryDrift], taus: Sequence[float]
+    ) -> "SummaryLifetimes":
         """Return the lifetimes of all summaries with ten training weeks before them."""
         lives = lifetimes(found, taus)
         return cls(lives, features(found, lives))
@@ -53,15 +55,15 @@ class Told(NamedTuple):
 
 
 def by_threshold(
-    found: Sequence[Drift], taus: Sequence[float] = TAUS
+    found: Sequence[SummaryDrift], taus: Sequence[float] = TAUS
 ) -> list[dict[str, Any]]:
     """Return coefficients with intervals and the shape of each domain, a row a tau."""
-    seen = Told.of(found, taus)
+    seen = SummaryLifetimes.of(found, taus)
     known = seen.told.known(COLUMNS)
     return [_row(seen, known & (seen.lives.tau == tau), tau) for tau in taus]
 
 
-def _row(seen: Told, some: Bools, tau: float) -> dict[str, Any]:
+def _row(seen: SummaryLifetimes, some: Bools, tau: float) -> dict[str, Any]:
     spells, domain = seen.part(some)
     row: dict[str, Any] = {"tau": tau, "lifetimes": len(spells)}
     row["ended"] = int(spells.ended.sum())
@@ -81,14 +83,14 @@ def _row(seen: Told, some: Bools, tau: float) -> dict[str, Any]:
     return row | {"status": cox.status_.name, "shape": shapes, "idle": model.idle_}
 
 
-def alone(found: Sequence[Drift], taus: Sequence[float]) -> list[dict[str, Any]]:
+def alone(found: Sequence[SummaryDrift], taus: Sequence[float]) -> list[dict[str, Any]]:
     """Return what each feature tells beside tau: hazard ratio of one deviation more."""
-    seen = Told.of(found, taus)
+    seen = SummaryLifetimes.of(found, taus)
     known = seen.told.known(ALONE)
     return [_alone(seen, known, name) for name in (*ALONE, "ln_kl_1")]
 
 
-def _alone(seen: Told, some: Bools, name: str) -> dict[str, Any]:
+def _alone(seen: SummaryLifetimes, some: Bools, name: str) -> dict[str, Any]:
     spells, domain = seen.part(some)
     raw = seen.column(name)[some]
     x = np.column_stack(((raw - raw.mean()) / raw.std(), np.log(seen.lives.tau[some])))
@@ -117,9 +119,9 @@ def _alone(seen: Told, some: Bools, name: str) -> dict[str, Any]:
     }
 
 
-def curves(found: Sequence[Drift], tau: float, weeks: int) -> dict[str, Floats]:
+def curves(found: Sequence[SummaryDrift], tau: float, weeks: int) -> dict[str, Floats]:
     """Return S(t) of each domain for a database of median size and kappa: Figure 4."""
-    seen = Told.of(found, (tau,))
+    seen = SummaryLifetimes.of(found, (tau,))
     known = seen.told.known(COLUMNS)
     spells, domain = seen.part(known)
     x = np.column_stack([seen.column(name) for name in COLUMNS])[known]

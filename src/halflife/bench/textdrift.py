@@ -28,12 +28,12 @@ from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory
 from halflife.probing.query_sampling import query_based_sample
-from halflife.probing.rules import Probes, learn_probes
+from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, files, lasting
 from halflife.summary import Summary
 from halflife.summary.age_curves import YEAR, Ageing, ageing
-from halflife.summary.drift import Drift, Maker, drawn, drifts, made_drifts
+from halflife.summary.drift import Maker, SummaryDrift, drawn, drifts, made_drifts
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
@@ -65,7 +65,7 @@ class QueryBased:
         return found.summary(float(len(self.shelf.documents)))
 
 
-class Focused:
+class FocusedSummaries:
     """Makes summaries by probes that a classifier over the domains has chosen.
 
     The domains (com, org, ...) are the only labels that recorded sites have. Probes
@@ -75,7 +75,7 @@ class Focused:
     def __init__(self, weekly: Weekly, rng: Generator) -> None:
         self.at: tuple[str, int] = ("", -1)
         self.shelf = InMemory(())
-        self.probes: dict[str, Probes] = {}
+        self.probes: dict[str, TopicProbes] = {}
         self.taught = {site: _taught(weekly, site, rng) for site in weekly.sites}
 
     def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
@@ -89,7 +89,7 @@ class Focused:
             return Summary((), np.zeros(0), 0.0, 0)
         return found.summary(float(len(self.shelf.documents)))
 
-    def _learned(self, site: str, rng: Generator) -> Probes:
+    def _learned(self, site: str, rng: Generator) -> TopicProbes:
         """Return probes learned from every site but this one."""
         others = [
             pair for name, some in self.taught.items() if name != site for pair in some
@@ -130,7 +130,7 @@ def rows(name: str, found: Ageing) -> list[dict[str, Any]]:
     return told
 
 
-def survival(name: str, found: tuple[Drift, ...]) -> list[dict[str, Any]]:
+def survival(name: str, found: tuple[SummaryDrift, ...]) -> list[dict[str, Any]]:
     """Return how many lifetimes there are at each threshold, and their median."""
     told = []
     for tau in TAUS:
@@ -217,7 +217,7 @@ def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
     ages: Ints = np.arange(min(YEAR + 1, weekly.weeks))
     makers: dict[str, Maker] = {
         "query-based sample": QueryBased(weekly),
-        "focused probes": Focused(weekly, rng),
+        "focused probes": FocusedSummaries(weekly, rng),
         "even sample": drawn(300),
     }
     found = {"complete, same databases": list(drifts(some))} | {

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.textreplay import World
+from halflife.bench.textreplay import TextWorld
 from halflife.bench.textscores import HISTORY
-from halflife.bench.textviews import View
+from halflife.bench.textviews import TextView
 from halflife.core.arrays import Floats
 from halflife.policies.texts.lessons import FULL, LOGS, Lessons
 from halflife.policies.texts.survival import by_lives
@@ -17,7 +17,9 @@ AGE = 10  # weeks after which drift is compared
 NEVER = 1 / 120  # refreshes a week below which a database is given up
 
 
-def plans(view: View, everies: tuple[float, ...] = (20, 40)) -> list[dict[str, Any]]:
+def plans(
+    view: TextView, everies: tuple[float, ...] = (20, 40)
+) -> list[dict[str, Any]]:
     """Return predicted lives and intervals in weeks, by rule and T.
 
     ``half_life`` and ``interval`` are quantiles over databases (5, 50 and 95 %), an
@@ -25,7 +27,7 @@ def plans(view: View, everies: tuple[float, ...] = (20, 40)) -> list[dict[str, A
     ``given_up`` the share of databases that are renewed less than once in 120 weeks,
     and ``drift_given_up`` their share of the drift of all after ten weeks.
     """
-    world = World.of(view.weekly, view.found)
+    world = TextWorld.of(view.weekly, view.found)
     lessons = Lessons(world.found, HISTORY, view.tau)
     drift = _drift(lessons.kl)
     told = []

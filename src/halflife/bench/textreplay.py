@@ -16,17 +16,17 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Bools, Ints
 from halflife.core.errors import UsageError
-from halflife.policies.texts import Refreshes, Samples, Shelf, TextPolicy
+from halflife.policies.texts import Refreshes, Samples, SummaryShelf, TextPolicy
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.samples import DOCUMENTS
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 from halflife.summary.weekly import Weekly
 
 _TIGHT = 1e-9
 
 
 @dataclass(frozen=True)
-class World:
+class TextWorld:
     """Recorded databases whose summaries can always be compared.
 
     Attributes:
@@ -37,12 +37,12 @@ class World:
 
     """
 
-    found: tuple[Drift, ...]
+    found: tuple[SummaryDrift, ...]
     size: Ints
     gone: Ints
 
     @classmethod
-    def of(cls, weekly: Weekly, found: Sequence[Drift]) -> "World":
+    def of(cls, weekly: Weekly, found: Sequence[SummaryDrift]) -> "TextWorld":
         """Return the databases whose divergence is defined for all pairs of weeks."""
         kept = tuple(d for d in found if not np.isnan(np.triu(d.change.kl)).any())
         if len(kept) < 2:
@@ -70,7 +70,7 @@ def _gone(weekly: Weekly, site: str) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """What a rule did.
 
     Attributes:
@@ -92,7 +92,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TextTerms:
     """What a rule may spend: a refresh of each in ``every`` weeks on average."""
 
     every: float
@@ -101,8 +101,12 @@ class Terms:
 
 
 def replay(
-    world: World, lessons: Lessons, policy: TextPolicy, terms: Terms, rng: Generator
-) -> Run:
+    world: TextWorld,
+    lessons: Lessons,
+    policy: TextPolicy,
+    terms: TextTerms,
+    rng: Generator,
+) -> TextRun:
     """Return what a rule does from the end of the lessons' history to the end."""
     weeks = lessons.kl.shape[2]
     crawler = _Crawler(world, lessons, terms, rng)
@@ -111,14 +115,14 @@ def replay(
         before.append(crawler.made.copy())
         sampled.append(crawler.turn(policy, week) if week > lessons.begin else 0)
         made.append(crawler.made.copy())
-    return Run(np.array(made).T, np.array(before).T, np.array(sampled))
+    return TextRun(np.array(made).T, np.array(before).T, np.array(sampled))
 
 
 class _Crawler:
     """Carries out wishes and keeps what they show."""
 
     def __init__(
-        self, world: World, lessons: Lessons, terms: Terms, rng: Generator
+        self, world: TextWorld, lessons: Lessons, terms: TextTerms, rng: Generator
     ) -> None:
         self.world, self.kl, self.terms, self.rng = world, lessons.kl, terms, rng
         self.stratum = lessons.stratum
@@ -138,7 +142,7 @@ class _Crawler:
         self.purse += self.income
         sampled = 0
         while True:
-            shelf = Shelf(
+            shelf = SummaryShelf(
                 week,
                 week - self.made,
                 self.stratum,

@@ -27,9 +27,9 @@ from halflife.bench import cox_sites, textdrift
 from halflife.bench.textbuys import NEW, buys
 from halflife.bench.textcox import TAUS, alone, by_threshold, curves
 from halflife.bench.textplans import plans
-from halflife.bench.textreplay import Terms, World, replay
+from halflife.bench.textreplay import TextTerms, TextWorld, replay
 from halflife.bench.textscores import HISTORY
-from halflife.bench.textviews import EVERIES, View, judged, views
+from halflife.bench.textviews import EVERIES, TextView, judged, views
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import RULES, named
 from halflife.recordings.textdb import load
@@ -83,7 +83,7 @@ def run(
     return told, files(shown) | {"texts.md": markdown(told["policies"])}
 
 
-def _cox(view: View, say: Say) -> dict[str, Any]:
+def _cox(view: TextView, say: Say) -> dict[str, Any]:
     """Return the tables of coefficients of one view, and how the models validate.
 
     Where no domain has two databases none can be told by others: ``left_out`` is None.
@@ -104,14 +104,14 @@ def _cox(view: View, say: Say) -> dict[str, Any]:
     return found
 
 
-def updates(view: View) -> list[dict[str, Any]]:
+def updates(view: TextView) -> list[dict[str, Any]]:
     """Return how many updates Naive Bayes makes in each week, by threshold."""
-    world = World.of(view.weekly, view.found)
+    world = TextWorld.of(view.weekly, view.found)
     rule = named("bayes-free")
     told = []
     for tau in LADDERS[view.name]:
         lessons = Lessons(world.found, HISTORY, tau)
-        terms = Terms(1.0, bounded=False)
+        terms = TextTerms(1.0, bounded=False)
         policy = rule.prepare(lessons)(1.0)
         made = replay(world, lessons, policy, terms, np.random.default_rng(0))
         number = made.renewed.sum(axis=0)[1:].astype(np.float64)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.textreplay import Run, Terms, World, replay
+from halflife.bench.textreplay import TextRun, TextTerms, TextWorld, replay
 from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
 from halflife.models.drift import WeibullSurvival
@@ -27,7 +27,7 @@ STARTS = tuple(range(0, 16, 2))  # weeks in which that history begins
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class TextScore:
     """What one rule reached, a value for each database unless said.
 
     Attributes:
@@ -57,7 +57,9 @@ def warm_up(every: float, weeks: int) -> int:
     return min(int(np.ceil(every)), weeks // 3)
 
 
-def score(lessons: Lessons, lives: WeibullSurvival, run: Run, terms: Terms) -> Score:
+def score(
+    lessons: Lessons, lives: WeibullSurvival, run: TextRun, terms: TextTerms
+) -> TextScore:
     """Return how well one run did after its warm-up."""
     skip = 1 + warm_up(terms.every, run.made.shape[1] - 1)
     week = lessons.begin + np.arange(run.made.shape[1])[skip:]
@@ -66,7 +68,7 @@ def score(lessons: Lessons, lives: WeibullSurvival, run: Run, terms: Terms) -> S
     row = np.arange(made.shape[0])[:, None]
     old = lessons.kl[row, before, week]
     then = _alive(lives, week - before)
-    return Score(
+    return TextScore(
         metric={
             name: _table(lessons, name)[row, made, week].mean(axis=1)
             for name in METRICS
@@ -90,27 +92,27 @@ def _table(lessons: Lessons, metric: str) -> Floats:
     return np.array([one.change.of(metric) for one in lessons.found])
 
 
-def _mean(scores: Sequence[Score]) -> Score:
+def _mean(scores: Sequence[TextScore]) -> TextScore:
     def mean(name: str) -> Floats:
         return np.asarray(np.mean([getattr(one, name) for one in scores], axis=0))
 
     names = ("true", "updates", "precise", "alive", "alive_then", "age")
     metric = {m: np.mean([s.metric[m] for s in scores], axis=0) for m in METRICS}
     spent = np.concatenate([one.spent for one in scores])
-    return Score(metric, spent=spent, **{name: mean(name) for name in names})
+    return TextScore(metric, spent=spent, **{name: mean(name) for name in names})
 
 
 def compare(
-    world: World,
+    world: TextWorld,
     tau: float,
     names: Sequence[str],
     everies: Sequence[float],
     *,
     history: int = HISTORY,
     starts: Sequence[int] = STARTS,
-) -> dict[tuple[str, float], Score]:
+) -> dict[tuple[str, float], TextScore]:
     """Return the score of each rule for each T, averaged over starts."""
-    found: dict[tuple[str, float], list[Score]] = {}
+    found: dict[tuple[str, float], list[TextScore]] = {}
     taught = Lessons(world.found, history, tau)
     for start in starts:
         lessons = taught.since(start)
@@ -119,7 +121,7 @@ def compare(
             rule = named(name)
             prepared = rule.prepare(lessons)
             for every in everies:
-                terms = Terms(every, rule.price, bounded=rule.bounded)
+                terms = TextTerms(every, rule.price, bounded=rule.bounded)
                 rng = np.random.default_rng(start)
                 run = replay(world, lessons, prepared(every), terms, rng)
                 told = score(lessons, lives, run, terms)
@@ -128,7 +130,7 @@ def compare(
 
 
 def rows(
-    found: Mapping[tuple[str, float], Score], rng: np.random.Generator
+    found: Mapping[tuple[str, float], TextScore], rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """Return the scores with intervals, a row each rule and T.
 
@@ -153,7 +155,7 @@ def rows(
     return told
 
 
-def _figures(one: Score, counts: Floats) -> dict[str, Any]:
+def _figures(one: TextScore, counts: Floats) -> dict[str, Any]:
     ones = np.ones_like(one.updates)
     found = {
         name: _bounds(cluster_interval(counts, Ratio(one.metric[name], ones)))
@@ -176,12 +178,12 @@ def _figures(one: Score, counts: Floats) -> dict[str, Any]:
     }
 
 
-def _cut(one: Score, plain: Score, counts: Floats) -> dict[str, float]:
+def _cut(one: TextScore, plain: TextScore, counts: Floats) -> dict[str, float]:
     left = cluster_interval(counts, Ratio(one.metric["kl"], plain.metric["kl"]))
     return {"mean": 1 - left.mean, "low": 1 - left.high, "high": 1 - left.low}
 
 
-def _gain(one: Score, plain: Score, counts: Floats) -> dict[str, float]:
+def _gain(one: TextScore, plain: TextScore, counts: Floats) -> dict[str, float]:
     ones = np.ones_like(one.true)
     shares = Ratio(one.true, ones), Ratio(plain.true, ones)
     return _bounds(cluster_interval(counts, *shares))

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halflife.bench.textreplay import World
+from halflife.bench.textreplay import TextWorld
 from halflife.bench.textscores import HISTORY, NAIVE, STARTS, compare, rows
 from halflife.core.errors import UsageError
 from halflife.policies.texts.names import RULES, named
 from halflife.recordings.textdb import load
-from halflife.summary.drift import Drift, drifts
+from halflife.summary.drift import SummaryDrift, drifts
 from halflife.summary.weekly import RECENT, Weekly
 
 POLICIES = ("naive", "survival", "bayes", "sampling", "champion")
@@ -19,7 +19,7 @@ EVERIES = (5, 10, 15, 20, 26, 40, 52)
 FEWEST = HISTORY + 10  # weeks without which there is nothing to score
 
 
-class View(NamedTuple):
+class TextView(NamedTuple):
     """What a metasearcher sees of the databases.
 
     Attributes:
@@ -33,18 +33,18 @@ class View(NamedTuple):
 
     name: str
     weekly: Weekly
-    found: tuple[Drift, ...]
+    found: tuple[SummaryDrift, ...]
     tau: float
 
 
-def views(weekly: Weekly) -> tuple[View, ...]:
+def views(weekly: Weekly) -> tuple[TextView, ...]:
     """Return all documents and, if the recording is long enough, recent items."""
     if weekly.weeks < FEWEST:
         raise UsageError(f"{weekly.weeks} weeks were recorded; a replay needs {FEWEST}")
-    found = [View("all documents", weekly, drifts(weekly), 0.005)]
+    found = [TextView("all documents", weekly, drifts(weekly), 0.005)]
     if weekly.weeks >= FEWEST + RECENT:
         recent = weekly.recent()
-        found.append(View("recent items", recent, drifts(recent), 0.05))
+        found.append(TextView("recent items", recent, drifts(recent), 0.05))
     return tuple(found)
 
 
@@ -55,14 +55,14 @@ def starts(weeks: int, history: int = HISTORY) -> tuple[int, ...]:
 
 
 def judged(
-    view: View,
+    view: TextView,
     names: Sequence[str],
     everies: Sequence[float],
     *,
     history: int = HISTORY,
 ) -> list[dict[str, Any]]:
     """Return the scores of rules in one view, a row each; ``naive`` is always run."""
-    world = World.of(view.weekly, view.found)
+    world = TextWorld.of(view.weekly, view.found)
     asked = list(dict.fromkeys((NAIVE, *names)))
     weeks = view.found[0].week.size
     found = compare(

@@ -37,23 +37,23 @@ _MINUTE = 1.0 / 1440.0
 _SITES = 1000
 
 
-class Timed(NamedTuple):
+class TimedTurns(NamedTuple):
     """Seconds of the clock and of the processor."""
 
     wall: float
     processor: float
 
-    def __add__(self, other: object) -> "Timed":
-        if not isinstance(other, Timed):
+    def __add__(self, other: object) -> "TimedTurns":
+        if not isinstance(other, TimedTurns):
             return NotImplemented
-        return Timed(self.wall + other.wall, self.processor + other.processor)
+        return TimedTurns(self.wall + other.wall, self.processor + other.processor)
 
 
-def timed(work: Callable[[], Result]) -> tuple[Result, Timed]:
+def timed(work: Callable[[], Result]) -> tuple[Result, TimedTurns]:
     """Return what the work returned, and what it took."""
     wall, processor = perf_counter(), process_time()
     result = work()
-    return result, Timed(perf_counter() - wall, process_time() - processor)
+    return result, TimedTurns(perf_counter() - wall, process_time() - processor)
 
 
 def watched(items: int, looks: int, seed: int) -> Evidence:
@@ -106,7 +106,9 @@ def look(evidence: Evidence, plan: Plan, now: float, rng: np.random.Generator) -
     evidence.take(evidence.weigh(Looks(keys, at, seen, tuple(digest))))
 
 
-def first_turn(evidence: Evidence, budget: Budget) -> tuple[PoissonBelief, Plan, Timed]:
+def first_turn(
+    evidence: Evidence, budget: Budget
+) -> tuple[PoissonBelief, Plan, TimedTurns]:
     """Return a belief that learned all looks, its plan, and what the two took."""
     belief, rng = PoissonBelief(), np.random.default_rng(0)
     view, learning = timed(partial(belief, evidence, _MINUTE, _MINUTE))
@@ -117,9 +119,9 @@ def first_turn(evidence: Evidence, budget: Budget) -> tuple[PoissonBelief, Plan,
 class Again(NamedTuple):
     """One plan after new looks, made with a memory and without."""
 
-    belief: Timed
-    planner: Timed
-    plain: Timed
+    belief: TimedTurns
+    planner: TimedTurns
+    plain: TimedTurns
     weighed: int
     same: bool
 
@@ -141,7 +143,7 @@ def plan_again(
     return rows
 
 
-def champion_turns(evidence: Evidence, budget: Budget) -> tuple[Timed, Timed]:
+def champion_turns(evidence: Evidence, budget: Budget) -> tuple[TimedTurns, TimedTurns]:
     """Return what a first turn of the champion costs, and one after 1000 looks."""
     belief, policy, rng = Neighbours(), Bold("freshness"), np.random.default_rng(0)
     view, learning = timed(partial(belief, evidence, _MINUTE, _MINUTE))

@@ -11,7 +11,7 @@ from halflife.cli.options import ConfigPath, DryRun, Json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from halflife.kinds.pages.discovery import Added, Wish
+    from halflife.kinds.pages.discovery import Added, KeepWish
 
 
 Urls = Annotated[
@@ -98,7 +98,7 @@ def add(  # noqa: PLR0913  (each is an option)
     else:
         source = _named(urls or [], listed, source)
         found, crawl = pages_discovery.gathered([site], None), told
-    wish = pages_discovery.Wish(found, source, weight, tuple(allow or ()), crawl)
+    wish = pages_discovery.KeepWish(found, source, weight, tuple(allow or ()), crawl)
     _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
 
 
@@ -199,7 +199,9 @@ def _add_form(
         show.table([row])
 
 
-def _added(path: Path, wish: "Wish", *, check: bool, dry_run: bool) -> "list[Added]":
+def _added(
+    path: Path, wish: "KeepWish", *, check: bool, dry_run: bool
+) -> "list[Added]":
     from halflife.kinds.pages import discovery as pages_discovery
 
     if dry_run:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from halflife.alerts.machine import Alarm
     from halflife.config import Config
-    from halflife.engine.notifications import Tried
+    from halflife.engine.notifications import DeliveryAttempt
     from halflife.stores.outbox import Message
 
 SHOWN = 10  # messages of each state
@@ -36,7 +36,7 @@ def alerts(
     from halflife.core.errors import ConfigError
 
     settings = Config.load(Config.find(config))
-    tried: Sequence[Tried] = []
+    tried: Sequence[DeliveryAttempt] = []
     if (test or retry) and not settings.alert:
         raise ConfigError(f"no recipients configured; add [[alert]] to {settings.path}")
     if test or retry:
@@ -54,7 +54,7 @@ def alerts(
         raise typer.Exit(exits.SOME_FAILED)
 
 
-def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[Tried]":
+def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAttempt]":
     """Send what is due, a test message included if asked for."""
     import asyncio
 

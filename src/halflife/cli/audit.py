@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from halflife.config import SourceConfig
-    from halflife.engine.audit_report import Judged
+    from halflife.engine.audit_report import SourceAudit
     from halflife.kinds.protocol import Kind
 
 
@@ -56,7 +56,7 @@ def audited_as(source: "SourceConfig") -> str:
     return kind_of(source).known_as or source.kind
 
 
-def row(one: "Judged", source: "SourceConfig", now: float) -> dict[str, object]:
+def row(one: "SourceAudit", source: "SourceConfig", now: float) -> dict[str, object]:
     """Return what audits say of a source, for programs."""
     from halflife.cli.show import date, figure
     from halflife.kinds.registry import kind_of
@@ -86,7 +86,7 @@ def row(one: "Judged", source: "SourceConfig", now: float) -> dict[str, object]:
 
 
 def cells(
-    one: "Judged", source: "SourceConfig"
+    one: "SourceAudit", source: "SourceConfig"
 ) -> "dict[str, str | int | float | None]":
     """Return the same for people, in a row of a table."""
     from halflife.cli.show import interval
@@ -103,12 +103,12 @@ def cells(
     }
 
 
-def _number(one: "Judged") -> int:
+def _number(one: "SourceAudit") -> int:
     """Return how many checks the quality found rests on."""
     return one.checked if one.how == "checks" else one.looked
 
 
-def calibration_rows(one: "Judged") -> list[dict[str, object]]:
+def calibration_rows(one: "SourceAudit") -> list[dict[str, object]]:
     """Return believed chances in bins, beside what was found."""
     from halflife.cli.show import figure
 
@@ -123,7 +123,7 @@ def calibration_rows(one: "Judged") -> list[dict[str, object]]:
     ]
 
 
-def words(one: "Judged", kind: "Kind[Any, Any]", now: float) -> "Sequence[str]":
+def words(one: "SourceAudit", kind: "Kind[Any, Any]", now: float) -> "Sequence[str]":
     """Return what audits say of a source, line by line."""
     if not one.checked and not one.scored:
         return [f"{one.source}: {kind.unchecked}"]
@@ -136,7 +136,7 @@ def words(one: "Judged", kind: "Kind[Any, Any]", now: float) -> "Sequence[str]":
     ]
 
 
-def _quality(one: "Judged", kind: "Kind[Any, Any]") -> str:
+def _quality(one: "SourceAudit", kind: "Kind[Any, Any]") -> str:
     from halflife.cli.show import interval
 
     if one.quality is None or one.believed is None:
@@ -149,7 +149,7 @@ def _quality(one: "Judged", kind: "Kind[Any, Any]") -> str:
     return f"{said}; {count(one.checked, 'check')}{silent}"
 
 
-def _brier(one: "Judged") -> str:
+def _brier(one: "SourceAudit") -> str:
     score = one.brier
     return (
         f"  Brier score {score.score:.3f}: reliability {score.reliability:.3f} - "
@@ -157,7 +157,7 @@ def _brier(one: "Judged") -> str:
     )
 
 
-def _coverage(one: "Judged") -> str:
+def _coverage(one: "SourceAudit") -> str:
     from halflife.cli.show import interval
 
     if not one.scored:
@@ -167,7 +167,7 @@ def _coverage(one: "Judged") -> str:
     return f"{told}: within their 95 % bounds {share}, {_kept(one)}"
 
 
-def _kept(one: "Judged") -> str:
+def _kept(one: "SourceAudit") -> str:
     """Say whether forecasts keep their bounds as often as they promise.
 
     An interval may have 95 % in it only because it is wide: then that is said.
@@ -181,7 +181,7 @@ def _kept(one: "Judged") -> str:
     return "too few to tell" if few else "as often as they say"
 
 
-def _drift(one: "Judged", now: float) -> str:
+def _drift(one: "SourceAudit", now: float) -> str:
     from halflife.cli.show import date
 
     if not one.drifting(now):
@@ -190,11 +190,11 @@ def _drift(one: "Judged", now: float) -> str:
     return f"drift: at {date(at)} the copy was clearly {way} than believed"
 
 
-def _trust(one: "Judged") -> str:
+def _trust(one: "SourceAudit") -> str:
     return f"trust factor {number(one.trust.factor, 2)}: {one.trust.words()}"
 
 
-def trusted(one: "Judged") -> str:
+def trusted(one: "SourceAudit") -> str:
     """Say how far forecasts of a source are trusted, and what that rests on."""
     about = f"forecasts of {one.source}"
     if not one.scored:

@@ -10,7 +10,7 @@ from halflife.cli.options import Json
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
-    from halflife.demo.run import Report
+    from halflife.demo.run import DemoReport
 
 NAMES = {"champion": "halflife-replay"}
 ABOUT = {
@@ -51,7 +51,7 @@ def demo(
         _tell(report)
 
 
-def _answer(report: "Report") -> dict[str, object]:
+def _answer(report: "DemoReport") -> dict[str, object]:
     from halflife.cli import show
 
     kept = report.kept
@@ -74,7 +74,7 @@ def _answer(report: "Report") -> dict[str, object]:
     }
 
 
-def _tell(report: "Report") -> None:
+def _tell(report: "DemoReport") -> None:
     from halflife.cli import show
     from halflife.cli.answers import plan_rows
     from halflife.config import Config
@@ -120,7 +120,7 @@ def _program() -> str:
     return os.path.relpath(called)
 
 
-def _rows(report: "Report") -> list[dict[str, str | float | int | None]]:
+def _rows(report: "DemoReport") -> list[dict[str, str | float | int | None]]:
     best = sorted(report.rivals.items(), key=lambda pair: -pair[1])
     lines = [
         ("(with hindsight)", report.hindsight, "nobody can do better"),

@@ -12,14 +12,14 @@ from halflife.core.lifetimes import Collection
 from halflife.engine import bootstrap
 
 if TYPE_CHECKING:
-    from halflife.readers.records import Reader
+    from halflife.readers.records import RecordReader
 
 LEASE = 1 / 24  # days; longer than it takes to write any history
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ImportWish:
     """What to import.
 
     Attributes:
@@ -48,7 +48,7 @@ def check_name(name: str) -> None:
         )
 
 
-def read(wish: Wish) -> Collection:
+def read(wish: ImportWish) -> Collection:
     """Return the history that was asked for; raise ``UsageError`` if it cannot be."""
     if wish.form not in _FORMS:
         known = ", ".join(_FORMS)
@@ -63,7 +63,7 @@ def read(wish: Wish) -> Collection:
     return found
 
 
-def _parquet(wish: Wish) -> Collection:
+def _parquet(wish: ImportWish) -> Collection:
     from halflife.recordings.objects import load_parquet
 
     if wish.key is not None:
@@ -71,7 +71,7 @@ def _parquet(wish: Wish) -> Collection:
     return load_parquet(wish.place, wish.name)
 
 
-def _git(wish: Wish) -> Collection:
+def _git(wish: ImportWish) -> Collection:
     from halflife.recordings.imports import import_git
 
     if wish.path is None:
@@ -79,23 +79,23 @@ def _git(wish: Wish) -> Collection:
     return import_git(wish.place, wish.path, wish.name, _reader(wish))
 
 
-def _snapshots(wish: Wish) -> Collection:
+def _snapshots(wish: ImportWish) -> Collection:
     from halflife.recordings.imports import import_snapshots
 
     return import_snapshots(wish.place, wish.name, _reader(wish))
 
 
-def _reader(wish: Wish) -> "Reader":
-    from halflife.readers.records import Reader
+def _reader(wish: ImportWish) -> "RecordReader":
+    from halflife.readers.records import RecordReader
 
     if not wish.key:
         raise UsageError(
             f"import {wish.form} needs --key, the field that identifies an object"
         )
-    return Reader(key=wish.key, records=wish.records or "")
+    return RecordReader(key=wish.key, records=wish.records or "")
 
 
-_FORMS: dict[str, Callable[[Wish], Collection]] = {
+_FORMS: dict[str, Callable[[ImportWish], Collection]] = {
     "parquet": _parquet,
     "git": _git,
     "snapshots": _snapshots,

@@ -296,7 +296,7 @@ def forecast(  # noqa: PLR0913  (each is an option)
         return
     sets.only_for_pages(target)
     sure = words.share("--confidence", confidence)
-    asked = sets.Asked.of(found, since, where, sets.settings(config))
+    asked = sets.SetQuestion.of(found, since, where, sets.settings(config))
     ahead = ahead or answers.moments(days)[1:]
     rows = sets.forecast_rows(asked, ahead, sure, fresh=True)
     sets.tell_forecast(asked, rows, sure, json=json)

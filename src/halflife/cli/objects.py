@@ -47,7 +47,7 @@ def import_(  # noqa: PLR0913  (each is an option)
 
     settings = sets.settings(config, aloud=True)
     imports.check_name(name)
-    found = imports.read(imports.Wish(form, place, path, key, records, name))
+    found = imports.read(imports.ImportWish(form, place, path, key, records, name))
     imports.save(settings, found)
     row = sets.summary(found)
     if json:

@@ -27,7 +27,7 @@ STEPS = 3  # of a source that is explained
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class SyncPlan:
     """What a sync would fetch.
 
     Attributes:
@@ -53,7 +53,7 @@ class Planned:
 
 def planned(
     config: Config, store: Store, chosen: Sequence[SourceConfig], most: int | None
-) -> Planned:
+) -> SyncPlan:
     """Return what a sync would spend its next requests on."""
     now, wallet = bootstrap.clock(), Wallet(store, config.budget)
     appraiser, room = Appraiser(config, store, now), wallet.room(now)
@@ -76,7 +76,7 @@ def planned(
         cost += kind.sync_cost(steps)
     about = "about" if alone and cost < inf else "up to"
     requests = int(min(wanted + cost, room))
-    return Planned(now, requests, room, about, {**sections, "results": rows})
+    return SyncPlan(now, requests, room, about, {**sections, "results": rows})
 
 
 def _rows(

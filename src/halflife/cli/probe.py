@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from halflife.config import Config
-    from halflife.core.forms import Found
+    from halflife.core.forms import ResultPage
     from halflife.engine.signals import Stop
     from halflife.kinds.form.client import Probed
     from halflife.kinds.form.settings import FormConfig
@@ -71,7 +71,7 @@ async def _probe(
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 
-                def told(found: "Found") -> None:
+                def told(found: "ResultPage") -> None:
                     advance(found.requests, "")
 
                 return await former.probe(source, requests=requests, told=told)

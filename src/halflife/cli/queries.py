@@ -23,7 +23,7 @@ _SHOWN_KNOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryReplay:
     """What is to be replayed.
 
     Attributes:
@@ -66,7 +66,7 @@ class Asked:
         return begin, end
 
 
-def replay_new(asked: Asked, *, json: bool) -> None:
+def replay_new(asked: QueryReplay, *, json: bool) -> None:
     """Score ways to find the records that came between two days."""
     from halflife.bench import newrecords_play as play
 
@@ -100,7 +100,7 @@ def _attributes(
     return infer(relation.at(at).values(), meant)
 
 
-def replay_known(asked: Asked, shares: Sequence[float], *, json: bool) -> None:
+def replay_known(asked: QueryReplay, shares: Sequence[float], *, json: bool) -> None:
     """Score ways to keep known tuples fresh through keyword search."""
     from halflife.bench import contentfreshness as known
 

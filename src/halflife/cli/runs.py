@@ -7,7 +7,7 @@ from halflife.core.wording import count
 
 if TYPE_CHECKING:
     from halflife.config import Config
-    from halflife.stores.runs import Account
+    from halflife.stores.runs import RunAccount
 
 
 def tell_run(config: "Config", run: int, *, json: bool) -> None:
@@ -23,7 +23,7 @@ def tell_run(config: "Config", run: int, *, json: bool) -> None:
         show.say(show.plain(line))
 
 
-def _answer(found: "Account") -> dict[str, object]:
+def _answer(found: "RunAccount") -> dict[str, object]:
     from dataclasses import asdict
 
     ended = None if found.ended is None else show.date(found.ended)
@@ -38,7 +38,7 @@ def _answer(found: "Account") -> dict[str, object]:
     }
 
 
-def _lines(found: "Account") -> list[str]:
+def _lines(found: "RunAccount") -> list[str]:
     ended = "" if found.ended is None else f" until {show.date(found.ended)}"
     lines = [
         f"run {found.run} of {', '.join(found.sources)}: {found.state}",

@@ -46,7 +46,7 @@ def serve(  # noqa: PLR0913  (each is an option)
     from halflife.core.errors import UsageError
 
     try:
-        from halflife.web.server import Wish, is_loopback, prepare
+        from halflife.web.server import ServeWish, is_loopback, prepare
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("halflife"):
             raise
@@ -54,7 +54,7 @@ def serve(  # noqa: PLR0913  (each is an option)
     path = Config.find(config)
     if config is not None or path.exists():
         Config.load(path)  # what is wrong with it is said here, not on a page
-    served = prepare(Wish(path, port, bind, expose, tuple(name or ()), league))
+    served = prepare(ServeWish(path, port, bind, expose, tuple(name or ()), league))
     address = served.address
     show.emit({"address": address}, one_line=True) if json else show.say(address)
     sys.stdout.flush()  # whoever reads it through a pipe waits for it

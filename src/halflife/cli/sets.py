@@ -29,7 +29,7 @@ _ESTIMATES = {"gone": "gone_estimate"}  # names that ``status`` has for them
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SetQuestion:
     """Which set source is asked about, and as of when.
 
     Attributes:
@@ -153,10 +153,12 @@ def listings(config: Config) -> list[str]:
     return [s.name for s in config.source if "recall" in s.measures]
 
 
-def ask(name: str, config: Path | None, since: str | None, where: str | None) -> Asked:
+def ask(
+    name: str, config: Path | None, since: str | None, where: str | None
+) -> SetQuestion:
     """Return what the store knew of a set source at a date; raise ``UsageError``."""
     here = settings(config)
-    return Asked.of(known(here, name), since, where, here)
+    return SetQuestion.of(known(here, name), since, where, here)
 
 
 def summary(collection: Collection) -> dict[str, object]:
@@ -243,7 +245,7 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
         return {**row, "why": show.plain(said)}
     trust = audit_report.trust(store, name, now)
     rhythm = rhythms.rhythm(store, name)
-    asked = Asked(collection, float(collection.looks[-1]), trust, rhythm)
+    asked = SetQuestion(collection, float(collection.looks[-1]), trust, rhythm)
     cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
     # ``gone`` counts what is known; of what we hold, more may have gone since.
     worth = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
@@ -300,7 +302,7 @@ def only_for_pages(target: float | None) -> None:
 
 
 def tell_forecast(
-    asked: Asked, rows: list[dict[str, object]], confidence: float, *, json: bool
+    asked: SetQuestion, rows: list[dict[str, object]], confidence: float, *, json: bool
 ) -> None:
     """Print a forecast."""
     if json:
@@ -317,7 +319,11 @@ def tell_forecast(
 
 
 def forecast_rows(
-    asked: Asked, ahead: Sequence[float], confidence: float, *, fresh: bool = False
+    asked: SetQuestion,
+    ahead: Sequence[float],
+    confidence: float,
+    *,
+    fresh: bool = False,
 ) -> list[dict[str, object]]:
     """Return what a copy made then is worth so much later, a row for each time.
 
@@ -352,7 +358,7 @@ def forecast_rows(
     return rows
 
 
-def _doubted(asked: Asked, band: "Band", most: float) -> "Band":
+def _doubted(asked: SetQuestion, band: "Band", most: float) -> "Band":
     """Return bounds as wide as they have to be, given how far they are trusted."""
     low, high = asked.trust.band(*band, most=most)
     return band._replace(low=low, high=high)
@@ -385,7 +391,7 @@ def target(precision: float | None, recall: float | None) -> tuple[str, float]:
 
 
 def when_row(
-    asked: Asked, metric: str, level: float, confidence: float
+    asked: SetQuestion, metric: str, level: float, confidence: float
 ) -> dict[str, object]:
     """Return how soon the lower bound of a metric falls below a level.
 
@@ -410,7 +416,9 @@ def when_row(
     }
 
 
-def verdict(asked: Asked, metric: str, level: float, row: dict[str, object]) -> str:
+def verdict(
+    asked: SetQuestion, metric: str, level: float, row: dict[str, object]
+) -> str:
     """Say how soon to sync."""
     days = float(str(row["days"]))
     sure = f"at {row['confidence']:.0%} confidence"
@@ -431,7 +439,7 @@ def verdict(asked: Asked, metric: str, level: float, row: dict[str, object]) -> 
 
 
 def backtest_rows(
-    asked: Asked, horizons: Sequence[float], confidence: float
+    asked: SetQuestion, horizons: Sequence[float], confidence: float
 ) -> list[dict[str, object]]:
     """Return how each model's forecasts fared, by metric and horizon."""
     from halflife.replay.backtest import backtest
@@ -439,7 +447,7 @@ def backtest_rows(
     return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
 
 
-def why_untold(asked: Asked, horizons: Sequence[float]) -> str:
+def why_untold(asked: SetQuestion, horizons: Sequence[float]) -> str:
     """Say why no past forecast so far ahead can be held to account."""
     looks = asked.collection.looks
     said = ", ".join(show.span(days) for days in horizons)

@@ -11,7 +11,7 @@ from halflife.cli.options import ConfigPath, Json
 if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.engine.ownership import Overlap
-    from halflife.stores.ownership import Owned
+    from halflife.stores.ownership import SourceHoldings
 
 
 class Action(StrEnum):
@@ -90,7 +90,7 @@ def _list(config: "Config", *, json: bool) -> None:
         show.say(show.plain(f"{one.words()}; {one.advice}"))
 
 
-def _read(config: "Config") -> "tuple[list[Owned], list[Overlap]]":
+def _read(config: "Config") -> "tuple[list[SourceHoldings], list[Overlap]]":
     from halflife.engine import ownership
     from halflife.stores.sqlite import SqliteStore
 
@@ -100,8 +100,10 @@ def _read(config: "Config") -> "tuple[list[Owned], list[Overlap]]":
         return store.reports.owners(), ownership.overlaps(config, store)
 
 
-def _rows(config: "Config", owned: "list[Owned]") -> list[dict[str, str | int]]:
-    from halflife.stores.ownership import Owned
+def _rows(
+    config: "Config", owned: "list[SourceHoldings]"
+) -> list[dict[str, str | int]]:
+    from halflife.stores.ownership import SourceHoldings
 
     kinds = {source.name: source.kind for source in config.source}
     known = {one.name: one for one in owned}
@@ -110,9 +112,9 @@ def _rows(config: "Config", owned: "list[Owned]") -> list[dict[str, str | int]]:
             "source": name,
             "kind": kinds.get(name, ""),
             "in settings": "yes" if name in kinds else "no",
-            "pages": known.get(name, Owned(name)).items,
-            "gone": known.get(name, Owned(name)).gone,
-            "objects": known.get(name, Owned(name)).objects,
+            "pages": known.get(name, SourceHoldings(name)).items,
+            "gone": known.get(name, SourceHoldings(name)).gone,
+            "objects": known.get(name, SourceHoldings(name)).objects,
         }
         for name in sorted({*kinds, *known})
     ]
@@ -165,7 +167,7 @@ def _reset(config: "Config", name: str, *, yes: bool, json: bool) -> None:
         show.say(f"{name}: forgotten ({_size(done)}); its settings stay as they are")
 
 
-def _size(owned: "Owned") -> str:
+def _size(owned: "SourceHoldings") -> str:
     parts = [(owned.items, "page"), (owned.objects, "object")]
     said = [f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n]
     return ", ".join(said) or "no page or object"

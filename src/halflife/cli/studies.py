@@ -13,8 +13,8 @@ from halflife.cli.options import ConfigPath, Json
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
-    from halflife.bench.league import Rules
-    from halflife.cli.queries import Asked
+    from halflife.bench.league import LeagueRules
+    from halflife.cli.queries import QueryReplay
     from halflife.core.lifetimes import Collection
     from halflife.replay.recorded_source import RecordedSource
 
@@ -161,7 +161,7 @@ def replay(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Score policies on a recorded history, under equal budgets."""
-    service = Service(sources, kind, policies, budgets, days, json=json)
+    service = ServiceReplay(sources, kind, policies, budgets, days, json=json)
     path, folder = pages or history, query_new or query_known
     if _is_own((history, pages, text, query_new, query_known), store=store):
         _replay_store(config, service)
@@ -179,7 +179,7 @@ def replay(  # noqa: PLR0913  (each is an option)
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceReplay:
     """How the service is played on recordings, as words of the command line."""
 
     sources: str
@@ -218,14 +218,16 @@ class Service:
         """Play the service on recorded sources under each policy; show how it did."""
         from halflife.cli import show
         from halflife.cli.words import listed, positive
-        from halflife.replay.contest import Rules, contest
+        from halflife.replay.contest import ContestRules, contest
 
         given = [positive("--budgets", word) for word in listed(self.budgets)]
         budgets = usual if usual is not None and self.budgets == SHARES else given
         names = self.names(found)
         with show.progress("replaying", len(names) * len(budgets)) as advance:
             told = partial(advance, 1)
-            rows = contest(found, Rules(names, budgets, days=self.days, told=told))
+            rows = contest(
+                found, ContestRules(names, budgets, days=self.days, told=told)
+            )
         if self.json:
             kinds = [{"source": one.name, "kind": one.kind} for one in found]
             show.emit({**head, "sources": kinds, "results": rows})
@@ -235,7 +237,7 @@ class Service:
         show.table([show.flat({n: row[n] for n in shown}) for row in rows])
 
 
-def _replay_store(path: Path | None, wanted: Service) -> None:
+def _replay_store(path: Path | None, wanted: ServiceReplay) -> None:
     """Score policies on what the user's own store observed, all kinds together."""
     from halflife.cli.words import listed
     from halflife.config import Config
@@ -252,7 +254,7 @@ def _replay_store(path: Path | None, wanted: Service) -> None:
     wanted.play(found, head, [settings.budget.pace])
 
 
-def _replay_folder(path: Path, wanted: Service) -> None:
+def _replay_folder(path: Path, wanted: ServiceReplay) -> None:
     """Score policies on the histories of a folder, all kinds together."""
     from halflife.cli.words import listed
     from halflife.replay.folder import recorded_in
@@ -263,7 +265,7 @@ def _replay_folder(path: Path, wanted: Service) -> None:
 
 
 def _is_played(
-    path: Path, service: Service, ticks: int | None, seeds: int, jobs: int
+    path: Path, service: ServiceReplay, ticks: int | None, seeds: int, jobs: int
 ) -> bool:
     """Say whether a history is one that the service is played on.
 
@@ -307,12 +309,12 @@ def _asked(
     when: tuple[str | None, str | None],
     page_size: int,
     seeds: int,
-) -> "Asked":
-    from halflife.cli.queries import Asked
+) -> "QueryReplay":
+    from halflife.cli.queries import QueryReplay
     from halflife.cli.words import listed
 
     names = [] if policies == RIVALS else listed(policies)
-    return Asked(folder, listed(columns), names, *when, page_size, seeds)
+    return QueryReplay(folder, listed(columns), names, *when, page_size, seeds)
 
 
 def _replayed_as_set(path: Path, pages: Path | None, *, json: bool) -> bool:
@@ -327,17 +329,19 @@ def _replayed_as_set(path: Path, pages: Path | None, *, json: bool) -> bool:
 
 def _rules(
     budgets: str, seeds: int, ticks: int | None, jobs: int, *, of_pages: bool
-) -> "Rules":
+) -> "LeagueRules":
     """Return how pages are replayed."""
     from halflife.bench import league
     from halflife.cli.words import listed, positive
 
     shares = [positive("--budgets", word) for word in listed(budgets)]
     usual = league.TICKS if of_pages else 4
-    return league.Rules(shares, seeds=seeds, ticks=ticks or usual, jobs=jobs)
+    return league.LeagueRules(shares, seeds=seeds, ticks=ticks or usual, jobs=jobs)
 
 
-def _replay_queries(asked: "Asked", budgets: str, *, new: bool, json: bool) -> None:
+def _replay_queries(
+    asked: "QueryReplay", budgets: str, *, new: bool, json: bool
+) -> None:
     """Score ways to ask a source that only answers queries."""
     from halflife.cli import queries
     from halflife.cli.words import listed, positive
@@ -352,7 +356,7 @@ def _replay_queries(asked: "Asked", budgets: str, *, new: bool, json: bool) -> N
 def _replay_pages(
     path: Path,
     policies: str,
-    rules: "Rules",
+    rules: "LeagueRules",
     days: float | None,
     *,
     quarter: bool,

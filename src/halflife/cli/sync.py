@@ -119,9 +119,9 @@ def _tell(done: "Sequence[Report]", *, json: bool) -> None:
 
 def _answer(done: "Sequence[Report]") -> dict[str, object]:
     """Return what came of it for programs: pages first, then all else by section."""
-    from halflife.kinds.pages.runner import Outcome
+    from halflife.kinds.pages.runner import SyncOutcome
 
-    answer = Outcome().row()
+    answer = SyncOutcome().row()
     sections: dict[str, list[dict[str, object]]] = {}
     for report in done:
         if report.result is None:

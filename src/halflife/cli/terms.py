@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlanPlace:
     """What a policy that does not go by gains makes of an item.
 
     Attributes:
@@ -52,16 +52,16 @@ class Choice:
         )
 
 
-def choice_of(policy: str, plan: Plan, key: str, requests: int) -> Choice:
+def choice_of(policy: str, plan: Plan, key: str, requests: int) -> PlanPlace:
     """Return what a plan for so many requests makes of an item."""
     if key not in plan.keys:
-        return Choice(policy, requests, None)
+        return PlanPlace(policy, requests, None)
     place = plan.keys.index(key)
-    return Choice(policy, requests, place + 1, plan[place].why)
+    return PlanPlace(policy, requests, place + 1, plan[place].why)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ItemTerms:
     """What decides about one item now; times in days.
 
     Attributes:
@@ -103,7 +103,7 @@ class Terms:
     of: int
     price: float
     due: float
-    choice: Choice | None = None
+    choice: PlanPlace | None = None
 
     def row(self, now: float) -> dict[str, object]:
         """Return the terms as plain values."""
@@ -195,8 +195,8 @@ class Terms:
 
 
 def terms(
-    view: View, row: int, rule: Index, pace: float, choice: Choice | None = None
-) -> Terms:
+    view: View, row: int, rule: Index, pace: float, choice: PlanPlace | None = None
+) -> ItemTerms:
     """Return what decides about the item in this row of the view.
 
     ``pace`` is the budget in requests a day; the price of a request is that of the
@@ -216,7 +216,7 @@ def terms(
         return sum(part(loss, share, at) for loss, share in losses.values())
 
     age = lived if np.isfinite(lived) else NEVER_SEEN_DAYS
-    return Terms(
+    return ItemTerms(
         key=view.keys[row],
         weight=weight,
         cost=cost,

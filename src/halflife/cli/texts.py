@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from halflife.cli.show import Row
     from halflife.config import Config
-    from halflife.core.search import Answer
+    from halflife.core.search import SearchAnswer
     from halflife.engine.signals import Stop
-    from halflife.kinds.search.runner import Summarized, Wish
+    from halflife.kinds.search.runner import Summarized, SummaryWish
     from halflife.kinds.search.settings import SearchConfig
     from halflife.selection.choice import Ranking
-    from halflife.stores.summaries import Kept
+    from halflife.stores.summaries import StoredSummary
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to look for.")]
 
@@ -65,7 +65,7 @@ def summarize(  # noqa: PLR0913  (each is an option)
 
     settings = Config.load(Config.find(config))
     chosen = search_runner.databases(settings, sources)
-    wish = search_runner.Wish(method, documents, snippets, dictionary, probes)
+    wish = search_runner.SummaryWish(method, documents, snippets, dictionary, probes)
     done, stop = asyncio.run(
         _summarize(settings, chosen, wish, max_requests, json=json)
     )
@@ -83,7 +83,7 @@ def summarize(  # noqa: PLR0913  (each is an option)
 async def _summarize(
     config: "Config",
     chosen: "Sequence[SearchConfig]",
-    wish: "Wish",
+    wish: "SummaryWish",
     most: int | None,
     *,
     json: bool,
@@ -105,7 +105,7 @@ async def _summarize(
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
-                def told(answer: "Answer") -> None:
+                def told(answer: "SearchAnswer") -> None:
                     advance(answer.requests, "")
 
                 done.append(await summarizer.summarize(source, most=left, told=told))
@@ -166,7 +166,7 @@ def select(
 
 
 def _rows(
-    found: "Ranking", kept: "Sequence[Kept]", now: float
+    found: "Ranking", kept: "Sequence[StoredSummary]", now: float
 ) -> "list[dict[str, str | int | float | None]]":
     at = {one.source: one for one in kept}
     return [
@@ -183,10 +183,10 @@ def _rows(
 
 
 def _notes(found: "Ranking", lacking: "Sequence[str]") -> "list[str]":
-    from halflife.selection.choice import Status
+    from halflife.selection.choice import RankingStatus
 
     said = []
-    if found.status is not Status.RANKED:
+    if found.status is not RankingStatus.RANKED:
         said.append(f"halflife: {found.status.value}; the order means nothing")
     elif found.unknown:
         said.append(f"no database knows {', '.join(found.unknown)}")

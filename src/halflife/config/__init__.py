@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.source import SourceConfig
-from halflife.config.values import FromEnv, Line, Secret, Table
+from halflife.config.values import FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
 
 NAME = "halflife.toml"
@@ -28,7 +28,7 @@ __all__ = ["Config", "FromEnv", "Secret", "SourceConfig", "problem"]
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
 
 
-class BudgetConfig(Table):
+class BudgetConfig(SettingsTable):
     """How much may be asked: so many requests in any window of this length."""
 
     requests: int = Field(default=1000, ge=1, le=10**9)
@@ -46,14 +46,14 @@ class BudgetConfig(Table):
         return self.requests / self.days
 
 
-class PolicyConfig(Table):
+class PolicyConfig(SettingsTable):
     """Which rule spends the budget, and what it tries to make small."""
 
     name: str = "champion"
     objective: Objective = "harmonic"
 
 
-class FetchConfig(Table):
+class FetchConfig(SettingsTable):
     """How we behave towards the machines we ask."""
 
     contact: Line = ""
@@ -63,13 +63,13 @@ class FetchConfig(Table):
     max_bytes: int = Field(default=8 * 2**20, ge=1024, le=2**30)
 
 
-class AuditConfig(Table):
+class AuditConfig(SettingsTable):
     """How much is spent on finding out whether forecasts come true."""
 
     share: float = Field(default=0.02, ge=0, le=0.5, allow_inf_nan=False)
 
 
-class Config(Table):
+class Config(SettingsTable):
     """All settings; ``path`` is the file they were read from."""
 
     path: Path = Field(default=Path(NAME), exclude=True)

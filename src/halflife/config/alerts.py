@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from halflife.alerts import Kind
-from halflife.config.values import Cidr, FromEnv, Line, Secret, Table, value_of
+from halflife.alerts import AlarmKind
+from halflife.config.values import Cidr, FromEnv, Line, Secret, SettingsTable, value_of
 from halflife.core.errors import ConfigError
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
 _UNIT_DAYS = {"m": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.")
-_KINDS = ", ".join(Kind)
+_KINDS = ", ".join(AlarmKind)
 
 
 def _span(text: str) -> str:
@@ -23,18 +23,18 @@ def _span(text: str) -> str:
 
 
 def _kind(text: str) -> str:
-    if text not in {str(kind) for kind in Kind}:
+    if text not in {str(kind) for kind in AlarmKind}:
         raise ValueError(f"is not something to be told of; there are {_KINDS}")
     return text
 
 
-class AlertConfig(Table):
+class AlertConfig(SettingsTable):
     """Somebody who is told: where, of what, how often."""
 
     url: Line | FromEnv = Field(repr=False)
     name: Line = ""
     kinds: tuple[Annotated[str, AfterValidator(_kind)], ...] = Field(
-        default=tuple(map(str, Kind)), strict=False
+        default=tuple(map(str, AlarmKind)), strict=False
     )
     every: Annotated[str, AfterValidator(_span)] = "1d"
     allow: tuple[Cidr, ...] = Field(default=(), strict=False)
@@ -90,7 +90,7 @@ Alerts = Annotated[
 ]
 
 
-class KeepConfig(Table):
+class KeepConfig(SettingsTable):
     """How long things are kept before ``halflife gc`` removes them."""
 
     observations_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from halflife.config.policy_names import check_policies
 from halflife.config.targets import Hours, Span, Targets
-from halflife.config.values import Cidr, FromEnv, Line, Secret, Table, value_of
+from halflife.config.values import Cidr, FromEnv, Line, Secret, SettingsTable, value_of
 from halflife.market.targets import Target, days_of, parse
 
 SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
@@ -25,7 +25,7 @@ Policies = Annotated[tuple[Line, ...], Field(strict=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)]
 
 
-class SourceConfig(Table):
+class SourceConfig(SettingsTable):
     """Pages or objects that belong together, and how to ask for them.
 
     The base of every kind's settings. A kind must say which ``addresses`` its settings

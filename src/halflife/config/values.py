@@ -85,13 +85,13 @@ Cidr = Annotated[str, AfterValidator(_cidr)]
 Line = Annotated[str, AfterValidator(_one_line)]
 
 
-class Table(BaseModel):
+class SettingsTable(BaseModel):
     """A table of settings: no unknown keys, no wrong kinds, never changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class FromEnv(Table):
+class FromEnv(SettingsTable):
     """A value that stands in an environment variable."""
 
     env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")

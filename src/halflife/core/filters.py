@@ -123,7 +123,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     """``part or part ...``."""
 
     parts: tuple[Filter, ...]
@@ -213,7 +213,7 @@ class _Parser:
         parts = [self._all_of(depth)]
         while self._took("or"):
             parts.append(self._all_of(depth))
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
     def _all_of(self, depth: int) -> Filter:
         parts = [self._one(depth)]
@@ -338,7 +338,7 @@ def _compare(values: Values, sign: str, value: Value) -> Bools:
 
 
 def _inner(part: Filter) -> str:
-    return f"({part})" if isinstance(part, Every | Some) else str(part)
+    return f"({part})" if isinstance(part, Every | AnyOf) else str(part)
 
 
 def _name(name: str) -> str:

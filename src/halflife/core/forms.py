@@ -214,7 +214,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResultPage:
     """One page of results.
 
     Attributes:
@@ -243,11 +243,11 @@ class Form(Protocol):
         """What the form can do, as far as it is known."""
         ...
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         ...
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
         ...
 

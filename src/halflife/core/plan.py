@@ -15,7 +15,7 @@ SHOWN = 20  # steps that a notebook shows
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedFetch:
     """One request, with the reason it was chosen.
 
     Attributes:
@@ -31,7 +31,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Sequence[Step]):
+class Plan(Sequence[PlannedFetch]):
     """An ordered set of steps, kept as columns; a step is made when it is asked for.
 
     Attributes:
@@ -48,19 +48,21 @@ class Plan(Sequence[Step]):
     reason: Callable[[int], str]
 
     @overload
-    def __getitem__(self, at: int) -> Step: ...
+    def __getitem__(self, at: int) -> PlannedFetch: ...
     @overload
     def __getitem__(self, at: slice) -> "Plan": ...
-    def __getitem__(self, at: int | slice) -> "Step | Plan":
+    def __getitem__(self, at: int | slice) -> "PlannedFetch | Plan":
         if isinstance(at, slice):
             return Plan(self.keys[at], self.rows[at], self.gain[at], self.reason)
         row = int(self.rows[at])
-        return Step(Fetch(self.keys[at]), float(self.gain[at]), self.reason(row))
+        return PlannedFetch(
+            Fetch(self.keys[at]), float(self.gain[at]), self.reason(row)
+        )
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[PlannedFetch]:
         return (self[i] for i in range(len(self)))
 
     def _repr_html_(self) -> str:

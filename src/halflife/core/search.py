@@ -21,7 +21,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What a database answered to a query.
 
     Attributes:
@@ -41,6 +41,6 @@ class Answer:
 class Searchable(Protocol):
     """A database that answers conjunctions of words."""
 
-    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+    def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return the next ``most`` matches after the first ``skip``."""
         ...

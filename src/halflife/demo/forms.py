@@ -18,7 +18,7 @@ import numpy as np
 from aiohttp import web
 
 from halflife.core.errors import SourceError, UsageError
-from halflife.core.forms import Form, Found, Interface
+from halflife.core.forms import Form, Interface, ResultPage
 from halflife.kinds.form.recorded import query_of
 from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
 from halflife.kinds.form.tables import day, shaped
@@ -80,7 +80,7 @@ class Office:
     async def search(self, request: web.Request) -> web.Response:
         """Answer with a page of results, as people read it."""
 
-        def shown(number: int, found: Found) -> web.Response:
+        def shown(number: int, found: ResultPage) -> web.Response:
             return _html(results(found, number * self.form.interface.page_size))
 
         def refused(why: str) -> web.Response:
@@ -91,7 +91,7 @@ class Office:
     async def records(self, request: web.Request) -> web.Response:
         """Answer with a page of results, as programs read it."""
 
-        def shown(number: int, found: Found) -> web.Response:
+        def shown(number: int, found: ResultPage) -> web.Response:
             told = {} if found.total is None else {"total": found.total}
             rows = [{**record, KEY: key} for key, record in found.records.items()]
             return web.json_response({**told, "page": number + 1, "results": rows})
@@ -114,7 +114,7 @@ class Office:
     async def _answered(
         self,
         request: web.Request,
-        shown: Callable[[int, Found], web.Response],
+        shown: Callable[[int, ResultPage], web.Response],
         refused: Callable[[str], web.Response],
     ) -> web.Response:
         """Answer a query, unless there is trouble or it is none."""
@@ -126,7 +126,7 @@ class Office:
         except (ValueError, SourceError) as error:
             return refused(str(error))
 
-    def _found(self, request: web.Request) -> tuple[int, Found]:
+    def _found(self, request: web.Request) -> tuple[int, ResultPage]:
         asked = request.query
         number = max(int(asked.get("page", "1")) - 1, 0)
         query = query_of(self.form.interface, asked)

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from halflife.demo.world import World
+from halflife.demo.world import DemoWorld
 
 # Words nobody has used up: two syllables each, 900 of them.
 SYLLABLES = tuple(a + b for a, b in product("bdfglmnprt", ("a", "er", "in")))
@@ -27,7 +27,7 @@ def words(*seed: int, count: int) -> str:
     return " ".join(WORDS[i] for i in chosen)
 
 
-def html(world: World, page: int, version: int, *, noise: str, hits: int) -> str:
+def html(world: DemoWorld, page: int, version: int, *, noise: str, hits: int) -> str:
     """Return a page; only ``version`` decides what its main text says.
 
     ``noise`` stands where machines write and nobody reads. A restless page shows
@@ -54,7 +54,7 @@ def _paragraph(seed: int, page: int, part: int, version: int) -> str:
     return words(seed, page, part, rewritten, count=50).capitalize() + "."
 
 
-def sitemap(world: World, base: str, t: float) -> str:
+def sitemap(world: DemoWorld, base: str, t: float) -> str:
     """Return a sitemap of the pages there are; a third of them have no date."""
     lines = []
     for page in np.flatnonzero(world.truth(t)[1]).tolist():
@@ -69,7 +69,7 @@ def sitemap(world: World, base: str, t: float) -> str:
     )
 
 
-def feed(world: World, base: str, t: float) -> str:
+def feed(world: DemoWorld, base: str, t: float) -> str:
     """Return an Atom feed of the pages that changed last."""
     alive = np.flatnonzero(world.truth(t)[1] & ~world.restless).tolist()
     latest = sorted(((world.modified(p, t), p) for p in alive), reverse=True)[:LATEST]
@@ -82,7 +82,7 @@ def feed(world: World, base: str, t: float) -> str:
     )
 
 
-def _entry(world: World, base: str, page: int, at: float) -> str:
+def _entry(world: DemoWorld, base: str, page: int, at: float) -> str:
     url = escape(base + world.paths[page])
     title = words(world.seed, page, count=3).title()
     return (

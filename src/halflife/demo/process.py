@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from halflife.core.errors import SourceError
-from halflife.demo.world import World
+from halflife.demo.world import DemoWorld
 
 PATIENCE = 10.0  # seconds to wait for it to end by itself
 
@@ -40,7 +40,7 @@ class RunningSite:
 
 
 @contextmanager
-def running(world: World) -> Iterator[RunningSite]:
+def running(world: DemoWorld) -> Iterator[RunningSite]:
     """Serve a world in a process of its own for as long as the block lasts."""
     settings = {
         "--seed": world.seed,

@@ -16,7 +16,7 @@ from halflife.core.errors import UsageError
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
 from halflife.demo.process import RunningSite, running
-from halflife.demo.world import World, build
+from halflife.demo.world import DemoWorld, build
 from halflife.engine import bootstrap
 from halflife.kinds.pages.runner import keeping_all
 from halflife.models.quality import freshness_forecast
@@ -87,7 +87,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class DemoResult:
     """What keeping the site came to.
 
     Attributes:
@@ -109,11 +109,11 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DemoReport:
     """All that the demo has to tell."""
 
     options: Options
-    kept: Kept
+    kept: DemoResult
     rivals: dict[str, float]
     blind: float
     hindsight: float
@@ -138,7 +138,7 @@ class Hands:
         return self.now
 
 
-def run(options: Options, advance: Callable[[int, str], None]) -> Report:
+def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
     """Run the demo; ``advance`` hears of every sync and of every rival."""
     start = perf_counter()
     # It ends today, so that what it leaves behind is about as old as it says. It
@@ -155,7 +155,7 @@ def run(options: Options, advance: Callable[[int, str], None]) -> Report:
         rivals[name] = replay.score(_strategy(name, options), options.seed).freshness
         advance(1, f"replaying {name}")
     founders = world.founders
-    return Report(
+    return DemoReport(
         options=options,
         kept=kept,
         rivals=rivals,
@@ -194,12 +194,12 @@ def _settle(folder: Path, options: Options, site: RunningSite) -> Config:
 
 
 async def _keep(
-    world: World,
+    world: DemoWorld,
     site: RunningSite,
     config: Config,
     options: Options,
     advance: Callable[[int, str], None],
-) -> Kept:
+) -> DemoResult:
     """Keep the site for all its days: a first crawl, then a budget at every tick."""
     founders = world.founders
     copy = TrueCopy(founders, world.began, world.began + options.days)
@@ -237,7 +237,7 @@ def _grant(options: Options, tick: int) -> int:
     return whole - options.daily * (tick - 1) // TICKS
 
 
-def _items(world: World, base: str) -> list[Item]:
+def _items(world: DemoWorld, base: str) -> list[Item]:
     host = base.partition("//")[2]
     founders = world.founders
     pairs = zip(founders.keys, founders.weight.tolist(), strict=True)
@@ -245,13 +245,13 @@ def _items(world: World, base: str) -> list[Item]:
 
 
 def _weigh(
-    world: World,
+    world: DemoWorld,
     config: Config,
     store: SqliteStore,
     copy: TrueCopy,
     spent: int,
     base: str,
-) -> Kept:
+) -> DemoResult:
     """Hold what is believed at the end against the truth."""
     end = world.began + world.days
     evidence = store.evidence((SOURCE,))
@@ -261,7 +261,7 @@ def _weigh(
     view = replace(view, weight=np.where(ours, view.weight, 0.0))
     cast = freshness_forecast(view, np.zeros(1))
     born = world.paths[len(world.founders) :]
-    return Kept(
+    return DemoResult(
         freshness=copy.mean_freshness,
         now=copy.freshness,
         believed=(float(cast.mean[0]), float(cast.low[0]), float(cast.high[0])),
@@ -271,7 +271,7 @@ def _weigh(
     )
 
 
-def _replay(world: World, options: Options) -> Replay:
+def _replay(world: DemoWorld, options: Options) -> Replay:
     end = world.began + options.days
     return Replay(
         world.founders,

@@ -15,15 +15,15 @@ from zlib import crc32
 from aiohttp import web
 
 from halflife.demo.pages import feed, html, sitemap
-from halflife.demo.world import World, build
+from halflife.demo.world import DemoWorld, build
 
 TROUBLE = 20  # requests in a thousand that are answered 503
 
 
-class Site:
+class DemoSite:
     """The site at one moment of its life, as ``clock`` says."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: DemoWorld) -> None:
         self.world = world
         self.clock = world.began
         self.hits = 0
@@ -106,7 +106,7 @@ class Site:
         return headers
 
 
-def steady(world: World, path: str, clock: float) -> bool:
+def steady(world: DemoWorld, path: str, clock: float) -> bool:
     """Say whether a path is answered as it should be; the same on any date."""
     into = clock - world.began
     return crc32(f"{world.seed} {path} {into:.4f}".encode()) % 1000 >= TROUBLE
@@ -131,7 +131,7 @@ def _xml(text: str, kind: str) -> web.Response:
     return web.Response(text=text, content_type=kind, charset="utf-8")
 
 
-async def serve(site: Site) -> None:
+async def serve(site: DemoSite) -> None:
     """Serve until standard input ends."""
     runner = web.AppRunner(site.application(), access_log=None)
     await runner.setup()
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--began", type=float, default=0.0)
     given = parser.parse_args()
     world = build(given.seed, given.pages, given.days, given.began)
-    asyncio.run(serve(Site(world)))
+    asyncio.run(serve(DemoSite(world)))
 
 
 if __name__ == "__main__":

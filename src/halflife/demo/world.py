@@ -32,7 +32,7 @@ SECTIONS = ("docs", "guide", "news", "notes", "people", "prices", "status", "blo
 
 
 @dataclass(frozen=True)
-class World:
+class DemoWorld:
     """What happened to every page of the site; times in days.
 
     Attributes:
@@ -99,7 +99,7 @@ class World:
 
 def build(
     seed: int = 1, pages: int = 300, days: float = 40.0, began: float = 0.0
-) -> World:
+) -> DemoWorld:
     """Return the world that this seed makes; ``pages`` are there at the beginning."""
     rng = np.random.default_rng(seed)
     newborn = max(1, round(BORN * pages))
@@ -124,7 +124,7 @@ def build(
         died=began + died,
     )
     bursts = np.where(bursty, rate / BURST_SIZE, rate)
-    return World(
+    return DemoWorld(
         recording=recording,
         rate=bursts + DEPLOYS * TOUCHED / days,
         restless=restless,

@@ -15,7 +15,7 @@ from halflife.engine.bound_widening import FULL, Trust
 from halflife.metrics.intervals import Interval
 from halflife.models import calibration
 from halflife.models.audit import (
-    Drift,
+    AuditDrift,
     audited,
     drift,
     over_time,
@@ -45,7 +45,7 @@ Alarms: TypeAlias = tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SourceAudit:
     """What audits say of one source.
 
     Attributes:
@@ -104,7 +104,7 @@ class Judged:
         return any(at >= now - LATELY for at, _ in self.alarms)
 
 
-def judge(store: Store, source: str, now: float) -> Judged:
+def judge(store: Store, source: str, now: float) -> SourceAudit:
     """Return what the audits of the last ``WINDOW`` days say of a source."""
     checks, told = _facts(store, source, now)
     scores = scores_of(told)
@@ -112,7 +112,7 @@ def judge(store: Store, source: str, now: float) -> Judged:
     parts = round(sum(one.looks or 0.0 for one in told if one.ahead == 0.0))
     how = "checks" if checks.at.size or parts else "looks" if told else ""
     rhythm = rhythms.rhythm(store, source)
-    return Judged(
+    return SourceAudit(
         source=source,
         measure=told[-1].measure if told else "",
         how=how,
@@ -332,14 +332,14 @@ def alarmed(checks: Checks, told: Sequence[Issued]) -> tuple[Alarms, float]:
     return tuple(zip(moments[found.alarms].tolist(), ways, strict=True)), found.evidence
 
 
-def drift_of(checks: Checks) -> tuple[Drift, Floats]:
+def drift_of(checks: Checks) -> tuple[AuditDrift, Floats]:
     """Return when checks spoke against the belief, and the moments of their turns."""
     moments, turn = np.unique(checks.at, return_inverse=True)
     found = drift(checks.believed, checks.fresh, turn, checks.group)
     return found, moments
 
 
-def drift_of_scores(told: Sequence[Issued]) -> tuple[Drift, Floats]:
+def drift_of_scores(told: Sequence[Issued]) -> tuple[AuditDrift, Floats]:
     """Return when outcomes spoke against the forecasts, and the moments of both.
 
     If forecasts are right, an outcome lies above the lower bound with the chance

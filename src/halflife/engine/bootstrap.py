@@ -110,7 +110,7 @@ def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[I
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownItems:
     """The names of the items of some sources that a store knows.
 
     The store is asked: evidence would have to sort all names first.
@@ -340,5 +340,5 @@ def _evidence(
     """Return what all looks at sources add up to, with what settings name since."""
     evidence = store.evidence(mine)
     # What was written into the settings since the last sync is not in the store yet.
-    evidence.add(items(sources, known=Known(store, frozenset(mine))))
+    evidence.add(items(sources, known=KnownItems(store, frozenset(mine))))
     return evidence

@@ -56,7 +56,7 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class CheckContext:
     """What a check has to go by."""
 
     config: Config
@@ -154,14 +154,14 @@ def _stored(config: Config, now: float) -> list[Complaint]:
             wrong = store.verify()
             found = [Complaint(PROBLEM, about, text, advice) for text in wrong]
             if not wrong:
-                visit = Visit(config, store, now)
+                visit = CheckContext(config, store, now)
                 found += [one for check in _CHECKS for one in check(visit)]
     except StoreError as error:
         return [Complaint(PROBLEM, about, str(error), advice)]
     return found
 
 
-def _made_anew(visit: Visit) -> Iterator[Complaint]:
+def _made_anew(visit: CheckContext) -> Iterator[Complaint]:
     words = state_record.made_anew(visit.store, QUIET)
     if words:
         about, advice = (
@@ -171,7 +171,7 @@ def _made_anew(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(NOTE, about, words, advice)
 
 
-def _ahead(visit: Visit) -> Iterator[Complaint]:
+def _ahead(visit: CheckContext) -> Iterator[Complaint]:
     late = visit.now + HOUR
     for table, count in visit.store.reports.ahead_of(late).items():
         if count:
@@ -181,7 +181,7 @@ def _ahead(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(WARNING, "clock", text, advice)
 
 
-def _runs(visit: Visit) -> Iterator[Complaint]:
+def _runs(visit: CheckContext) -> Iterator[Complaint]:
     last = visit.store.reports.last_finished()
     if last is not None and visit.now - last > QUIET:
         text = f"nothing was synced for {wording.span(visit.now - last)}"
@@ -195,7 +195,7 @@ def _runs(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(NOTE, "leases", said, advice)
 
 
-def _hosts(visit: Visit) -> Iterator[Complaint]:
+def _hosts(visit: CheckContext) -> Iterator[Complaint]:
     for state in visit.store.reports.failing_hosts(FAILED, visit.now + HOUR):
         wait = max(state.not_before - visit.now, 0.0) * 24.0
         text = (
@@ -211,7 +211,7 @@ def _hosts(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(WARNING, "hosts", text, advice)
 
 
-def _sources(visit: Visit) -> Iterator[Complaint]:
+def _sources(visit: CheckContext) -> Iterator[Complaint]:
     reading = Reading(visit.config, visit.store, visit.now)
     for source in visit.config.source:
         kind = kind_of(source)
@@ -221,7 +221,7 @@ def _sources(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(WARNING, "sources", text, advice)
 
 
-def _owners(visit: Visit) -> Iterator[Complaint]:
+def _owners(visit: CheckContext) -> Iterator[Complaint]:
     """Look for orphans and overlaps: what settings and state file own differently."""
     for one in ownership.orphans(visit.config, visit.store):
         advice = (
@@ -239,7 +239,7 @@ def _owners(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(WARNING, "sources", two.words(), two.advice)
 
 
-def _changed(visit: Visit) -> Iterator[Complaint]:
+def _changed(visit: CheckContext) -> Iterator[Complaint]:
     """Look for sources that have moved, or whose answers look different."""
     store = visit.store
     reading = Reading(visit.config, store, visit.now)
@@ -259,7 +259,7 @@ def _changed(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(NOTE, "sources", text, "nothing has to be done")
 
 
-def _incomplete(visit: Visit) -> Iterator[Complaint]:
+def _incomplete(visit: CheckContext) -> Iterator[Complaint]:
     """Look for listings that were not read to their end."""
     for source in visit.config.source:
         if why := kind_of(source).incomplete(visit.store, source):
@@ -268,7 +268,7 @@ def _incomplete(visit: Visit) -> Iterator[Complaint]:
             yield Complaint(WARNING, "sources", text, advice)
 
 
-def _kinds(visit: Visit) -> Iterator[Complaint]:
+def _kinds(visit: CheckContext) -> Iterator[Complaint]:
     """Look for kinds that fail, or say what cannot be so, and ask each to be sure."""
     appraiser = Appraiser(visit.config, visit.store, visit.now)
     for source in visit.config.source:
@@ -291,7 +291,7 @@ def _mend(source: SourceConfig) -> str:
     return f"look at what it answers, then mend {keys} of {source.name} in the settings"
 
 
-def _waiting(visit: Visit) -> Iterator[Complaint]:
+def _waiting(visit: CheckContext) -> Iterator[Complaint]:
     for held in held_answers.waiting(visit.store):
         text = f"{held.source}: an answer waits for a decision: {held.why}"
         yield Complaint(WARNING, "held", text, held.advice)
@@ -312,7 +312,7 @@ def _waiting(visit: Visit) -> Iterator[Complaint]:
         yield Complaint(WARNING, "messages", text, advice)
 
 
-def _size(visit: Visit) -> Iterator[Complaint]:
+def _size(visit: CheckContext) -> Iterator[Complaint]:
     days = visit.config.keep.observations_days
     old = visit.store.reports.old_observations(visit.now - 2.0 * days)
     if old:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from halflife.engine.health import Status, exposition
+from halflife.engine.health import ServiceStatus, exposition
 from halflife.engine.loop import Clock
 
 HERE = "127.0.0.1"
@@ -18,7 +18,7 @@ _SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @asynccontextmanager
-async def watched(status: Status, port: int, clock: Clock) -> AsyncIterator[int]:
+async def watched(status: ServiceStatus, port: int, clock: Clock) -> AsyncIterator[int]:
     """Answer those who watch, on this machine only; give the port in use.
 
     A page that a browser was led to by a name of its own cannot read it: only

@@ -31,7 +31,7 @@ class Mishap(NamedTuple):
 
 
 @dataclass(slots=True)
-class Status:
+class ServiceStatus:
     """How the service is; whoever runs it writes here, the endpoint reads.
 
     Attributes:
@@ -125,7 +125,7 @@ class Status:
         }
 
 
-def exposition(status: Status, now: float) -> str:
+def exposition(status: ServiceStatus, now: float) -> str:
     """Return the figures in the text format of Prometheus."""
     lines: list[str] = []
     for name, kind, about, samples in _families(status, now):
@@ -140,7 +140,7 @@ def exposition(status: Status, now: float) -> str:
 Family: TypeAlias = tuple[str, str, str, Sequence[Sample]]
 
 
-def _levels(status: Status) -> dict[str, tuple[float, float, float]]:
+def _levels(status: ServiceStatus) -> dict[str, tuple[float, float, float]]:
     """Return mean and bounds of each source's quality."""
     found = {one.source: (one.mean, one.low, one.high) for one in status.sources}
     for name, cast in status.measured.items():
@@ -148,7 +148,7 @@ def _levels(status: Status) -> dict[str, tuple[float, float, float]]:
     return found
 
 
-def _families(status: Status, now: float) -> Iterable[Family]:
+def _families(status: ServiceStatus, now: float) -> Iterable[Family]:
     """Return name, type, meaning and samples of every figure."""
     last = float("nan") if status.turned is None else status.turned * 86400.0
     yield "up", "gauge", "1 if all is well, else 0.", _one(not status.reasons(now))
@@ -165,7 +165,7 @@ def _families(status: Status, now: float) -> Iterable[Family]:
     yield from _of_sources(status)
 
 
-def _of_sources(status: Status) -> Iterable[Family]:
+def _of_sources(status: ServiceStatus) -> Iterable[Family]:
     """Return the figures that each source has."""
     levels = _levels(status)
     sent = _counted("sources", status.requests)

@@ -27,7 +27,7 @@ LEASE = 5.0 / 1440.0  # days a lease lasts unless it is renewed
 
 
 @dataclass(slots=True)
-class Turn:
+class LoopTurn:
     """What one turn of the loop did.
 
     Attributes:
@@ -93,7 +93,7 @@ class Loop:
         clock: Clock,
         since: float | None = None,
         told: Callable[[Looks], None] = lambda _: None,
-    ) -> Turn:
+    ) -> LoopTurn:
         """Ask until the policy has nothing left to ask, or the purse is empty.
 
         The policy is called again after each plan with what the plan taught us,
@@ -103,7 +103,7 @@ class Loop:
         ``told`` hears of every batch once it is safely kept.
         """
         began = clock() if since is None else since
-        turn, before = Turn(), purse.left
+        turn, before = LoopTurn(), purse.left
         evidence = self.store.evidence(run.sources)
         known = len(evidence)
         while purse.left > 0:
@@ -122,7 +122,7 @@ class Loop:
         plan: Plan,
         purse: Purse,
         clock: Clock,
-        turn: Turn,
+        turn: LoopTurn,
         told: Callable[[Looks], None],
     ) -> bool:
         """Ask for all that is planned; return whether anything came of it."""

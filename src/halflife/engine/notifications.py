@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from halflife.alerts import Health
-from halflife.alerts.machine import Turn, step
+from halflife.alerts.machine import AlarmTurn, step
 from halflife.alerts.messages import (
     RECOVERED,
     TEST,
     Event,
     Letter,
-    Target,
+    Recipient,
     headline,
     letters,
     shortened,
@@ -54,7 +54,7 @@ _REQUESTS = 4  # that one try may send
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class DeliveryAttempt:
     """What came of one try.
 
     Attributes:
@@ -71,14 +71,14 @@ class Tried:
     hopeless: bool = False
 
 
-def targets(config: Config) -> list[Target]:
+def targets(config: Config) -> list[Recipient]:
     """Return those who are told, as the settings say."""
-    return [Target(a.label, frozenset(a.kinds), a.days) for a in config.alert]
+    return [Recipient(a.label, frozenset(a.kinds), a.days) for a in config.alert]
 
 
 def tell(
     config: Config, store: Store, healths: Iterable[Health], now: float
-) -> list[Turn]:
+) -> list[AlarmTurn]:
     """Judge sources; write down what has changed, and what is to be told."""
     outbox = store.outbox
     with store.together():
@@ -131,7 +131,7 @@ async def _rounds(config: Config, store: Store, clock: Clock, poll: float) -> No
 
 async def deliver(
     config: Config, store: Store, *, clock: Clock = bootstrap.clock
-) -> list[Tried]:
+) -> list[DeliveryAttempt]:
     """Try every message that is due, once; targets side by side."""
     outbox = store.outbox
     known = {alert.label: alert for alert in config.alert}
@@ -159,9 +159,9 @@ async def _to_target(
     alert: AlertConfig | None,
     messages: Sequence[Message],
     clock: Clock,
-) -> list[Tried]:
+) -> list[DeliveryAttempt]:
     """Send messages one after the other; the first failure ends the round."""
-    done: list[Tried] = []
+    done: list[DeliveryAttempt] = []
     for message in messages[:AT_ONCE]:
         if not outbox.claim(message, clock() + _CLAIM):
             continue  # another process is at it
@@ -179,21 +179,23 @@ async def _to_target(
 
 async def _try(
     gate: Gate, alert: AlertConfig | None, message: Message, now: float
-) -> Tried:
+) -> DeliveryAttempt:
     if alert is None:
         gone = "nobody of this name is in the settings any more"
-        return Tried(message, gone, hopeless=True)
+        return DeliveryAttempt(message, gone, hopeless=True)
     try:
         address = alert.address().reveal()
         if not address.startswith(("http://", "https://")):
-            return Tried(message, await _by_apprise(alert, address, message))
+            return DeliveryAttempt(message, await _by_apprise(alert, address, message))
         return _judged(message, await _by_post(gate, alert, address, message, now))
     except UsageError:  # its words would show the address
-        return Tried(message, "its address cannot be used")
+        return DeliveryAttempt(message, "its address cannot be used")
     except (SourceError, ConfigError) as error:
-        return Tried(message, str(error).replace("the source's allow", "its allow"))
+        return DeliveryAttempt(
+            message, str(error).replace("the source's allow", "its allow")
+        )
     except TimeoutError:
-        return Tried(message, f"no answer within {DEADLINE:.0f} s")
+        return DeliveryAttempt(message, f"no answer within {DEADLINE:.0f} s")
 
 
 async def _by_post(
@@ -229,14 +231,16 @@ def _signature(alert: AlertConfig, body: bytes, now: float) -> dict[str, str]:
     return {SIGNED_AT: moment, SIGNATURE: f"sha256={signed.hexdigest()}"}
 
 
-def _judged(message: Message, answer: Answer) -> Tried:
+def _judged(message: Message, answer: Answer) -> DeliveryAttempt:
     if 200 <= answer.status < 300:
-        return Tried(message)
+        return DeliveryAttempt(message)
     told = answer.retry_after
     wait = int(told[:9]) / 86400.0 if told[:9].isdecimal() else 0.0
     said = "it redirects; give the address that it leads to"
     redirects = 300 <= answer.status < 400
-    return Tried(message, said if redirects else f"it answered {answer.status}", wait)
+    return DeliveryAttempt(
+        message, said if redirects else f"it answered {answer.status}", wait
+    )
 
 
 async def _by_apprise(alert: AlertConfig, address: str, message: Message) -> str:

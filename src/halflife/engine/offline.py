@@ -24,7 +24,7 @@ def is_lost(trouble: str) -> bool:
     return trouble.endswith(NO_NETWORK)
 
 
-class Steady:
+class OfflineSource:
     """A source that says nothing of its items while there is no network.
 
     What could not be sent is no failure of the page; the first such look ends the

@@ -14,7 +14,7 @@ from halflife.core.errors import AlreadyRunning, UsageError
 from halflife.core.item import Item
 from halflife.engine import bootstrap
 from halflife.stores import Store, ownership
-from halflife.stores.ownership import Owned
+from halflife.stores.ownership import SourceHoldings
 from halflife.stores.sqlite import SqliteStore
 
 MOST = 3  # addresses named of many
@@ -57,7 +57,7 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenPages:
     """Pages that changed hands.
 
     Attributes:
@@ -104,7 +104,7 @@ def claimed(sources: Iterable[SourceConfig]) -> list[Item]:
     return [item for source in sources for item in bootstrap.items([source])]
 
 
-def orphans(config: Config, store: Store) -> list[Owned]:
+def orphans(config: Config, store: Store) -> list[SourceHoldings]:
     """Return the sources that own something and that the settings do not name."""
     names = {source.name for source in config.source}
     return [one for one in store.reports.owners() if one.name not in names]
@@ -112,7 +112,7 @@ def orphans(config: Config, store: Store) -> list[Owned]:
 
 def take_over(
     config: Config, store: Store, claims: Sequence[Item], now: float
-) -> list[Taken]:
+) -> list[TakenPages]:
     """Let sources take what is theirs by the settings; return what changed hands.
 
     The addresses of an orphan go to the source that names them. So do the pages that
@@ -138,7 +138,7 @@ def take_over(
 
 def _take(
     config: Config, store: Store, one: Overlap, keys: Sequence[str], now: float
-) -> Taken:
+) -> TakenPages:
     source = config.named([one.wants])[0]
     leads = bootstrap.keys(source.landmarks)
     with ownership.reassigning(store, (one.owner, one.wants), now) as db:
@@ -146,14 +146,14 @@ def _take(
         if one.orphan and one.wants not in before:
             pages = before[one.owner].items
             ownership.rename(db, one.owner, one.wants)
-            return Taken(one.wants, one.owner, pages)
+            return TakenPages(one.wants, one.owner, pages)
         pages = ownership.move(db, keys, one.wants)
         if one.orphan and not leads.isdisjoint(keys):
             pages += ownership.move_found(db, one.owner, one.wants)
-    return Taken(one.wants, one.owner, pages)
+    return TakenPages(one.wants, one.owner, pages)
 
 
-def rename(config: Config, old: str, new: str, now: float) -> Taken:
+def rename(config: Config, old: str, new: str, now: float) -> TakenPages:
     """Rename a source, in the settings and in the state file.
 
     If a source of the new name is there already, both become one. Asked for again
@@ -174,10 +174,10 @@ def rename(config: Config, old: str, new: str, now: float) -> Taken:
                 ownership.rename(db, old, new)
             if text is not None:  # the last step: if it fails, nothing has happened
                 edit.replace(config.path, text)
-    return Taken(new, old, pages)
+    return TakenPages(new, old, pages)
 
 
-def remove(config: Config, name: str, now: float, *, data: bool) -> Owned:
+def remove(config: Config, name: str, now: float, *, data: bool) -> SourceHoldings:
     """Take a source out of the settings; with ``data`` forget all it brought, too."""
     names = {source.name for source in config.source}
     with SqliteStore.open(config.store_path, create=True) as store:
@@ -190,16 +190,16 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> Owned:
             if name in names:
                 text = edit.without(config.path, name)
                 edit.replace(config.path, text)
-    return known.get(name, Owned(name))
+    return known.get(name, SourceHoldings(name))
 
 
-def reset(config: Config, name: str, now: float) -> Owned:
+def reset(config: Config, name: str, now: float) -> SourceHoldings:
     """Forget all that is known of a source; its settings stay as they are."""
     with SqliteStore.open(config.store_path, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
         if name not in known:
             config.named([name])  # says so if there is no such source at all
-            return Owned(name)
+            return SourceHoldings(name)
         with ownership.reassigning(store, (name,), now) as db:
             ownership.forget(db, name)
     return known[name]

@@ -16,20 +16,20 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes
-from halflife.models.rhythm import HALF, Learned, Look, Rhythm
+from halflife.models.rhythm import HALF, LearnedRhythm, Look, Rhythm
 from halflife.stores import NoteBook, Store
 from halflife.stores.notes.rhythm import RHYTHM
 
 if TYPE_CHECKING:
-    from halflife.queries.form_copy import Held, Wish
+    from halflife.queries.form_copy import FormCopy, FormWish
 
 BACK = HALF  # days of a history that are learned from when nothing is kept yet
 MANY = 400  # looks of it, at most
 
 
-def learned(store: NoteBook, name: str) -> Learned:
+def learned(store: NoteBook, name: str) -> LearnedRhythm:
     """Return what is known of the rhythm of a source."""
-    return RHYTHM.load(store, name) or Learned()
+    return RHYTHM.load(store, name) or LearnedRhythm()
 
 
 def rhythm(store: NoteBook, name: str) -> Rhythm:
@@ -37,7 +37,7 @@ def rhythm(store: NoteBook, name: str) -> Rhythm:
     return learned(store, name).rhythm
 
 
-def keep(store: NoteBook, name: str, known: Learned) -> None:
+def keep(store: NoteBook, name: str, known: LearnedRhythm) -> None:
     """Write down what is known of the rhythm of a source."""
     if known.last != -inf:
         RHYTHM.save(store, known, name)
@@ -84,14 +84,16 @@ class Shown:
     absent: Some[str] = ()
 
 
-def learn(store: NoteBook, name: str, copy: "Held", wish: "Wish", shown: Shown) -> None:
+def learn(
+    store: NoteBook, name: str, copy: "FormCopy", wish: "FormWish", shown: Shown
+) -> None:
     """Learn from what a turn at a form showed, beside the copy as it was before."""
     look = changes(copy, wish, shown)
     if look is not None:
         keep(store, name, learned(store, name).after(look))
 
 
-def changes(copy: "Held", wish: "Wish", shown: Shown) -> Look | None:
+def changes(copy: "FormCopy", wish: "FormWish", shown: Shown) -> Look | None:
     """Return what a turn at a form found, by when records had been seen before.
 
     Of known records whether they changed or went, of new ones how many there are: they
@@ -113,7 +115,7 @@ def changes(copy: "Held", wish: "Wish", shown: Shown) -> Look | None:
     return _grouped(shown.at, np.array(seen), moved, new)
 
 
-def retimed(copy: "Held", rhythm: Rhythm) -> "Held":
+def retimed(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
     """Return a copy with all moments in the source's own time.
 
     What is planned by ages then goes by effective ages.

@@ -29,10 +29,10 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Memo, Reading
 from halflife.kinds.registry import kind_of
-from halflife.kinds.terms import Terms
+from halflife.kinds.terms import GrantTerms
 from halflife.market import Limits, price as market_price, take, target_rule
-from halflife.market.offers import Taken, Turn, intervals
-from halflife.market.stand import SOONEST, Memory
+from halflife.market.offers import OfferTurn, TakenOffers, intervals
+from halflife.market.stand import SOONEST, TargetMemory
 from halflife.stores import Store
 
 HOURS = 24.0
@@ -110,7 +110,7 @@ class Decision:
     waits: str = ""
     aim: targets.Aim = field(default_factory=targets.Aim)
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    memories: Mapping[str, Memory] = field(default_factory=dict)
+    memories: Mapping[str, TargetMemory] = field(default_factory=dict)
     idle: bool = False
     again: float = inf
     due_in: float = inf
@@ -181,7 +181,7 @@ def _whole(
     return names(group) in grants and _terms(group).first_fetch_is_all
 
 
-def _terms(group: Sequence[SourceConfig]) -> Terms:
+def _terms(group: Sequence[SourceConfig]) -> GrantTerms:
     """Return on what terms a group is granted requests."""
     return kind_of(group[0]).terms
 
@@ -232,7 +232,7 @@ def _shared(
     )
 
 
-def _pressed(turn: Turn, offers: Offers, asks: Mapping[str, float]) -> Turn:
+def _pressed(turn: OfferTurn, offers: Offers, asks: Mapping[str, float]) -> OfferTurn:
     """Let what targets ask for not wait: of each source what gains most."""
     urgent = turn.urgent.copy()
     for i, name in enumerate(offers.sources):
@@ -242,7 +242,7 @@ def _pressed(turn: Turn, offers: Offers, asks: Mapping[str, float]) -> Turn:
         order = mine[np.argsort(-offers.gain[mine], kind="stable")]
         before = np.cumsum(offers.cost[order]) - offers.cost[order]
         urgent[order[before < asks[name]]] = True
-    return Turn(turn.ready, urgent)
+    return OfferTurn(turn.ready, urgent)
 
 
 def _reasons(
@@ -323,10 +323,7 @@ def _until_due(appraiser: Appraiser, source: SourceConfig) -> float:
 
 
 def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
-    """Return the days until a longest interval is over, or a schedule asks for a fetch.
-
-    What is over already is done, or waits for requests.
-    """
+    """Return the days until a longest interval is over or a schedule asks for more."""
     soonest = inf
     for source in sources:
         soonest = min(soonest, _until_due(appraiser, source) or inf)
@@ -337,7 +334,7 @@ def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
     return soonest
 
 
-class Asked(NamedTuple):
+class TargetDemand(NamedTuple):
     """What sources with targets ask for, and what could be done for them.
 
     Attributes:
@@ -351,10 +348,10 @@ class Asked(NamedTuple):
     aim: targets.Aim
     sources: Sequence[SourceConfig]
     offers: Offers
-    turn: Turn
+    turn: OfferTurn
 
 
-def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
+def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> TargetDemand:
     """Return what sources ask for, one after the other, and what could be done."""
     found = [_asked_by(appraiser, source) for source in sources]
     stands = {name: one for asked in found for name, one in asked.aim.stands.items()}
@@ -362,18 +359,18 @@ def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Asked:
         name: one for asked in found for name, one in asked.aim.memories.items()
     }
     none = np.zeros(0, dtype=np.bool_)
-    return Asked(
+    return TargetDemand(
         targets.Aim(stands, memories),
         [source for asked in found for source in asked.sources],
         joined([asked.offers for asked in found]),
-        Turn(
+        OfferTurn(
             np.concatenate([none, *(asked.turn.ready for asked in found)]),
             np.concatenate([none, *(asked.turn.urgent for asked in found)]),
         ),
     )
 
 
-def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
+def _asked_by(appraiser: Appraiser, source: SourceConfig) -> TargetDemand:
     aim = targets.aim(appraiser, [source])
     asks = sum(aim.asks.values())
     late = targets.latest(source) < inf or kind_of(source).is_scheduled(source)
@@ -384,10 +381,12 @@ def _asked_by(appraiser: Appraiser, source: SourceConfig) -> Asked:
     offers = Offers(
         offers.sources, offers.source[rows], offers.cost[rows], offers.gain[rows]
     )
-    return Asked(aim, some, offers, Turn(turn.ready[rows], turn.urgent[rows]))
+    return TargetDemand(
+        aim, some, offers, OfferTurn(turn.ready[rows], turn.urgent[rows])
+    )
 
 
-def best(offers: Offers, turn: Turn, asks: float) -> Ints:
+def best(offers: Offers, turn: OfferTurn, asks: float) -> Ints:
     """Return the rows of what a source could get if it gets no more than it asks for.
 
     That is what must not wait, and what gains most; where costs differ, anything.
@@ -417,7 +416,7 @@ def _means(
     at: Situation,
     sources: Sequence[SourceConfig],
     offers: Offers,
-    turn: Turn,
+    turn: OfferTurn,
     purse: tuple[int, int],
     most: int,
 ) -> tuple[float, Limits]:
@@ -432,19 +431,21 @@ def _means(
     return ration, Limits(most={source.name: at.left(source) for source in sources})
 
 
-def _shares(offers: Offers, taken: Taken) -> dict[str, float]:
+def _shares(offers: Offers, taken: TakenOffers) -> dict[str, float]:
     """Return what each source gets."""
     rows, n = taken.rows, len(offers.sources)
     each = np.bincount(offers.source[rows], offers.cost[rows], n)
     return dict(zip(offers.sources, each.tolist(), strict=True))
 
 
-def _waits(offers: Offers, taken: Taken) -> str:
+def _waits(offers: Offers, taken: TakenOffers) -> str:
     row = taken.waits
     return "" if row is None else offers.sources[offers.source[row]]
 
 
-def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Taken:
+def _saved_for(
+    offers: Offers, taken: TakenOffers, credit: float, hourly: int
+) -> TakenOffers:
     """Take what costs more than an hour brings, as soon as enough was saved for it.
 
     What costs less just waits for the next turn.
@@ -456,12 +457,12 @@ def _saved_for(offers: Offers, taken: Taken, credit: float, hourly: int) -> Take
         return taken
     rows = np.append(taken.rows, row)
     cost, gain = float(offers.cost[row]), float(offers.gain[row])
-    return Taken(rows, taken.requests + cost, taken.gain + gain, taken.price)
+    return TakenOffers(rows, taken.requests + cost, taken.gain + gain, taken.price)
 
 
 def _turn(
     appraiser: Appraiser, sources: Sequence[SourceConfig], offers: Offers
-) -> Turn:
+) -> OfferTurn:
     """Return which offers may be taken now, and which must not wait.
 
     Whatever is not a page is one thing, which is done again as soon as settings and
@@ -480,7 +481,7 @@ def _turn(
         latest[mine] = np.maximum(np.minimum(targets.latest(source), by_policy), least)
     turn = intervals(age, soonest, latest)
     fits = offers.cost <= appraiser.config.budget.requests
-    return Turn(turn.ready & fits, turn.urgent & fits)
+    return OfferTurn(turn.ready & fits, turn.urgent & fits)
 
 
 def _grant(

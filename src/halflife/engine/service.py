@@ -29,7 +29,7 @@ from halflife.engine import (
     targets,
 )
 from halflife.engine.breakers import Breaker
-from halflife.engine.health import Status
+from halflife.engine.health import ServiceStatus
 from halflife.engine.loop import Clock
 from halflife.engine.offline import reachable
 from halflife.engine.reload import Settings
@@ -84,7 +84,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class ServiceRhythm:
     """How often a service turns, in seconds.
 
     Attributes:
@@ -122,7 +122,7 @@ class Outside:
     clock: Clock = bootstrap.clock
     told: Callable[[Report], None] = lambda _: None
     audits: bool = False
-    rhythm: Rhythm = Rhythm()
+    rhythm: ServiceRhythm = ServiceRhythm()
     transport: Transport | None = None
     reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
         default=lambda addresses: asyncio.ensure_future(reachable(addresses))
@@ -151,7 +151,7 @@ class Service:
         self._outside = outside or Outside()
         self.clock = self._outside.clock
         now = self.clock()
-        self.status = Status(began=now, measure=self._measure)
+        self.status = ServiceStatus(began=now, measure=self._measure)
         self.breakers: dict[str, Breaker] = {}
         self._under: dict[Group, Under] = {}
         self._time = Timing(now, 0.0)
@@ -350,9 +350,10 @@ class Service:
             fields = {"sources": said, "held": done.held, "trouble": done.trouble}
             logs.event("trouble", level=logging.WARNING, fields=fields)
         if done.requests or done.result is not None:
-            why = {"why": under.why} if under.why else {}
-            spent = {"sources": said, "requests": done.requests, **why}
-            logs.event("worked", fields=spent)
+            spent: dict[str, object] = {"sources": said, "requests": done.requests}
+            logs.event(
+                "worked", fields=spent | ({"why": under.why} if under.why else {})
+            )
         if done.result is not None:
             self._outside.told(done)
 
@@ -374,8 +375,7 @@ class Service:
 
     async def _back(self, crew: Crew) -> bool:
         """Say whether there is a way to the sources again; nothing is sent."""
-        groups = crew.groups
-        addresses = [group[0].addresses[0] for group in groups if group[0].addresses]
+        addresses = [g[0].addresses[0] for g in crew.groups if g[0].addresses]
         return await self._outside.reach(addresses)
 
     def _until_next(self) -> float:
@@ -433,7 +433,7 @@ class Service:
         self._time.judged = now
         config, store = crew.config, self.store
         sources = [source for group in crew.groups for source in group]
-        judge = source_health.Judge(config, store, now, self.breakers, self._memo)
+        judge = source_health.HealthJudge(config, store, now, self.breakers, self._memo)
         found = [judge.health(source) for source in sources]
         if self.status.offline:  # nobody is dead for want of our own network
             found = [replace(one, failures=0, blocked=NO_NETWORK) for one in found]
@@ -453,7 +453,9 @@ class Service:
     def _measure(self, now: float) -> dict[str, Forecast]:
         """Return how good the copy of each source is at this moment."""
         config = self.settings.config
-        judge = source_health.Judge(config, self.store, now, self.breakers, self._memo)
+        judge = source_health.HealthJudge(
+            config, self.store, now, self.breakers, self._memo
+        )
         found = {one.name: judge.now(one) for one in self.settings.chosen}
         return {name: cast for name, cast in found.items() if cast is not None}
 
@@ -461,12 +463,11 @@ class Service:
         """Write down how the service is, for those who watch."""
         status, now = self.status, self.clock()
         budget = crew.config.budget
-        failing = (name for name, one in self.breakers.items() if one.failing)
         status.turned, status.turns = now, status.turns + 1
         status.seconds, status.in_flight = seconds, len(self._under)
         status.budget = budget.requests
         status.left = Wallet(self.store, budget).room(now)
-        status.failing = tuple(sorted(failing))
+        status.failing = tuple(sorted(n for n, b in self.breakers.items() if b.failing))
         status.store_bytes = housekeeping.size(self.settings.config.store_path)
 
     async def _finish(self, crew: Crew) -> None:

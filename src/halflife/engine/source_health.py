@@ -27,7 +27,7 @@ LONGEST = 300  # characters that are told of what is wrong with the settings
 _EXACT = 30  # halvings that find when some of the budget is there again
 
 
-class Judge:
+class HealthJudge:
     """Says how sources are.
 
     Args:

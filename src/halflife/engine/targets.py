@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from halflife.config import Config, SourceConfig
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.stores import NoteBook
 from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
@@ -30,7 +30,7 @@ class Aim:
     """
 
     stands: Mapping[str, Stand] = field(default_factory=dict)
-    memories: Mapping[str, Memory] = field(default_factory=dict)
+    memories: Mapping[str, TargetMemory] = field(default_factory=dict)
 
     @property
     def asks(self) -> dict[str, float]:
@@ -87,8 +87,8 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:
 
 
 def stand(
-    appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: Memory
-) -> tuple[Stand, Memory] | None:
+    appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: TargetMemory
+) -> tuple[Stand, TargetMemory] | None:
     """Return how a source stands to a goal; None if nothing is known of it yet."""
     kind = kind_of(source)
     settled = kind.settled(appraiser.store, source, memory.told)
@@ -97,7 +97,7 @@ def stand(
 
 def _renewed(
     appraiser: Appraiser, source: SourceConfig, wanted: tuple[float, float | None]
-) -> Memory:
+) -> TargetMemory:
     """Return what is remembered of a source; what it needs is found anew at times.
 
     What was missed of another level says nothing of this one.
@@ -115,16 +115,16 @@ def _renewed(
     return replace(memory, needed=needed, found=appraiser.now, level=asked)
 
 
-def recall(store: NoteBook, name: str) -> Memory:
+def recall(store: NoteBook, name: str) -> TargetMemory:
     """Return what is remembered of a source."""
     memory = TARGET_MEMORY.load(store, name)
     if memory is None:
-        return Memory()
+        return TargetMemory()
     chances = ROUND_CHANCES.load(store, name)
     return memory if chances is None else replace(memory, chances=chances)
 
 
-def remember(store: NoteBook, memories: Mapping[str, Memory]) -> None:
+def remember(store: NoteBook, memories: Mapping[str, TargetMemory]) -> None:
     """Keep what is to be remembered of sources."""
     for name, one in memories.items():
         before = recall(store, name).began

@@ -6,18 +6,18 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.filters import (
+    AnyOf,
     Compare,
     Filter,
     In,
     Missing,
     Not,
-    Some,
     missing,
     numbers,
 )
 from halflife.core.lifetimes import Values
 from halflife.grouping.cuts import Blocks, Cut
-from halflife.grouping.risk import Risk, cells, dispersion, totals
+from halflife.grouping.risk import ExposureSpans, cells, dispersion, totals
 
 OTHER = -np.inf  # stands for the rare categories, pooled
 
@@ -33,7 +33,13 @@ class Column:
 
     @classmethod
     def of(
-        cls, name: str, column: Values, risk: Risk, *, rare: float, stretches: int
+        cls,
+        name: str,
+        column: Values,
+        risk: ExposureSpans,
+        *,
+        rare: float,
+        stretches: int,
     ) -> "Column":
         """Return an attribute cut at quantiles if it is a number, else by value.
 
@@ -47,12 +53,12 @@ class Column:
             return _stretches(name, sizes, stretches)
         return _categories(name, column, risk, rare)
 
-    def blocks(self, risk: Risk) -> Blocks:
+    def blocks(self, risk: ExposureSpans) -> Blocks:
         """Return ends and days at risk by block."""
         deaths, time = totals(risk, self.label, len(self.values))
         return Blocks(deaths, time, self.ordered, self.values[-1] is None)
 
-    def dispersion(self, risk: Risk, periods: int) -> float:
+    def dispersion(self, risk: ExposureSpans, periods: int) -> float:
         """Return how bursty ends within blocks are, over stretches of time."""
         edges = np.linspace(risk.entry.min() - 1e-9, risk.leave.max(), periods + 1)
         return dispersion(*cells(risk, self.label, len(self.values), edges))
@@ -73,7 +79,7 @@ class Column:
         parts: list[Filter] = [In(self.name, there)] if there else []
         if None in values:
             parts.append(Missing(self.name))
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
     def _at_most(self, left: set[int], right: set[int]) -> Filter:
         """Return the filter of the side of the smaller numbers."""
@@ -82,10 +88,10 @@ class Column:
         if np.isinf(end):  # all numbers are on one side, missing values on the other
             return Not(Missing(self.name))
         below = Compare(self.name, "<=", end)
-        return Some((below, Missing(self.name))) if None in values else below
+        return AnyOf((below, Missing(self.name))) if None in values else below
 
 
-def _categories(name: str, column: Values, risk: Risk, rare: float) -> Column:
+def _categories(name: str, column: Values, risk: ExposureSpans, rare: float) -> Column:
     gone = missing(column)
     texts = column.astype(str)
     found, label = np.unique(np.where(gone, "", texts), return_inverse=True)

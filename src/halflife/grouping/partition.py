@@ -19,7 +19,7 @@ from halflife.core.lifetimes import Lives, Values
 from halflife.grouping.columns import Column
 from halflife.grouping.cuts import best_cut, carried_gain
 from halflife.grouping.risk import (
-    Risk,
+    ExposureSpans,
     at_risk,
     rate_interval,
 )
@@ -28,7 +28,7 @@ FOLDS = 3  # stretches of the past, each of which must be served by what came be
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ObjectGroup:
     """Objects taken to die at one rate.
 
     Attributes:
@@ -93,7 +93,7 @@ class Partition:
 
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[ObjectGroup, ...]
     splits: tuple[Split, ...]
     of: Ints
     tree: Tree
@@ -115,7 +115,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PartitionTerms:
     """What a partition must satisfy.
 
     Attributes:
@@ -148,8 +148,8 @@ def partition(
     names: Sequence[str],
     rng: Generator,
     *,
-    terms: Terms | None = None,
-    risk: Risk | None = None,
+    terms: PartitionTerms | None = None,
+    risk: ExposureSpans | None = None,
 ) -> Partition:
     """Return groups of lives with one rate each, cut by the named attributes.
 
@@ -158,7 +158,7 @@ def partition(
     divided by the dispersion, Bonferroni over attributes). Nothing to learn from
     (no lives, no ends, no attributes) gives one group.
     """
-    terms = terms or Terms()
+    terms = terms or PartitionTerms()
     risk = risk or at_risk(lives)
     growing = _Growing(lives, sorted(set(names)), risk, terms, rng)
     leaves = [growing.leaf(np.arange(len(lives)), ())]
@@ -202,8 +202,8 @@ class _Leaf:
 class _Growing:
     lives: Lives
     names: Sequence[str]
-    risk: Risk
-    terms: Terms
+    risk: ExposureSpans
+    terms: PartitionTerms
     rng: Generator
 
     def leaf(self, rows: Ints, path: tuple[tuple[Filter, bool], ...]) -> _Leaf:
@@ -241,7 +241,7 @@ class _Growing:
         rule, chance = column.rule(cut, blocks), cut.chance * len(self.names)
         return _Offer(rule, Split(str(rule), cut.gain, wide, chance))
 
-    def _lasts(self, column: Column, risk: Risk) -> bool:
+    def _lasts(self, column: Column, risk: ExposureSpans) -> bool:
         """Return whether the best cut of each past serves what came next."""
         shares = np.arange(1, FOLDS + 1) / FOLDS
         moments = np.quantile(risk.leave[risk.dead], shares).tolist()
@@ -249,7 +249,9 @@ class _Growing:
             self._serves(column, risk, now, then) for now, then in pairwise(moments)
         )
 
-    def _serves(self, column: Column, risk: Risk, now: float, then: float) -> bool:
+    def _serves(
+        self, column: Column, risk: ExposureSpans, now: float, then: float
+    ) -> bool:
         past = column.blocks(risk.between(-np.inf, now))
         after = column.blocks(risk.between(now, then))
         cut = best_cut(past, self.terms.least / FOLDS, 1.0, self.rng, 1.0)
@@ -261,7 +263,7 @@ class _Growing:
 
 
 def _finished(
-    leaves: Sequence[_Leaf], splits: Sequence[Split], risk: Risk
+    leaves: Sequence[_Leaf], splits: Sequence[Split], risk: ExposureSpans
 ) -> Partition:
     groups = [_group(leaf, risk.take(leaf.rows)) for leaf in leaves]
     order = sorted(range(len(groups)), key=lambda i: (groups[i].rate, groups[i].rule))
@@ -273,10 +275,10 @@ def _finished(
     return Partition(tuple(groups[i] for i in order), tuple(splits), of, tree)
 
 
-def _group(leaf: _Leaf, risk: Risk) -> Group:
+def _group(leaf: _Leaf, risk: ExposureSpans) -> ObjectGroup:
     deaths, time = int(risk.dead.sum()), float(risk.time.sum())
     rate, low, high = rate_interval(deaths, time)
-    return Group(leaf.rule, leaf.rows.size, deaths, time, rate, low, high)
+    return ObjectGroup(leaf.rule, leaf.rows.size, deaths, time, rate, low, high)
 
 
 def _tree(paths: Mapping[int, tuple[tuple[Filter, bool], ...]], depth: int) -> Tree:

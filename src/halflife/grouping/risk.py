@@ -11,7 +11,7 @@ from halflife.core.lifetimes import Lives
 
 
 @dataclass(frozen=True, slots=True)
-class Risk:
+class ExposureSpans:
     """The stretch of each life that was watched; times in days.
 
     Attributes:
@@ -41,7 +41,7 @@ class Risk:
         return type(self)(entry, np.maximum(leave, entry), dead)
 
 
-def at_risk(lives: Lives) -> Risk:
+def at_risk(lives: Lives) -> ExposureSpans:
     """Return each life from its first look to its end, or to the last look.
 
     A life known to have ended between two looks is taken to have ended midway;
@@ -50,7 +50,7 @@ def at_risk(lives: Lives) -> Risk:
     """
     dead = lives.ended
     gone_by = np.where(dead, lives.gone_by, lives.last_seen)
-    return Risk(lives.first_seen, (lives.last_seen + gone_by) / 2.0, dead)
+    return ExposureSpans(lives.first_seen, (lives.last_seen + gone_by) / 2.0, dead)
 
 
 class Rate(NamedTuple):
@@ -79,7 +79,9 @@ def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate
     return Rate(deaths / time, low / time, high / time)
 
 
-def cells(risk: Risk, label: Ints, count: int, edges: Floats) -> tuple[Floats, Floats]:
+def cells(
+    risk: ExposureSpans, label: Ints, count: int, edges: Floats
+) -> tuple[Floats, Floats]:
     """Return deaths and days at risk by label (row) and stretch of time (column)."""
     pieces = [
         totals(risk.between(begin, end), label, count)
@@ -90,7 +92,7 @@ def cells(risk: Risk, label: Ints, count: int, edges: Floats) -> tuple[Floats, F
     return deaths, time
 
 
-def totals(risk: Risk, label: Ints, count: int) -> tuple[Floats, Floats]:
+def totals(risk: ExposureSpans, label: Ints, count: int) -> tuple[Floats, Floats]:
     """Return deaths and days at risk by label."""
     deaths = np.bincount(label, risk.dead, count).astype(np.float64)
     return deaths, np.bincount(label, risk.time, count).astype(np.float64)

@@ -35,7 +35,7 @@ Sparse: TypeAlias = Any  # a matrix of scipy.sparse, which has no types
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkMatrix:
     """Which page links to which; no link twice and none to the page it is on.
 
     Attributes:
@@ -125,10 +125,10 @@ class Surfer:
         if not self.tolerance > 0.0:
             raise ValueError(f"tolerance must be positive, got {self.tolerance}")
 
-    def reputation(self, links: Links, terms: Categories) -> Floats:
+    def reputation(self, links: LinkMatrix, terms: Categories) -> Floats:
         """Return R(p, t) as row p, column t.
 
-        >>> links = Links.of_pairs(np.array([0]), np.array([1]), 2)
+        >>> links = LinkMatrix.of_pairs(np.array([0]), np.array([1]), 2)
         >>> terms = Categories.of_pairs(["tea"], np.array([0]), np.array([0]), 2)
         >>> Surfer().reputation(links, terms).round(4).tolist()
         [[0.15], [0.1275]]
@@ -140,7 +140,9 @@ class Surfer:
                 found[np.ix_(part.pages, columns)] = score
         return found
 
-    def topics(self, links: Links, terms: Categories, k: int = TOPICS) -> Categories:
+    def topics(
+        self, links: LinkMatrix, terms: Categories, k: int = TOPICS
+    ) -> Categories:
         """Return the categories of the ``k`` topics that each page is best known for.
 
         A page with fewer topics is in fewer; of topics it is known for alike, those
@@ -230,7 +232,7 @@ class _Part:
     within: Sparse
 
 
-def _parts(links: Links, surfer: Surfer) -> Iterator[_Part]:
+def _parts(links: LinkMatrix, surfer: Surfer) -> Iterator[_Part]:
     """Yield the pages that links lead to, in parts between which there is no link.
 
     A page without links to it is reached by jumps alone. Parts are small where the

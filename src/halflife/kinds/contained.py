@@ -31,7 +31,7 @@ from halflife.core.value_curve import Offers
 from halflife.engine.breakers import Breaker
 from halflife.kinds import laws
 from halflife.kinds.contained_worker import ContainedWorker, blame, charged, log
-from halflife.kinds.page_view import PageRequest, PageView, Panorama, Table
+from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
 from halflife.kinds.protocol import (
     Description,
     Desk,
@@ -43,7 +43,7 @@ from halflife.kinds.protocol import (
     Step,
     Worker,
 )
-from halflife.market.stand import Memory, Stand
+from halflife.market.stand import Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.readers.containment import is_own_state
 from halflife.stores import Store
@@ -57,7 +57,7 @@ _SAME = (
 
 
 @dataclass(slots=True)
-class Held:
+class ContainedState:
     """The state of a source, and how many offers its kind last made of it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Held:
         return getattr(self.state, name)
 
 
-class ContainedKind(Kind[SourceConfig, Held]):
+class ContainedKind(Kind[SourceConfig, ContainedState]):
     """A kind whose faults stay its own.
 
     Args:
@@ -116,7 +116,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
 
     def _of(
         self,
-        held: Held,
+        held: ContainedState,
         method: str,
         neutral: Answer,
         *given: Any,  # noqa: ANN401  (each method has its own)
@@ -148,7 +148,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
 
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
-    ) -> Mapping[str, Held]:
+    ) -> Mapping[str, ContainedState]:
         """Read what is known of sources."""
         names = {source.name for source in sources}
         none: dict[str, Any] = {}
@@ -159,17 +159,17 @@ class ContainedKind(Kind[SourceConfig, Held]):
             lambda: dict(self._kind.states(reading, sources)),
             lambda all_: "" if all_.keys() >= names else "a source has no state",
         )
-        return {s.name: Held(s, found.get(s.name)) for s in sources}
+        return {s.name: ContainedState(s, found.get(s.name)) for s in sources}
 
     def quality(
-        self, state: Held, sure: float, ahead: Floats, *, looks: bool
+        self, state: ContainedState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
         """Return the quality so many days ahead."""
         wrong = lambda found: laws.bad_quality(found, ahead)  # noqa: E731
         none: Forecast | None = None
         return self._of(state, "quality", none, sure, ahead, looks=looks, wrong=wrong)
 
-    def worth(self, state: Held, confidence: float) -> Known:
+    def worth(self, state: ContainedState, confidence: float) -> Known:
         """Return what requests buy in the long run."""
         neutral = Known(state.source, 1.0, None, "its kind does not say")
         found = self._of(state, "worth", neutral, confidence, wrong=laws.bad_known)
@@ -177,7 +177,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
             return found
         return replace(found, why=self.fault(state.source.name) or found.why)
 
-    def offers(self, state: Held) -> Offers:
+    def offers(self, state: ContainedState) -> Offers:
         """Return what could be done now."""
         none = Offers((state.source.name,), np.zeros(0, np.intp), *np.zeros((2, 0)))
         found = self._of(state, "offers", none, wrong=laws.bad_offers)
@@ -195,7 +195,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
         call = lambda: self._kind.measure(source)  # noqa: E731
         return self._ask([source], "measure", "quality", call)
 
-    def describe(self, state: Held) -> Description:
+    def describe(self, state: ContainedState) -> Description:
         """Return what there is to say of the source, and what its kind fails at."""
         name = state.source.name
         neutral = Description(self.measure(state.source))
@@ -203,12 +203,12 @@ class ContainedKind(Kind[SourceConfig, Held]):
         said = self.fault(name)
         return replace(found, why=said, note=said) if said else found
 
-    def steps(self, state: Held, most: int) -> list[Step]:
+    def steps(self, state: ContainedState, most: int) -> list[Step]:
         """Return what would be fetched next."""
         none: list[Step] = []
         return self._of(state, "steps", none, most, wrong=laws.bad_steps)
 
-    def ages(self, state: Held, *, some: bool = False) -> Floats:
+    def ages(self, state: ContainedState, *, some: bool = False) -> Floats:
         """Return the days since the last look, one for each offer."""
         none = np.zeros(0 if some else state.offers or 0)
 
@@ -218,16 +218,20 @@ class ContainedKind(Kind[SourceConfig, Held]):
 
         return self._of(state, "ages", none, some=some, wrong=wrong)
 
-    def prospects(self, state: Held) -> Prospects | None:
+    def prospects(self, state: ContainedState) -> Prospects | None:
         """Return what renewing things buys, the older they are."""
         none: Prospects | None = None
         return self._of(state, "prospects", none, wrong=laws.bad_prospects)
 
     def stand(
-        self, state: Held, goal: Goal, memory: Memory, settled: Sequence[Issued]
-    ) -> tuple[Stand, Memory] | None:
+        self,
+        state: ContainedState,
+        goal: Goal,
+        memory: TargetMemory,
+        settled: Sequence[Issued],
+    ) -> tuple[Stand, TargetMemory] | None:
         """Return how the source stands to a goal."""
-        none: tuple[Stand, Memory] | None = None
+        none: tuple[Stand, TargetMemory] | None = None
         given = goal, memory, settled
         return self._of(state, "stand", none, *given, wrong=laws.bad_stand)
 
@@ -289,9 +293,9 @@ class ContainedKind(Kind[SourceConfig, Held]):
 
     def own_table(
         self, reading: Reading, sources: Sequence[SourceConfig]
-    ) -> Table | None:
+    ) -> PageTable | None:
         """Return the table of its own that ``status`` has."""
-        none: Table | None = None
+        none: PageTable | None = None
         call = lambda: self._kind.own_table(reading, sources)  # noqa: E731
         return self._ask(sources, "own_table", none, call, laws.bad_table)
 
@@ -328,7 +332,7 @@ class ContainedKind(Kind[SourceConfig, Held]):
         call = lambda: self._kind.wanted(source)  # noqa: E731
         return self._ask([source], "wanted", none, call)
 
-    def least(self, state: Held) -> float:
+    def least(self, state: ContainedState) -> float:
         """Return the days between two reads, at least."""
         return self._of(state, "least", 0.0, wrong=laws.bad_number)
 
@@ -337,22 +341,22 @@ class ContainedKind(Kind[SourceConfig, Held]):
         call = lambda: self._kind.is_scheduled(source)  # noqa: E731
         return self._ask([source], "is_scheduled", False, call)  # noqa: FBT003
 
-    def due(self, state: Held) -> float:
+    def due(self, state: ContainedState) -> float:
         """Return the moment by which its policy has it fetched."""
         return self._of(state, "due", inf, wrong=laws.bad_number)
 
-    def parts(self, state: Held) -> Floats:
+    def parts(self, state: ContainedState) -> Floats:
         """Return the age in days of each part that a target of ages counts."""
         wrong = lambda found: laws.bad_column("parts", found)  # noqa: E731
         return self._of(state, "parts", np.zeros(0), wrong=wrong)
 
-    def gaps(self, state: Held) -> Floats:
+    def gaps(self, state: ContainedState) -> Floats:
         """Return the usual days between two looks at each of these parts."""
         size = self.parts(state).size
         wrong = lambda found: laws.bad_column("gaps", found, size)  # noqa: E731
         return self._of(state, "gaps", np.full(size, inf), wrong=wrong)
 
-    def looks(self, state: Held) -> Floats:
+    def looks(self, state: ContainedState) -> Floats:
         """Return when the source was read lately."""
         wrong = lambda found: laws.bad_column("looks", found)  # noqa: E731
         return self._of(state, "looks", np.zeros(0), wrong=wrong)
@@ -389,7 +393,9 @@ class ContainedKind(Kind[SourceConfig, Held]):
         call = lambda: self._kind.keep_faults(store, group, faults)  # noqa: E731
         self._ask(group, "keep_faults", None, call)
 
-    def silence(self, state: Held, breaker: Breaker, now: float) -> tuple[int, float]:
+    def silence(
+        self, state: ContainedState, breaker: Breaker, now: float
+    ) -> tuple[int, float]:
         """Return the failures since the last good look, and the days since then."""
         neutral = super().silence(state, breaker, now)
         return self._of(state, "silence", neutral, breaker, now)

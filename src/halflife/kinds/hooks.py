@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from halflife.config import SourceConfig
-from halflife.kinds.terms import WHOLE, Terms
+from halflife.kinds.terms import WHOLE, GrantTerms
 from halflife.stores.notes.fault import FAULT
 
 if TYPE_CHECKING:
     from halflife.core.arrays import Floats
     from halflife.core.lifetimes import Collection
     from halflife.engine.breakers import Breaker
-    from halflife.kinds.page_view import PageRequest, PageView, Panorama, Table
+    from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
     from halflife.kinds.protocol import Reading, Report, Step
     from halflife.stores import Store
     from halflife.stores.forecasts import Issued
@@ -34,7 +34,7 @@ class Hooks(Generic[Source]):
 
     """
 
-    terms: ClassVar[Terms] = WHOLE
+    terms: ClassVar[GrantTerms] = WHOLE
     not_synced: ClassVar[str] = ""
     known_as: ClassVar[str] = ""
     answer_keys: ClassVar[str] = "records, key and fields"
@@ -120,7 +120,7 @@ class Hooks(Generic[Source]):
 
     def own_table(
         self, reading: "Reading", sources: Sequence[Source]
-    ) -> "Table | None":
+    ) -> "PageTable | None":
         """Return the table of its own that ``status`` has; None: one for all kinds."""
         del reading, sources
         return None

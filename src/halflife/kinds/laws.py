@@ -14,9 +14,9 @@ from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Offers, Worth
 from halflife.core.wording import count
 from halflife.engine.breakers import Breaker
-from halflife.kinds.page_view import PageView, Table
+from halflife.kinds.page_view import PageTable, PageView
 from halflife.kinds.protocol import Description, Known, Prospects, Report, Step
-from halflife.market.stand import Memory, Stand
+from halflife.market.stand import Stand, TargetMemory
 
 _TIGHT = 1e-6  # by which a bound may be missed: sums are not exact
 
@@ -137,7 +137,7 @@ def bad_stand(found: object) -> str:
     if not (isinstance(found, tuple) and len(found) == 2):
         return "it is no Stand with a Memory"
     stand, memory = found
-    if not (isinstance(stand, Stand) and isinstance(memory, Memory)):
+    if not (isinstance(stand, Stand) and isinstance(memory, TargetMemory)):
         return "it is no Stand with a Memory"
     if not (isfinite(stand.asked) and stand.asked >= 0):
         return f"the requests it asks for are {stand.asked}"
@@ -173,7 +173,9 @@ def bad_table(found: object) -> str:
     """Return what is wrong with a table of ``status``."""
     if found is None:
         return ""
-    whole = isinstance(found, Table) and all(isinstance(r, dict) for r in found.rows)
+    whole = isinstance(found, PageTable) and all(
+        isinstance(r, dict) for r in found.rows
+    )
     return "" if whole else "it is no Table"
 
 

@@ -10,18 +10,18 @@ from halflife.core.lifetimes import Collection
 from halflife.core.wording import count, number, span
 from halflife.kinds import item_groups
 from halflife.kinds.daily_counts import daily, last_days
-from halflife.kinds.page_view import Column, PageView, Parts, Row, Timeline
+from halflife.kinds.page_view import LinkedParts, PageView, Row, TableColumn, Timeline
 from halflife.kinds.protocol import Description
 
 SHOWN = 25  # objects
 COLUMNS = (
-    Column("item", "object", "address"),
-    Column("about", "about"),
-    Column("last_look", "last seen", "moment"),
+    TableColumn("item", "object", "address"),
+    TableColumn("about", "about"),
+    TableColumn("last_look", "last seen", "moment"),
 )
 GROUP_COLUMNS = (
-    Column("gone", "gone so far", "text"),
-    Column("rate", "gone a day, of each", "number", "gone a day"),
+    TableColumn("gone", "gone so far", "text"),
+    TableColumn("rate", "gone a day, of each", "number", "gone a day"),
 )
 
 
@@ -40,7 +40,7 @@ def page(
     view = PageView(
         columns=COLUMNS,
         items=_some(known, there),
-        parts=Parts(by, GROUP_COLUMNS, rows),
+        parts=LinkedParts(by, GROUP_COLUMNS, rows),
     )
     if not looks.size:  # it was never read whole: nobody knows what came and went
         return view

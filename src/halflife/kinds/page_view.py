@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 Form = Literal["text", "address", "number", "share", "moment", "copy"]
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """A table of ``status``.
 
     Attributes:
@@ -35,7 +35,7 @@ class Table(NamedTuple):
     rows: Sequence[dict[str, object]]
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table on a page.
 
     Attributes:
@@ -61,7 +61,7 @@ class Timeline(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class LinkedParts:
     """Groups of items that behave alike.
 
     Attributes:
@@ -72,7 +72,7 @@ class Parts:
     """
 
     by: str = ""
-    columns: Sequence[Column] = ()
+    columns: Sequence[TableColumn] = ()
     rows: Sequence[Row] = ()
 
 
@@ -111,16 +111,16 @@ class PageView:
 
     card: Sequence[str] = ()
     title: str = "Items"
-    columns: Sequence[Column] = ()
+    columns: Sequence[TableColumn] = ()
     items: Sequence[Row] = ()
     number: int = 1
     pages: int = 1
-    parts: Parts = field(default_factory=Parts)
+    parts: LinkedParts = field(default_factory=LinkedParts)
     timelines: Sequence[Timeline] = ()
     log: QueryLog | None = None
 
 
-class Standing(NamedTuple):
+class SourceStanding(NamedTuple):
     """One of many sources.
 
     Attributes:
@@ -148,7 +148,7 @@ class Panorama(Protocol):
     """All sources of a kind at one moment."""
 
     @property
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, SourceStanding]:
         """Each source by its name."""
         ...
 

@@ -32,7 +32,7 @@ from halflife.engine.loop import Clock
 from halflife.engine.renewals import shortest
 from halflife.kinds.hooks import Hooks
 from halflife.market.curves import Decay
-from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.recall_curve import Knots
 from halflife.net.gate import Gate
@@ -362,8 +362,8 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
 
     @abstractmethod
     def stand(
-        self, state: State, goal: Goal, memory: Memory, settled: Sequence[Issued]
-    ) -> tuple[Stand, Memory] | None:
+        self, state: State, goal: Goal, memory: TargetMemory, settled: Sequence[Issued]
+    ) -> tuple[Stand, TargetMemory] | None:
         """Return how the source stands to a goal, and what to remember of it.
 
         ``settled`` are the forecasts that got their outcomes since. None if nothing is

@@ -10,7 +10,7 @@ LEAST_GAIN = 1e-9  # quality-days: enough to be fetched at all, and less than an
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class GrantTerms:
     """How requests are granted, and what becomes of those that are left over.
 
     Attributes:
@@ -36,7 +36,7 @@ class Terms:
 
         Requests that our own network kept from being sent are always paid back.
 
-        >>> Terms().refund(10.0, 4, offline=False)
+        >>> GrantTerms().refund(10.0, 4, offline=False)
         6.0
         >>> BY_ITEM.refund(10.0, 4, offline=False)
         0.0
@@ -44,10 +44,10 @@ class Terms:
         return paid - sent if self.refunds or offline else 0.0
 
 
-WHOLE = Terms()
+WHOLE = GrantTerms()
 # A policy chooses among very many items: whatever comes in is spent on the best ones,
 # new items do not keep known ones from being fetched, and none must be fetched.
-BY_ITEM = Terms(
+BY_ITEM = GrantTerms(
     is_weighed=False,
     first_fetch_is_all=False,
     refunds=False,

@@ -33,9 +33,9 @@ from halflife.kinds.protocol import (
 )
 from halflife.market import price, target_rule
 from halflife.market.curves import Decay
-from halflife.market.stand import ROUND, SOONEST, TURN, Memory, Stand
+from halflife.market.stand import ROUND, SOONEST, TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal, Past, Whole
-from halflife.models.rhythm import Learned, Rhythm
+from halflife.models.rhythm import LearnedRhythm, Rhythm
 from halflife.readers.containment import is_mishandled
 from halflife.readers.records import UNREADABLE
 from halflife.stores.forecasts import Issued
@@ -58,7 +58,7 @@ class Renewed(Protocol):
         ...
 
     @property
-    def habit(self) -> Learned:
+    def habit(self) -> LearnedRhythm:
         """What is known of the hours at which it changes."""
         ...
 
@@ -150,8 +150,12 @@ class WholeKind(Kind[Source, WholeState]):
         return Prospects(weight * gain, cost, np.ones(1))
 
     def stand(
-        self, state: WholeState, goal: Goal, memory: Memory, settled: Sequence[Issued]
-    ) -> tuple[Stand, Memory] | None:
+        self,
+        state: WholeState,
+        goal: Goal,
+        memory: TargetMemory,
+        settled: Sequence[Issued],
+    ) -> tuple[Stand, TargetMemory] | None:
         """Return how the source stands to a goal, and what to remember of it."""
         found = self.standing(state, goal)
         if found is None:
@@ -172,7 +176,7 @@ class WholeKind(Kind[Source, WholeState]):
         return Stand(name, asked, memory.needed, said, again), memory
 
     @abstractmethod
-    def reader(self, desk: Desk, source: Source) -> "Reader":
+    def reader(self, desk: Desk, source: Source) -> "SourceReader":
         """Return what reads a source."""
 
     def open(
@@ -183,7 +187,7 @@ class WholeKind(Kind[Source, WholeState]):
         return _opened(Alone(desk, source, self.reader(desk, source)))
 
 
-class Reader(Protocol):
+class SourceReader(Protocol):
     """Reads one source."""
 
     async def sync(self, errand: Errand) -> WholeResult:
@@ -206,7 +210,7 @@ class Reader(Protocol):
 class Alone:
     """Works at one source; it is held only while it is read."""
 
-    def __init__(self, desk: Desk, source: SourceConfig, reader: Reader) -> None:
+    def __init__(self, desk: Desk, source: SourceConfig, reader: SourceReader) -> None:
         self._desk, self._source, self._reader = desk, source, reader
 
     async def sync(self, errand: Errand) -> Report:
@@ -274,8 +278,12 @@ def _said(name: str, trouble: str) -> str:
 
 
 def learned(
-    settled: Sequence[Issued], goal: Goal, now: Whole, memory: Memory, rhythm: Rhythm
-) -> Memory:
+    settled: Sequence[Issued],
+    goal: Goal,
+    now: Whole,
+    memory: TargetMemory,
+    rhythm: Rhythm,
+) -> TargetMemory:
     """Return the memory with what came of forecasts since; of each look the latest.
 
     One that was made before the last look says nothing of the days since that look.
@@ -334,7 +342,7 @@ def step_of(decay: Decay, goal: Goal, least: float) -> float:
 
 
 def losses(
-    decay: Decay, known: Learned, seen: Floats, when: tuple[float, float]
+    decay: Decay, known: LearnedRhythm, seen: Floats, when: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return the age, the loss at the next round, and that of a copy made now.
 
@@ -350,6 +358,6 @@ def losses(
     return float(np.median(age)), later, fresh
 
 
-def together(known: Learned) -> float:
+def together(known: LearnedRhythm) -> float:
     """Return how many records change together, where there is a rhythm."""
     return 1.0 if known.rhythm.flat else known.size

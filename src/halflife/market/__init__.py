@@ -5,7 +5,7 @@ weighted quality: all sources share one price. See docs/one-budget.md.
 """
 
 from halflife.market.limits import FREE, Limits
-from halflife.market.offers import Taken, take
+from halflife.market.offers import TakenOffers, take
 from halflife.market.shares import Shares, share
 from halflife.market.targets import Bill, Need, Relaxed, Target, bill, parse
 from halflife.market.windows import ALWAYS, Window, Zone
@@ -18,7 +18,7 @@ __all__ = [
     "Need",
     "Relaxed",
     "Shares",
-    "Taken",
+    "TakenOffers",
     "Target",
     "Window",
     "Zone",

@@ -12,7 +12,7 @@ _TIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenOffers:
     """What is done next.
 
     Attributes:
@@ -32,7 +32,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OfferTurn:
     """Which offers may be taken now, whatever they gain.
 
     Attributes:
@@ -47,7 +47,7 @@ class Turn:
     urgent: Bools
 
 
-def intervals(age: Floats, soonest: Floats, latest: Floats) -> Turn:
+def intervals(age: Floats, soonest: Floats, latest: Floats) -> OfferTurn:
     """Return the turn by the days since things were last done.
 
     Nothing is done again before ``soonest`` days, and nothing put off for longer
@@ -55,7 +55,7 @@ def intervals(age: Floats, soonest: Floats, latest: Floats) -> Turn:
     urgent, also where nobody knows when it was last done.
     """
     ready = age >= soonest - _TIGHT
-    return Turn(ready, ready & np.isfinite(latest) & (age >= latest - _TIGHT))
+    return OfferTurn(ready, ready & np.isfinite(latest) & (age >= latest - _TIGHT))
 
 
 def take(
@@ -63,10 +63,10 @@ def take(
     budget: float,
     limits: Limits = FREE,
     *,
-    turn: Turn | None = None,
+    turn: OfferTurn | None = None,
     price: float = 0.0,
     patient: bool = False,
-) -> Taken:
+) -> TakenOffers:
     """Return the offers that gain most per request, as far as the budget goes.
 
     A listing is read whole or not at all, so at the end of the budget something may
@@ -90,7 +90,7 @@ def take(
     if not patient and chosen.size < order.size:
         chosen = _better(offers, limits, budget, order, chosen, urgent)
     paid = ~urgent[chosen]
-    return Taken(
+    return TakenOffers(
         chosen,
         float(offers.cost[chosen].sum()),
         float(offers.gain[chosen].sum()),

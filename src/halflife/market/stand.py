@@ -17,7 +17,7 @@ NOTHING: Floats = np.zeros(0)
 
 
 @dataclass(frozen=True)
-class Memory:
+class TargetMemory:
     """What is remembered of a source between turns.
 
     Attributes:

@@ -21,7 +21,7 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.value_curve import Offers
 from halflife.market.limits import FREE, Limits
-from halflife.market.offers import Taken, Turn, take
+from halflife.market.offers import OfferTurn, TakenOffers, take
 
 TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
 AIM = 0.8  # of the share of time that may be missed, what is made use of
@@ -124,7 +124,7 @@ class Past:
         part = min(max(days, 0.0), 1.0)
         return np.asarray(part * weight + (1.0 - part) * calm / calm.sum())
 
-    def learned(self, round_: "Round", days: float) -> "Past":
+    def learned(self, round_: "TargetRound", days: float) -> "Past":
         """Return the past with a round that has shown how wrong beliefs are.
 
         One that lasted for less than a day counts as much less, unless it has shown
@@ -156,7 +156,7 @@ def _counts(seen: tuple[float, ...]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TargetRound:
     """How a source stands within a round; losses are shares of all that there is.
 
     Attributes:
@@ -204,7 +204,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Risk:
+class SourceRisk:
     """What may happen to a source until the next round.
 
     Attributes:
@@ -223,7 +223,7 @@ class Risk:
     lost: float
 
 
-def risk(past: Past, now: Round, level: float) -> Risk:
+def risk(past: Past, now: TargetRound, level: float) -> SourceRisk:
     """Return what may happen until the next round.
 
     Each round has a factor of its own by which losses are off; of this one the looks
@@ -239,7 +239,7 @@ def risk(past: Past, now: Round, level: float) -> Risk:
     left = most - now.found * things
     had = lazy_scipy.gammainc(max(left, 0.0) + 1.0, unfound) if left >= 0 else 1.0
     expected = float(likely @ unfound) / things
-    return Risk(
+    return SourceRisk(
         float(likely @ both @ fresh),
         float(lazy_scipy.gammainc(most + 1.0, coming) @ fresh),
         min(expected + float(fresh @ coming) / things, 1.0),
@@ -248,7 +248,7 @@ def risk(past: Past, now: Round, level: float) -> Risk:
     )
 
 
-def wants(past: Past, now: Round, goal: Goal) -> bool:
+def wants(past: Past, now: TargetRound, goal: Goal) -> bool:
     """Say whether a source is to be looked at further in this round.
 
     Yes as long as that lowers the chance of a miss by more than ``BOLD`` times the
@@ -264,7 +264,7 @@ def wants(past: Past, now: Round, goal: Goal) -> bool:
     return spare <= 0 or ahead.miss - ahead.least > BOLD * spare
 
 
-def closed(past: Past, now: Round, goal: Goal, days: float) -> Past:
+def closed(past: Past, now: TargetRound, goal: Goal, days: float) -> Past:
     """Return the past with a round at its end, which judges the days before it."""
     found = risk(past, now, goal.level)
     missed = found.lost if goal.confidence is None else found.missed
@@ -361,7 +361,7 @@ def looked(
     if missed is None:
         share = 1.0 - goal.loss / found if failed else 0.0
         missed = found / 2.0 if goal.confidence is None else share
-    told = Round(whole.things, believed, 0.0, found, 0.0, 0.0, 0.0, whole.age)
+    told = TargetRound(whole.things, believed, 0.0, found, 0.0, 0.0, 0.0, whole.age)
     after = past.judged(missed, whole.age, goal).learned(told, whole.age)
     return replace(after, failed=past.failed + failed, watched=past.watched + whole.age)
 
@@ -372,8 +372,8 @@ def kept(
     budget: float,
     limits: Limits = FREE,
     *,
-    turn: Turn,
-) -> Taken:
+    turn: OfferTurn,
+) -> TakenOffers:
     """Return the offers that give each source what it asks for, and what is urgent.
 
     A source that asks for nothing gets what must not wait, and no more. If the budget

@@ -9,7 +9,7 @@ from halflife.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class GroupSums:
     """Sums over the items of each group, such as a site, and over the time scored.
 
     Ratios of these sums are the scores; groups are what intervals resample.
@@ -91,9 +91,9 @@ def added(code: Ints, values: Floats, groups: int) -> Floats:
     return sums
 
 
-def averaged(runs: Sequence[Sums]) -> Sums:
+def averaged(runs: Sequence[GroupSums]) -> GroupSums:
     """Return the mean of several repetitions over the same groups."""
     names = runs[0].names
     columns = ("weight", "fresh", "age", "harmonic", "looks", "changed")
     means = {c: np.mean([getattr(r, c) for r in runs], axis=0) for c in columns}
-    return Sums(names=names, **means)
+    return GroupSums(names=names, **means)

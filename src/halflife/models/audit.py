@@ -152,7 +152,7 @@ def over_time(
     return Interval(mean, max(mean - reach, least), min(mean + reach, 1.0))
 
 
-class Drift(NamedTuple):
+class AuditDrift(NamedTuple):
     """What a sequence of audits says of the belief.
 
     Attributes:
@@ -175,7 +175,7 @@ def drift(
     group: Ints,
     *,
     threshold: float = THRESHOLD,
-) -> Drift:
+) -> AuditDrift:
     """Return when audits no longer agreed with what was believed.
 
     ``turn`` counts from 0 and ascends. In each turn, each of several bets pays
@@ -214,7 +214,7 @@ def _payoffs(believed: Floats, fresh: Bools) -> Floats:
     return np.concatenate([staler, fresher])
 
 
-def _run(steps: Floats, threshold: float) -> Drift:
+def _run(steps: Floats, threshold: float) -> AuditDrift:
     stake = np.zeros(steps.shape[0])
     alarms, staler = [], []
     half = steps.shape[0] // 2
@@ -225,6 +225,6 @@ def _run(steps: Floats, threshold: float) -> Drift:
             staler.append(bool(stake[:half].sum() > stake[half:].sum()))
             stake[:] = 0.0
     evidence = float(stake.mean()) / threshold
-    return Drift(
+    return AuditDrift(
         evidence, np.array(alarms, dtype=np.intp), np.array(staler, dtype=np.bool_)
     )

@@ -51,7 +51,7 @@ def at_least_one(mean: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BurstCounts:
     """What a batch of looks added up to, one row a look.
 
     Attributes:
@@ -65,7 +65,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BurstMemory:
     """What was learned, to go on from later; rows are groups, columns are bins.
 
     Attributes:
@@ -207,7 +207,7 @@ class Bursts:
 
     def learn(
         self, rows: Ints, since: Floats, at: Floats, changed: Bools, rate: Floats
-    ) -> Seen:
+    ) -> BurstCounts:
         """Take in looks at items with these rates; return what each stands for."""
         lived = self.lived(rows, since, at)
         changes = np.where(changed, at_least_one(rate * lived), 0.0)
@@ -237,14 +237,14 @@ class Bursts:
         self._sites.expected[sites, : self._bins] += days
         self._sites.seen[sites, : self._bins] += seen
         self._add_up(sites)
-        return Seen(changes, lived)
+        return BurstCounts(changes, lived)
 
-    def kept(self, bins: int = MOST_BINS) -> Kept:
+    def kept(self, bins: int = MOST_BINS) -> BurstMemory:
         """Return what was learned of the last so many bins."""
         first = max(self._bins - bins, 0)
         told = np.flatnonzero(self._row >= 0)
         told = told[np.argsort(self._row[told])]
-        return Kept(
+        return BurstMemory(
             self._origin + first * self.step,
             self._sites.both(first, self._bins),
             told,
@@ -252,7 +252,7 @@ class Bursts:
             self._folders.both(first, self._bins)[:, : told.size],
         )
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: BurstMemory) -> None:
         """Go on from what was learned before; nothing must be learned yet."""
         self._origin, self._began, self._bins = kept.origin, True, kept.sites.shape[2]
         self._sites.set(kept.sites)

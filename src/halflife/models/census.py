@@ -13,7 +13,7 @@ METRICS = ("precision", "recall")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CopyOutcome:
     """What became of the copy made at each look, some time later.
 
     Attributes:
@@ -95,7 +95,7 @@ class Census:
         )
         return counts + covered(later.size, first, np.minimum(self.stop[a], last[b]))
 
-    def outcome(self, ahead: float) -> Outcome:
+    def outcome(self, ahead: float) -> CopyOutcome:
         """Return what became of the copy of each look ``ahead`` days later.
 
         Told by the first look at or after that moment, if it comes no later than by
@@ -114,17 +114,17 @@ class Census:
         loss = -np.log(np.minimum(1.0, np.maximum(kept, 0.5) / some))
         apart = np.where(good, self.looks[inside] - self.looks, ahead)
         new = (self.size[inside] - kept).astype(np.float64)
-        return Outcome(np.where(good, inside, -1), apart, quality, loss, new)
+        return CopyOutcome(np.where(good, inside, -1), apart, quality, loss, new)
 
     @cached_property
-    def turnover(self) -> "Turnover":
+    def turnover(self) -> "GapTurnover":
         """What came and went from each look to the next."""
         here = np.arange(self.looks.size)
         after = np.minimum(here + 1, self.looks.size - 1)
         kept = self.kept(after)[:-1]
         before, then = self.size[:-1], self.size[1:]
         gap = np.diff(self.looks)
-        return Turnover(
+        return GapTurnover(
             gap=gap,
             gone=(before - kept).astype(np.float64),
             new=(then - kept).astype(np.float64),
@@ -134,7 +134,7 @@ class Census:
 
 
 @dataclass(frozen=True)
-class Turnover:
+class GapTurnover:
     """What came and went between looks, one entry a gap.
 
     Attributes:

@@ -11,18 +11,18 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.models.cox_baseline import Baseline, baselines
-from halflife.models.cox_columns import Given, checked, codes, scaled
+from halflife.models.cox_columns import SpellColumns, checked, codes, scaled
 from halflife.models.cox_risk import (
     RiskSets,
-    Sums,
+    RiskSums,
     Ties,
     score_residuals,
     slopes,
     sums,
 )
-from halflife.models.cox_search import Peak, faded, peak, told
+from halflife.models.cox_search import CoxPeak, faded, peak, told
 from halflife.models.cox_tests import (
-    Fitted,
+    FittedCovariates,
     Proportionality,
     Transform,
     proportionality,
@@ -153,7 +153,7 @@ class CoxModel:
         self._bound(None if cluster is None else codes(cluster, n, "cluster")[1])
         return self
 
-    def _prepare(self, given: Given) -> None:
+    def _prepare(self, given: SpellColumns) -> None:
         self.names_, self.strata_ = given.names, given.strata
         self._sets = RiskSets.of(given.data, self.ties)
         some = set(self._sets.stratum.tolist())
@@ -184,7 +184,7 @@ class CoxModel:
             self._beta[some], self.log_likelihood_ = top.beta, top.value
             self._inverse[np.ix_(some, some)] = np.linalg.inv(top.information)
 
-    def _peak(self, z: Floats, flat: Floats, start: Floats) -> Peak:
+    def _peak(self, z: Floats, flat: Floats, start: Floats) -> CoxPeak:
         top = peak(self._sets, z, self.ridge, start)
         self.status_ = CoxStatus.OK
         if self.ridge == 0 and faded(top, flat):
@@ -206,7 +206,7 @@ class CoxModel:
             self.robust_ = pull.T @ pull
         self.standard_error_ = np.sqrt(np.maximum(np.diag(self.robust_), 0.0))
 
-    def _sums(self) -> Sums:
+    def _sums(self) -> RiskSums:
         return sums(self._sets, self._seen.z, self._beta)
 
     def wald(self) -> Wald:
@@ -227,7 +227,7 @@ class CoxModel:
     def proportionality(self, transform: Transform = "km") -> Proportionality:
         """Test if coefficients drift with time (see ``halflife.models.cox_tests``)."""
         self._ready()
-        seen = Fitted(self._seen.z, self.names_, self.told_, self._inverse)
+        seen = FittedCovariates(self._seen.z, self.names_, self.told_, self._inverse)
         found = self._sums() if self.told_.any() else None
         return proportionality(self._sets, seen, found, self._cluster, transform)
 

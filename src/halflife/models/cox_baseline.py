@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.cox_risk import RiskSets, Sums, Ties, totals
+from halflife.models.cox_risk import RiskSets, RiskSums, Ties, totals
 
 __all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curves"]
 
@@ -62,7 +62,7 @@ class CurveFit(NamedTuple):
 
 
 def baselines(
-    sets: RiskSets, found: Sums, shift: Floats, names: tuple[str, ...], ties: Ties
+    sets: RiskSets, found: RiskSums, shift: Floats, names: tuple[str, ...], ties: Ties
 ) -> tuple[Baseline, ...]:
     """Return the cumulative hazards, by Efron's steps or Breslow's, W / S0.
 

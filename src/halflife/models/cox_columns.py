@@ -12,7 +12,7 @@ from halflife.models.cox_risk import RiskSets, Survived
 _FLAT = 1e-12  # of the largest value; a column that varies by less does not vary
 
 
-class Given(NamedTuple):
+class SpellColumns(NamedTuple):
     """Spells whose columns agree, with the names of strata and covariates."""
 
     data: Survived
@@ -20,7 +20,7 @@ class Given(NamedTuple):
     names: tuple[str, ...]
 
 
-class Scaled(NamedTuple):
+class ScaledCovariates(NamedTuple):
     """Covariates of the spells at risk, about their stratum's mean.
 
     Attributes:
@@ -44,7 +44,7 @@ def checked(  # noqa: PLR0913  (one problem, told whole)
     weight: ArrayLike | None = None,
     *,
     names: Sequence[str] = (),
-) -> Given:
+) -> SpellColumns:
     """Return the columns in one length; raise ``ValueError`` naming what is wrong."""
     until = _column("time", time, None)
     n = until.size
@@ -66,7 +66,7 @@ def checked(  # noqa: PLR0913  (one problem, told whole)
         raise ValueError(f"ended must be true or false for each of {n} spells")
     labels, code = _strata(strata, n)
     data = Survived(given, until, gone.astype(np.bool_), since, counts, code)
-    return Given(data, labels, called)
+    return SpellColumns(data, labels, called)
 
 
 def codes(labels: ArrayLike, n: int, what: str) -> tuple[tuple[str, ...], Ints]:
@@ -80,7 +80,7 @@ def codes(labels: ArrayLike, n: int, what: str) -> tuple[tuple[str, ...], Ints]:
     return tuple(str(label) for label in found.tolist()), code.astype(np.intp)
 
 
-def scaled(sets: RiskSets) -> Scaled:
+def scaled(sets: RiskSets) -> ScaledCovariates:
     """Return the covariates about their mean in each stratum, over their deviation.
 
     The partial likelihood does not know of a shift within a stratum, and sums of
@@ -88,7 +88,7 @@ def scaled(sets: RiskSets) -> Scaled:
     """
     x, own, weight = sets.data.x.T.copy(), sets.own, sets.data.weight
     if not own.size:
-        return Scaled(x, x.T, np.ones(x.shape[0]))
+        return ScaledCovariates(x, x.T, np.ones(x.shape[0]))
     mean, total = np.zeros((x.shape[0], int(own[-1]) + 1)), np.bincount(own, weight)
     for k, column in enumerate(x):
         mean[k] = np.bincount(own, weight * column) / total
@@ -96,7 +96,7 @@ def scaled(sets: RiskSets) -> Scaled:
     deviation = np.sqrt(centred**2 @ weight / total.sum())
     flat = deviation <= _FLAT * np.abs(x).max(axis=1)
     deviation[flat], centred[flat] = 1.0, 0.0
-    return Scaled(centred / deviation[:, None], mean.T, deviation)
+    return ScaledCovariates(centred / deviation[:, None], mean.T, deviation)
 
 
 def _strata(strata: ArrayLike | None, n: int) -> tuple[tuple[str, ...], Ints]:

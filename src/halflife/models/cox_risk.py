@@ -206,7 +206,7 @@ def _place(who: Ints, when: Floats, data: Survived) -> Ints:
     return first
 
 
-class Sums(NamedTuple):
+class RiskSums(NamedTuple):
     """What the likelihood and the residuals are made of; death times go by column.
 
     Attributes:
@@ -231,7 +231,7 @@ class Sums(NamedTuple):
     square: Floats
 
 
-def sums(sets: RiskSets, z: Floats, beta: Floats) -> Sums:
+def sums(sets: RiskSets, z: Floats, beta: Floats) -> RiskSums:
     """Return the sums at ``beta``; ``z`` has a column for each spell of the sets."""
     eta = beta @ z
     top = np.maximum.reduceat(eta, np.flatnonzero(np.diff(sets.own, prepend=-1)))
@@ -244,7 +244,7 @@ def sums(sets: RiskSets, z: Floats, beta: Floats) -> Sums:
     died = sets.died
     ended = float(sets.data.weight[died] @ shifted[died])
     fell, step, tied_step, square = _terms(sets, risk[0], dead[0])
-    return Sums(ended - fell, r, top, risk, dead, step, tied_step, square)
+    return RiskSums(ended - fell, r, top, risk, dead, step, tied_step, square)
 
 
 def _terms(
@@ -265,7 +265,7 @@ def _terms(
     return float(share @ np.log(left)), step, tied_step, square
 
 
-def expected(sets: RiskSets, found: Sums) -> Floats:
+def expected(sets: RiskSets, found: RiskSums) -> Floats:
     """Return r A for each spell: the deaths that the model expects of it."""
     hazard = sets.lived(found.step)
     hazard[sets.died] -= found.tied_step[sets.group]
@@ -273,7 +273,7 @@ def expected(sets: RiskSets, found: Sums) -> Floats:
     return expects
 
 
-def slopes(sets: RiskSets, z: Floats, found: Sums) -> tuple[Floats, Floats]:
+def slopes(sets: RiskSets, z: Floats, found: RiskSums) -> tuple[Floats, Floats]:
     """Return the gradient and the information at the ``beta`` of the sums."""
     expects = expected(sets, found)
     left = np.where(sets.data.ended, sets.data.weight, 0.0) - expects
@@ -286,7 +286,7 @@ def slopes(sets: RiskSets, z: Floats, found: Sums) -> tuple[Floats, Floats]:
     return z @ left, (z * expects) @ z.T - squares
 
 
-def score_residuals(sets: RiskSets, z: Floats, found: Sums) -> Floats:
+def score_residuals(sets: RiskSets, z: Floats, found: RiskSums) -> Floats:
     """Return each spell's share in the gradient, w dU / dw, as a column."""
     s, d = found.risk[1:], found.dead[1:]
     q0, q1, q2 = found.square
@@ -299,7 +299,7 @@ def score_residuals(sets: RiskSets, z: Floats, found: Sums) -> Floats:
     return score
 
 
-def means(sets: RiskSets, found: Sums) -> Floats:
+def means(sets: RiskSets, found: RiskSums) -> Floats:
     """Return the mean covariates that the model expects of who ends."""
     drawn = found.risk[1:] * found.step - found.dead[1:] * found.tied_step
     mean: Floats = drawn / sets.mass

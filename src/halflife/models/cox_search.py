@@ -17,7 +17,7 @@ _FADED = 1e-5  # of the information at 0: so little is left where there is no pe
 _STRIDE = 5.0  # standard deviations, at most, that one step goes
 
 
-class Peak(NamedTuple):
+class CoxPeak(NamedTuple):
     """Where the search ended.
 
     Attributes:
@@ -50,7 +50,7 @@ def told(information: Floats, deaths: float) -> Bools:
     return known
 
 
-def faded(peak: Peak, flat: Floats) -> bool:
+def faded(peak: CoxPeak, flat: Floats) -> bool:
     """Return whether some direction lost nearly all of its information since 0.
 
     Where likelihood rises without end it flattens out, and the information goes to 0
@@ -61,7 +61,7 @@ def faded(peak: Peak, flat: Floats) -> bool:
     return bool(left[0] < _FADED)
 
 
-def peak(sets: RiskSets, z: Floats, ridge: float, start: Floats) -> Peak:
+def peak(sets: RiskSets, z: Floats, ridge: float, start: Floats) -> CoxPeak:
     """Return the peak of the likelihood less ``ridge`` / 2 sum(beta**2)."""
     beta = start
     found = sums(sets, z, beta)
@@ -74,7 +74,7 @@ def peak(sets: RiskSets, z: Floats, ridge: float, start: Floats) -> Peak:
         )
         step = _step(information, slope)
         if float(step @ slope) < _CLOSE:
-            return Peak(beta, found.value, information, settled=True)
+            return CoxPeak(beta, found.value, information, settled=True)
         for _halving in range(_HALVINGS):
             there = beta + step
             after = sums(sets, z, there)
@@ -83,9 +83,9 @@ def peak(sets: RiskSets, z: Floats, ridge: float, start: Floats) -> Peak:
                 break
             step = step / 2
         else:
-            return Peak(beta, found.value, information, settled=False)
+            return CoxPeak(beta, found.value, information, settled=False)
         beta, found, value = there, after, reached
-    return Peak(beta, found.value, information, settled=False)
+    return CoxPeak(beta, found.value, information, settled=False)
 
 
 def _step(information: Floats, slope: Floats) -> Floats:

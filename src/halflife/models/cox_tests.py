@@ -18,12 +18,12 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.cox_risk import RiskSets, Sums, means, totals
+from halflife.models.cox_risk import RiskSets, RiskSums, means, totals
 
 Transform: TypeAlias = Literal["km", "rank", "identity", "log"]
 
 
-class Fitted(NamedTuple):
+class FittedCovariates(NamedTuple):
     """Covariates of the spells at risk, and the covariance of their coefficients."""
 
     z: Floats
@@ -53,8 +53,8 @@ class Proportionality(NamedTuple):
 
 def proportionality(
     sets: RiskSets,
-    model: Fitted,
-    found: Sums | None,
+    model: FittedCovariates,
+    found: RiskSums | None,
     cluster: Ints | None,
     transform: Transform,
 ) -> Proportionality:
@@ -82,14 +82,18 @@ def summed(rows: Floats, cluster: Ints) -> Floats:
     return np.array([np.bincount(cluster, row) for row in rows])
 
 
-def residuals(sets: RiskSets, z: Floats, found: Sums) -> Floats:
+def residuals(sets: RiskSets, z: Floats, found: RiskSums) -> Floats:
     """Return the Schoenfeld residuals, one column a death."""
     left: Floats = z[:, sets.died] - means(sets, found)[:, sets.group]
     return left
 
 
 def _drift(
-    sets: RiskSets, model: Fitted, found: Sums, cluster: Ints | None, clock: Floats
+    sets: RiskSets,
+    model: FittedCovariates,
+    found: RiskSums,
+    cluster: Ints | None,
+    clock: Floats,
 ) -> tuple[Floats, Floats]:
     """Return V u and its variance."""
     weight = sets.data.weight[sets.died]
@@ -110,7 +114,7 @@ def _chi_square(drift: Floats, variance: Floats, rows: Ints) -> tuple[float, flo
     return float(scaled @ inverse @ scaled), float(rank)
 
 
-def _groups(model: Fitted) -> Iterator[tuple[str, Ints]]:
+def _groups(model: FittedCovariates) -> Iterator[tuple[str, Ints]]:
     """Return the names to test, with the columns that belong to each."""
     called = [name.partition("=")[0] for name in model.names]
     for name in dict.fromkeys(called):

@@ -36,7 +36,14 @@ from halflife.models.drift_tables import (
 from halflife.models.spells import Spells
 from halflife.models.weibull_ph import WeibullPH, WeibullPHStatus
 
-__all__ = ["PAPER", "Drift", "DriftModel", "WeibullSurvival", "features", "paper"]
+__all__ = [
+    "PAPER",
+    "DriftModel",
+    "DriftPrediction",
+    "WeibullSurvival",
+    "features",
+    "paper",
+]
 
 WEEK = 7.0
 _EXP = 600.0
@@ -111,7 +118,7 @@ def features(
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class DriftPrediction:
     """A model of drift, ready to predict.
 
     Attributes:
@@ -152,7 +159,7 @@ class Drift:
         return np.array([known[name] for name in domain], np.intp)
 
 
-def paper(method: Method = "QBS", names: Sequence[Feature] = ALL) -> Drift:
+def paper(method: Method = "QBS", names: Sequence[Feature] = ALL) -> DriftPrediction:
     """Return the model of Tables IV and V for one way of making summaries.
 
     >>> paper().rates(["com"], features(1000, 0.1, 0.5))[0].round(4)
@@ -162,13 +169,15 @@ def paper(method: Method = "QBS", names: Sequence[Feature] = ALL) -> Drift:
     if key not in COEFFICIENTS:
         raise UsageError(f"the paper has no model of {key}; it has {[*COEFFICIENTS]}")
     rate, shape = (np.array(column) for column in BASELINES[key])
-    return Drift(DOMAINS, rate, shape, tuple(names), np.array(COEFFICIENTS[key]))
+    return DriftPrediction(
+        DOMAINS, rate, shape, tuple(names), np.array(COEFFICIENTS[key])
+    )
 
 
 PAPER = paper()
 
 
-class Learned(NamedTuple):
+class DriftFit(NamedTuple):
     """What ``DriftModel`` found on the way.
 
     Attributes:
@@ -209,8 +218,8 @@ class DriftModel:
 
     """
 
-    drift_: Drift
-    learned_: Learned
+    drift_: DriftPrediction
+    learned_: DriftFit
     idle_: tuple[str, ...]
     status_: CoxStatus | WeibullPHStatus
 
@@ -272,22 +281,24 @@ class DriftModel:
 
     def _curves(
         self, cox: CoxModel, spells: Spells, x: Floats, domain: ArrayLike
-    ) -> Drift:
+    ) -> DriftPrediction:
         mean = x.mean(axis=0) if x.shape[0] else np.zeros(x.shape[1])
         point = mean if self.origin == "mean" else np.zeros(x.shape[1])
         bases = cox.baseline(point)
         curves = weibull_curves(bases)
-        self.learned_, self.status_ = Learned(cox, curves, None), cox.status_
+        self.learned_, self.status_ = DriftFit(cox, curves, None), cox.status_
         rate, shape = _idle_rates(cox, spells, x, domain), np.ones(len(cox.strata_))
         for k, base in enumerate(bases):
             place = cox.strata_.index(base.stratum)
             rate[place] = curves.rate[k] / float(cox.relative(point))
             shape[place] = curves.shape[k]
-        return Drift(cox.strata_, rate, shape, cox.names_, cox.coefficient_, self.days)
+        return DriftPrediction(
+            cox.strata_, rate, shape, cox.names_, cox.coefficient_, self.days
+        )
 
-    def _likelihood(self, cox: CoxModel, found: WeibullPH) -> Drift:
-        self.learned_, self.status_ = Learned(cox, None, found), found.status_
-        return Drift(
+    def _likelihood(self, cox: CoxModel, found: WeibullPH) -> DriftPrediction:
+        self.learned_, self.status_ = DriftFit(cox, None, found), found.status_
+        return DriftPrediction(
             found.strata_,
             found.rate_,
             found.shape_,

@@ -25,7 +25,7 @@ class Fraction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CategorySample:
     """What a sample of each category showed.
 
     Attributes:
@@ -135,7 +135,7 @@ def prior_strength(changed: Floats, count: Floats, mean: Floats) -> float:
 
 def weighted(
     category: Ints, changed: Bools, weight: Floats, chance: Floats, categories: int
-) -> Sample:
+) -> CategorySample:
     """Return the weighted share that changed, from looks taken with unequal chances.
 
     With v = w / pi, pi the chance of an item to be in the sample (Horvitz and
@@ -156,7 +156,7 @@ def weighted(
     square = np.bincount(category, weights=v * v, minlength=categories)
     off = (1.0 - chance) * (v * (changed - mean[category])) ** 2
     spread = np.bincount(category, weights=off, minlength=categories)
-    return Sample(
+    return CategorySample(
         np.where(held, np.minimum(mean, 1.0), np.nan),
         np.where(held, safe**2 / np.where(held, square, 1.0), 0.0),
         np.where(held, spread / safe**2, np.nan),

@@ -8,7 +8,7 @@ from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.history import Gaps
 
 
-class Status(IntEnum):
+class RateStatus(IntEnum):
     """What the looks at an item can tell about its rate.
 
     OK              some gaps saw a change and some did not
@@ -66,13 +66,13 @@ def tallied(item: Ints, amount: Floats, n_items: int) -> Floats:
 
 
 def statuses(gaps: Gaps, n_items: int) -> Bytes:
-    """Return the ``Status`` of each item."""
+    """Return the ``RateStatus`` of each item."""
     busy = np.bincount(gaps.item[gaps.changed], minlength=n_items) > 0
     quiet = np.bincount(gaps.item[~gaps.changed], minlength=n_items) > 0
-    status = np.full(n_items, Status.NO_LOOKS, dtype=np.int8)
-    status[quiet] = Status.NO_CHANGE
-    status[busy] = Status.ALWAYS_CHANGED
-    status[busy & quiet] = Status.OK
+    status = np.full(n_items, RateStatus.NO_LOOKS, dtype=np.int8)
+    status[quiet] = RateStatus.NO_CHANGE
+    status[busy] = RateStatus.ALWAYS_CHANGED
+    status[busy & quiet] = RateStatus.OK
     return status
 
 

@@ -23,7 +23,7 @@ _EDGE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LossVerdict:
     """What the guard makes of a loss.
 
     Attributes:
@@ -101,7 +101,7 @@ class DeleteGuard:
         self.rate_, self.dispersion_ = _moments(n, d, g)
         return self
 
-    def judge(self, held: int, gone: int, gap: float) -> Verdict:
+    def judge(self, held: int, gone: int, gap: float) -> LossVerdict:
         """Say whether it is credible that so many of those held have gone."""
         share = float(-np.expm1(-self.rate_ * max(gap, 0.0)))
         chance = np.exp(log_pmf(held, share, self.dispersion_))
@@ -115,7 +115,7 @@ class DeleteGuard:
             expected = f"after {self.cycles_} earlier cycles nobody knows what is usual"
         why = f"{gone} of {held} objects are missing; {expected}"
         tail = min(max(beyond, 0.0), 1.0)
-        return Verdict(held, gone, low, high, tail, not fault, why)
+        return LossVerdict(held, gone, low, high, tail, not fault, why)
 
     def _fault(self, held: int, gone: int, share: float, tail: float) -> bool:
         known = self.cycles_ >= LEAST_CYCLES

@@ -44,7 +44,7 @@ UNSURE = "by itself it cannot be told from an outage"
 CONFIRMED = 1.0  # days; few outages last as long, and no copy should lag for longer
 
 
-class Verdict(StrEnum):
+class AnswerVerdict(StrEnum):
     """What is made of an answer."""
 
     BELIEVE = "believe"
@@ -95,7 +95,7 @@ class Doubt:
 
     """
 
-    verdict: Verdict
+    verdict: AnswerVerdict
     why: str
 
 
@@ -111,16 +111,16 @@ def doubt(before: Sketch, after: Sketch) -> Doubt | None:
     if after.shape == before.shape:
         return None
     if after.sign == LOGIN and before.sign != LOGIN:
-        return Doubt(Verdict.HOLD, "it asks for a login, which it did not before")
+        return Doubt(AnswerVerdict.HOLD, "it asks for a login, which it did not before")
     if after.leads and not before.leads:
-        return Doubt(Verdict.WAIT, "it leads to another page now")
+        return Doubt(AnswerVerdict.WAIT, "it leads to another page now")
     shorter = is_much_shorter(before, after)
     if not (shorter or is_other(before, after)):
         return None
     size = f"has {after.length} characters of text where it had {before.length}"
     if after.sign and after.sign != before.sign:
-        return Doubt(Verdict.HOLD, f"it says that it is {after.sign}, and {size}")
-    return Doubt(Verdict.WAIT, f"it {size}" if shorter else NEW_TEXT)
+        return Doubt(AnswerVerdict.HOLD, f"it says that it is {after.sign}, and {size}")
+    return Doubt(AnswerVerdict.WAIT, f"it {size}" if shorter else NEW_TEXT)
 
 
 def is_much_shorter(before: Sketch, after: Sketch) -> bool:
@@ -144,7 +144,7 @@ def doubt_unsure(before: Sketch, after: Sketch) -> Doubt | None:
     >>> doubt(page, note) is None, doubt_unsure(page, note).why
     (True, 'by itself it cannot be told from an outage')
     """
-    return Doubt(Verdict.WAIT, UNSURE) if is_unsure(before, after) else None
+    return Doubt(AnswerVerdict.WAIT, UNSURE) if is_unsure(before, after) else None
 
 
 def is_unsure(before: Sketch, after: Sketch) -> bool:
@@ -175,7 +175,7 @@ def is_outage(shape: str, changes: Iterable[tuple[str, str]]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingAnswer:
     """An answer that was put off.
 
     Attributes:
@@ -190,7 +190,7 @@ class Waiting:
     seen: int
 
 
-def settle(waiting: Sequence[Waiting], well: int, others: int) -> Verdict:
+def settle(waiting: Sequence[WaitingAnswer], well: int, others: int) -> AnswerVerdict:
     """Return what is made of a site's answers that were put off.
 
     They are believed when enough other pages were seen to be well since: more than
@@ -203,24 +203,24 @@ def settle(waiting: Sequence[Waiting], well: int, others: int) -> Verdict:
         well: Other pages of the site that were seen to be well since the first.
         others: Other pages that the site has.
 
-    >>> settle([Waiting("a", 0.1, 1)], well=2, others=40)
-    <Verdict.BELIEVE: 'believe'>
-    >>> settle([Waiting("a", 0.1, 1)] * 3, well=1, others=40)
-    <Verdict.HOLD: 'hold'>
+    >>> settle([WaitingAnswer("a", 0.1, 1)], well=2, others=40)
+    <AnswerVerdict.BELIEVE: 'believe'>
+    >>> settle([WaitingAnswer("a", 0.1, 1)] * 3, well=1, others=40)
+    <AnswerVerdict.HOLD: 'hold'>
 
     """
     needed = min(max(WITNESSES, len(waiting)), others)
     if others and well >= needed:
-        return Verdict.BELIEVE
+        return AnswerVerdict.BELIEVE
     if len(waiting) >= MANY:
-        return Verdict.HOLD
+        return AnswerVerdict.HOLD
     if all(one.days >= CONFIRMED and one.seen > 1 for one in waiting):
-        return Verdict.BELIEVE
-    return Verdict.WAIT
+        return AnswerVerdict.BELIEVE
+    return AnswerVerdict.WAIT
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class SiteEvidence:
     """What the other pages of a site show of a text that some of them have.
 
     Attributes:
@@ -237,7 +237,9 @@ class Neighbours:
     others: int = 0
 
 
-def settle_unsure(waiting: Sequence[Waiting], around: Neighbours) -> Verdict:
+def settle_unsure(
+    waiting: Sequence[WaitingAnswer], around: SiteEvidence
+) -> AnswerVerdict:
     """Return what is made of pages with the same text that tells nothing by itself.
 
     Where others with this text are held, so are these, unless more pages are well.
@@ -246,25 +248,25 @@ def settle_unsure(waiting: Sequence[Waiting], around: Neighbours) -> Verdict:
     others were seen to be well since, its copy before is kept, in case they turn out
     the same. Two that are the same wait for witnesses.
 
-    >>> one = [Waiting("a", 0.1, 1)]
-    >>> settle_unsure(one, Neighbours(well=2, others=40))
-    <Verdict.BELIEVE: 'believe'>
-    >>> settle_unsure(one, Neighbours(well=0, others=40))
-    <Verdict.PROVISIONAL: 'provisional'>
-    >>> settle_unsure(one, Neighbours(replaced=1, well=0, others=40))
-    <Verdict.WAIT: 'wait'>
-    >>> settle_unsure(one, Neighbours(held=3, well=2, others=40))
-    <Verdict.HOLD: 'hold'>
+    >>> one = [WaitingAnswer("a", 0.1, 1)]
+    >>> settle_unsure(one, SiteEvidence(well=2, others=40))
+    <AnswerVerdict.BELIEVE: 'believe'>
+    >>> settle_unsure(one, SiteEvidence(well=0, others=40))
+    <AnswerVerdict.PROVISIONAL: 'provisional'>
+    >>> settle_unsure(one, SiteEvidence(replaced=1, well=0, others=40))
+    <AnswerVerdict.WAIT: 'wait'>
+    >>> settle_unsure(one, SiteEvidence(held=3, well=2, others=40))
+    <AnswerVerdict.HOLD: 'hold'>
 
     """
     same = len(waiting) + around.replaced
     if around.held:
         outnumbered = around.well >= max(WITNESSES, same + around.held)
-        return Verdict.BELIEVE if outnumbered else Verdict.HOLD
+        return AnswerVerdict.BELIEVE if outnumbered else AnswerVerdict.HOLD
     if len(waiting) >= MANY or same + around.others < MANY:
-        return Verdict.BELIEVE
+        return AnswerVerdict.BELIEVE
     if around.well >= min(WITNESSES, around.others):
-        return Verdict.BELIEVE
+        return AnswerVerdict.BELIEVE
     if all(one.days >= CONFIRMED and one.seen > 1 for one in waiting):
-        return Verdict.BELIEVE
-    return Verdict.PROVISIONAL if same == 1 else Verdict.WAIT
+        return AnswerVerdict.BELIEVE
+    return AnswerVerdict.PROVISIONAL if same == 1 else AnswerVerdict.WAIT

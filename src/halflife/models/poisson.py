@@ -9,10 +9,10 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
-from halflife.models.gaps import Status, check_gaps, quiet_days, statuses, tallied
+from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
 from halflife.models.roots import falling_roots
 
-__all__ = ["Exponential", "GammaSurvival", "PoissonRate", "Status"]
+__all__ = ["Exponential", "GammaSurvival", "PoissonRate", "RateStatus"]
 
 SLOWEST, FASTEST = 1e-9, 1e6  # changes a day; no estimate leaves these bounds
 _NOTHING = 1e-300  # so that a logarithm can be taken
@@ -140,7 +140,7 @@ class PoissonRate:
 
     Attributes:
         rate_: Changes a day of each item, from 1e-9 to 1e6.
-        status_: What the looks can tell about each rate; see ``Status``.
+        status_: What the looks can tell about each rate; see ``RateStatus``.
 
     >>> every_other = np.arange(8) % 2 == 0
     >>> PoissonRate().fit(np.zeros(8, int), np.ones(8), every_other).rate_.round(2)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.models.census import METRICS, RECALL, Census, Outcome
+from halflife.models.census import METRICS, RECALL, Census, CopyOutcome
 from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
 from halflife.models.experts import MOST, POOL, Experts
 
@@ -56,7 +56,7 @@ class Horizon:
         return self.study.experts
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CopyOutcome:
         """What became of the copy of every look."""
         return self.study.census.outcome(self.days)
 

@@ -3,7 +3,7 @@
 Many databases are changed by a nightly job: nothing happens all day, and everything at
 one hour. Such a source has a time of its own, which stands still while nothing changes
 and leaps at its hour; in that time it decays evenly. ``Rhythm`` is this change of time,
-``Learned`` what looks have told of it.
+``LearnedRhythm`` what looks have told of it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -118,7 +118,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedRhythm:
     """What looks have told of a source's rhythm so far; older ones count less.
 
     A look that finds n changes says that they came at some moment since the look
@@ -155,7 +155,7 @@ class Learned:
         """The rhythm, if it has foretold looks better than none; flat otherwise."""
         return Rhythm(self.share) if self.score >= SURE else FLAT
 
-    def after(self, look: Look) -> "Learned":
+    def after(self, look: Look) -> "LearnedRhythm":
         """Return what is known after another look; one of the past tells nothing."""
         if look.at <= self.last:
             return self
@@ -177,7 +177,7 @@ class Learned:
         known = replace(known, rows=rows, score=score)
         return replace(known, share=tuple(known.fit().tolist()))
 
-    def _faded(self, now: float) -> "Learned":
+    def _faded(self, now: float) -> "LearnedRhythm":
         """Return what is left of it by now."""
         days = now - self.last if np.isfinite(self.last) else 0.0
         part = 0.5 ** (days / HALF)
@@ -248,7 +248,7 @@ def overlaps(since: Floats, until: Floats | float) -> Floats:
     return np.asarray(inside[:, :BINS] + inside[:, BINS:])
 
 
-def _told(before: Learned, after: Learned, look: Look) -> float:
+def _told(before: LearnedRhythm, after: LearnedRhythm, look: Look) -> float:
     """Return by how much the rhythm of before foretold a look better than none.
 
     The log score of what was found, as Poisson with the mean of each: c log(e / g) -

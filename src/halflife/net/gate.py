@@ -24,7 +24,7 @@ from halflife.net.access import PUBLIC, Access, Answer, GateSettings
 from halflife.net.addresses import check_url, origin, parse_url, resolve
 from halflife.net.dates import SECONDS
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
-from halflife.net.robots import LARGEST, RETRY, Rules, after_robots, rules
+from halflife.net.robots import LARGEST, RETRY, HostRules, after_robots, rules
 from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
 
 _NEGOTIATION = frozenset({"accept", "accept-language"})
@@ -46,7 +46,7 @@ class _Host:
     def __init__(self, state: HostState, lane: Lane) -> None:
         self.state = state
         self.lane = lane
-        self.rules: Rules | None = None
+        self.rules: HostRules | None = None
         self.asking = asyncio.Lock()  # held while robots.txt is fetched
 
 
@@ -324,7 +324,7 @@ class Gate:
                     host.rules = await self._learn(trip, host, url)
         host.rules.check(url)
 
-    async def _learn(self, trip: _Trip, host: _Host, url: URL) -> Rules:
+    async def _learn(self, trip: _Trip, host: _Host, url: URL) -> HostRules:
         """Return the host's rules, from memory if they are fresh enough."""
         known = rules(host.state)
         if known.hold(self.clock()):
@@ -334,7 +334,7 @@ class Gate:
         try:
             status, body = await self._robots_txt(trip, url)
         except Refused as error:  # our own doing, so it is not written down
-            return Rules(self.clock(), RETRY, closed=error)
+            return HostRules(self.clock(), RETRY, closed=error)
         except Offline:
             raise
         except Unreachable as error:

@@ -7,7 +7,7 @@ from yarl import URL
 from halflife.core.errors import Refused, SourceError, Unreachable
 from halflife.core.host import HostState
 from halflife.net.pacing import LONGEST_CRAWL_DELAY
-from halflife.net.robots_rules import Group, read_group
+from halflife.net.robots_rules import AgentRules, read_group
 
 AGENT = "halflife"
 LARGEST = 500 * 1024  # bytes that are parsed (section 2.5)
@@ -17,7 +17,7 @@ RETRY = 5.0 / 1440  # days until a failed fetch of robots.txt is tried again
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class HostRules:
     """What we may ask of one host, and how often.
 
     Attributes:
@@ -33,7 +33,7 @@ class Rules:
     lasts: float
     delay: float = 0.0
     closed: SourceError | None = None
-    group: Group = field(default_factory=Group)
+    group: AgentRules = field(default_factory=AgentRules)
 
     def hold(self, now: float) -> bool:
         """Say whether the rules need not be asked for again."""
@@ -47,7 +47,7 @@ class Rules:
             raise Refused(f"{url.raw_host}: its robots.txt forbids this page")
 
 
-def rules(state: HostState) -> Rules:
+def rules(state: HostState) -> HostRules:
     """Return the rules that follow from how robots.txt was last answered.
 
     2xx: as written. 4xx: everything is allowed. No answer, 5xx, or 429 (a host
@@ -55,12 +55,12 @@ def rules(state: HostState) -> Rules:
     """
     if not _answered(state.robots_status):
         why = Unreachable(f"{state.name}: its robots.txt could not be read")
-        return Rules(state.robots_at, RETRY, closed=why)
+        return HostRules(state.robots_at, RETRY, closed=why)
     if state.robots_status >= 300 or not state.robots.strip():
-        return Rules(state.robots_at, FRESH)
+        return HostRules(state.robots_at, FRESH)
     group = read_group(state.robots, AGENT)
     delay = min(group.delay, LONGEST_CRAWL_DELAY)
-    return Rules(state.robots_at, FRESH, delay, group=group)
+    return HostRules(state.robots_at, FRESH, delay, group=group)
 
 
 def _answered(status: int) -> bool:

@@ -72,7 +72,7 @@ class Pattern(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AgentRules:
     """What one agent may do: all groups that name it, as one.
 
     Attributes:
@@ -100,7 +100,7 @@ class _Draft:
     delay: float = 0.0
     named: bool = False
 
-    def group(self) -> Group:
+    def group(self) -> AgentRules:
         """Return it in the order in which rules count.
 
         Where there are too many wildcards to match, the rest of the rules forbids all
@@ -112,10 +112,10 @@ class _Draft:
             r: r._replace(parts=r.parts[:1], to_end=False) for r in wild[MOST_WILD:]
         }
         kept = (short.get(r, r) for r in order if not (r.allow and r in short))
-        return Group(tuple(dict.fromkeys(kept)), self.delay)
+        return AgentRules(tuple(dict.fromkeys(kept)), self.delay)
 
 
-def read_group(text: str, agent: str) -> Group:
+def read_group(text: str, agent: str) -> AgentRules:
     r"""Return the rules for an agent: its own, or if it is not named, everyone's.
 
     >>> text = "User-agent: x\nCrawl-delay: 5\nUser-agent: *\nDisallow: /y"

@@ -13,7 +13,7 @@ Job = TypeVar("Job")
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
 
-class Errand(Protocol[Job_contra]):
+class RoundTerms(Protocol[Job_contra]):
     """How jobs are carried out."""
 
     def host(self, job: Job_contra) -> str:
@@ -44,14 +44,16 @@ class _Queue(Generic[Job]):
         self.lined_up = False  # it stands among the ready or the sleeping
 
 
-class Round(Generic[Job]):
+class JobRound(Generic[Job]):
     """Carries out jobs, best first, at most ``slots`` at a time.
 
     A slot is held from the start of a job until the caller has taken what it
     found and asks for more. A host that must be waited for holds no slot.
     """
 
-    def __init__(self, jobs: Iterable[Job], errand: Errand[Job], slots: int) -> None:
+    def __init__(
+        self, jobs: Iterable[Job], errand: RoundTerms[Job], slots: int
+    ) -> None:
         self._errand = errand
         self._free = slots
         self._queues: dict[str, _Queue[Job]] = {}

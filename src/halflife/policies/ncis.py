@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.allocation import index
-from halflife.allocation.signals import Hints, value
+from halflife.allocation.signals import SignalRates, value
 from halflife.belief.hints import Hinted
 from halflife.belief.poisson import PoissonBelief
 from halflife.core.arrays import Floats
@@ -67,12 +67,12 @@ class HintedIndex:
         return gain
 
 
-def _hints(view: View) -> Hints:
+def _hints(view: View) -> SignalRates:
     told = view.survival
     if isinstance(told, Announced):
-        return Hints(told.silent, told.told, told.worth)
+        return SignalRates(told.silent, told.told, told.worth)
     nothing = np.zeros(len(view))
-    return Hints(view.rate, nothing, nothing)
+    return SignalRates(view.rate, nothing, nothing)
 
 
 def _why(view: View, row: int) -> str:

@@ -11,7 +11,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class SizeInterval:
     """An estimate of a number of documents, between two bounds."""
 
     size: float
@@ -19,7 +19,7 @@ class Interval:
     high: float
 
 
-def chapman(first: int, second: int, both: int, level: float = LEVEL) -> Interval:
+def chapman(first: int, second: int, both: int, level: float = LEVEL) -> SizeInterval:
     """Return the size from two samples: N = (n1 + 1)(n2 + 1)/(m + 1) - 1.
 
     Var N = (n1 + 1)(n2 + 1)(n1 - m)(n2 - m) / ((m + 1)^2 (m + 2)). The interval is
@@ -37,7 +37,7 @@ def chapman(first: int, second: int, both: int, level: float = LEVEL) -> Interva
     return around(first + second - both, size, variance, level)
 
 
-def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> Interval:
+def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> SizeInterval:
     """Return the least size if documents are not equally easy to find.
 
     N = D + f1^2 / (2 f2), or D + f1 (f1 - 1)/2 if f2 = 0. It is a lower bound in the
@@ -65,11 +65,11 @@ def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> Interval:
     return around(seen, size, max(variance, 0.0), level)
 
 
-def around(seen: float, size: float, variance: float, level: float) -> Interval:
+def around(seen: float, size: float, variance: float, level: float) -> SizeInterval:
     """Return the interval that is log-normal in the documents not seen."""
     unseen = size - seen
     if unseen <= 0.0:
-        return Interval(float(seen), float(seen), float(seen))
+        return SizeInterval(float(seen), float(seen), float(seen))
     spread = np.log1p(variance / unseen**2) ** 0.5
     factor = float(np.exp(lazy_scipy.ndtri(0.5 + level / 2.0) * spread))
-    return Interval(size, seen + unseen / factor, seen + unseen * factor)
+    return SizeInterval(size, seen + unseen / factor, seen + unseen * factor)

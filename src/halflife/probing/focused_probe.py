@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from halflife.core.search import Searchable
 from halflife.probing.query_sampling import PER_QUERY
-from halflife.probing.rules import Probes
+from halflife.probing.rules import TopicProbes
 from halflife.probing.sample import Ending, Gathering, Sample
 
 COVERAGE = 10.0
@@ -13,7 +13,7 @@ SPECIFICITY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Focused:
+class FocusedSample:
     """What focused probing found.
 
     Attributes:
@@ -34,7 +34,7 @@ class Focused:
 
 def focused_sample(  # noqa: PLR0913  (the settings of the published method)
     db: Searchable,
-    probes: Probes,
+    probes: TopicProbes,
     *,
     per_query: int = PER_QUERY,
     coverage: float = COVERAGE,
@@ -42,7 +42,7 @@ def focused_sample(  # noqa: PLR0913  (the settings of the published method)
     snippets: bool = False,
     shown: int | None = None,
     requests: int | None = None,
-) -> Focused:
+) -> FocusedSample:
     """Sample and classify a database with the probes of a topic hierarchy.
 
     Coverage of a topic is the sum of its probes' matches; its specificity is that of
@@ -68,14 +68,14 @@ def focused_sample(  # noqa: PLR0913  (the settings of the published method)
     ending = Ending.DONE if found.documents else Ending.SILENT
     sample = found.ended(Ending.SPENT if descent.cut else ending)
     counted = all(a.total is not None for a in found.asked)
-    return Focused(sample, topics, descent.coverage, descent.specificity, counted)
+    return FocusedSample(sample, topics, descent.coverage, descent.specificity, counted)
 
 
 class _Descent:
     """A walk down the hierarchy."""
 
     def __init__(
-        self, found: Gathering, probes: Probes, coverage: float, specificity: float
+        self, found: Gathering, probes: TopicProbes, coverage: float, specificity: float
     ) -> None:
         self.found = found
         self.probes = probes

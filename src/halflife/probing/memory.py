@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.core.arrays import Ints
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 
 
 class Totals(StrEnum):
@@ -24,7 +24,7 @@ class Totals(StrEnum):
     LYING = "lying"  # off by up to five times, each query by its own factor
 
 
-class Ranking(StrEnum):
+class MatchRanking(StrEnum):
     """Which matches a database shows first."""
 
     QUERY = "query"  # every query has an order of its own
@@ -59,7 +59,7 @@ class InMemory:
         *,
         totals: Totals = Totals.EXACT,
         limit: int = 100,
-        ranking: Ranking = Ranking.QUERY,
+        ranking: MatchRanking = MatchRanking.QUERY,
         cap: int = 1000,
         page: int = 10,
         snippet: int = 0,
@@ -78,7 +78,7 @@ class InMemory:
             [crc32(d.key.encode()) for d in self.documents], np.uint64
         )
 
-    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+    def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return the next ``most`` matches after the first ``skip``."""
         words = tuple(dict.fromkeys(query.split()))
         found = self._matches(words)
@@ -86,9 +86,9 @@ class InMemory:
         shown = found[self._order(found, query)][skip:end].tolist()
         documents = tuple(self._shown(self.documents[i], words) for i in shown)
         requests = max(1, -(-len(documents) // self.page))
-        return Answer(self._total(found.size, query), documents, requests)
+        return SearchAnswer(self._total(found.size, query), documents, requests)
 
-    def answering(self, totals: Totals, ranking: Ranking) -> Self:
+    def answering(self, totals: Totals, ranking: MatchRanking) -> Self:
         """Return the same database with other manners; they share the index."""
         other = copy(self)
         other.totals, other.ranking = totals, ranking
@@ -109,9 +109,9 @@ class InMemory:
         return self._holders[word]
 
     def _order(self, found: Ints, query: str) -> Ints:
-        salt = crc32(query.encode()) if self.ranking is Ranking.QUERY else 0
+        salt = crc32(query.encode()) if self.ranking is MatchRanking.QUERY else 0
         chance = _scrambled(self._code[found] ^ np.uint64(salt << 32))
-        if self.ranking is Ranking.SHORT:
+        if self.ranking is MatchRanking.SHORT:
             return np.lexsort((chance, self._length[found]))
         return np.argsort(chance, kind="stable")
 

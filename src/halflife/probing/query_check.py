@@ -7,7 +7,7 @@ show always, so sampling must end at once.
 
 from collections.abc import Callable
 
-from halflife.core.search import Answer
+from halflife.core.search import SearchAnswer
 
 ALIKE = 3  # answers with documents that must all be the same to be suspicious
 WATCHED = 10  # answers with documents after which a database is taken to heed queries
@@ -31,14 +31,14 @@ class QueryCheck:
 
     """
 
-    def __init__(self, search: Callable[[str], Answer]) -> None:
+    def __init__(self, search: Callable[[str], SearchAnswer]) -> None:
         self.ignored = False
         self._search = search
-        self._heard: list[tuple[str, Answer]] = []
+        self._heard: list[tuple[str, SearchAnswer]] = []
         self._done = False
         self._met = self._shown = 0
 
-    def hear(self, query: str, answer: Answer) -> None:
+    def hear(self, query: str, answer: SearchAnswer) -> None:
         """Take in an answer; ask for more, at most twice, if it is suspicious."""
         if self._done or not answer.documents:
             return
@@ -71,5 +71,5 @@ class QueryCheck:
         return bool(again.documents) and _keys(again) != _keys(first)
 
 
-def _keys(answer: Answer) -> frozenset[str]:
+def _keys(answer: SearchAnswer) -> frozenset[str]:
     return frozenset(document.key for document in answer.documents)

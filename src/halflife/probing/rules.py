@@ -19,7 +19,7 @@ HEAVIEST = 40  # words considered a topic
 
 
 @dataclass(frozen=True, slots=True)
-class Probes:
+class TopicProbes:
     """The queries of each topic of a hierarchy.
 
     Attributes:
@@ -54,7 +54,7 @@ def learn_probes(  # noqa: PLR0913  (what is learned from, and how)
     precision: float = PRECISION,
     held_out: float = 0.3,
     model: LinearClassifier | None = None,
-) -> Probes:
+) -> TopicProbes:
     """Learn the probes of a hierarchy from documents labelled with its topics.
 
     At every topic, a classifier learns to tell its children apart on a part of the
@@ -84,7 +84,7 @@ def learn_probes(  # noqa: PLR0913  (what is learned from, and how)
             if below.count(child) < 2:
                 raise UsageError(f"topic {child!r} needs two or more documents")
         queries |= _between(texts, below, aside, model, most, precision)
-    return Probes.of(hierarchy, queries)
+    return TopicProbes.of(hierarchy, queries)
 
 
 def _children(

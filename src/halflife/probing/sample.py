@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from halflife.core.errors import UsageError
-from halflife.core.search import Answer, Document, Searchable
+from halflife.core.search import Document, Searchable, SearchAnswer
 from halflife.probing.query_check import QueryCheck
 from halflife.summary import Summary
 
@@ -29,7 +29,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SampleQuery:
     """A query and what came of it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Sample:
     """
 
     documents: tuple[Document, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[SampleQuery, ...]
     requests: int
     ending: Ending
 
@@ -127,7 +127,7 @@ class Gathering:
         self.limit = requests
         self.snippets = snippets
         self.documents: dict[str, Document] = {}
-        self.asked: list[Asked] = []
+        self.asked: list[SampleQuery] = []
         self.requests = 0
         self.refused = 0  # snippets that were shown and not taken
         self._check = QueryCheck(self._search)
@@ -151,14 +151,14 @@ class Gathering:
         self._check.hear(query, answer)
         return new
 
-    def _search(self, query: str) -> Answer:
+    def _search(self, query: str) -> SearchAnswer:
         answer = self.database.search(query, self.most)
         self.requests += answer.requests
         keys = tuple(document.key for document in answer.documents)
-        self.asked.append(Asked(query, answer.total, keys, 0))
+        self.asked.append(SampleQuery(query, answer.total, keys, 0))
         return answer
 
-    def _new(self, answer: Answer) -> list[Document]:
+    def _new(self, answer: SearchAnswer) -> list[Document]:
         usable = [d for d in answer.documents if d.whole or self.snippets]
         self.refused += len(answer.documents) - len(usable)
         fresh = {d.key: d for d in usable if d.key not in self.documents}

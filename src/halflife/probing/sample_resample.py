@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.core.search import Answer, Document, Searchable
+from halflife.core.search import Document, Searchable, SearchAnswer
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.sample import Sample
 from halflife.probing.totals import at_limit
@@ -85,7 +85,7 @@ def resample(
     )
 
 
-def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> Answer:
+def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> SearchAnswer:
     """Return the answer with matches from a random place on, in a ring.
 
     So that every match is as likely to be shown. Without a total, places are drawn
@@ -102,7 +102,7 @@ def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> Answer:
             documents = (page.documents + first.documents)[:most]
             break
         reach = skip
-    return Answer(first.total, documents, requests, first.cut)
+    return SearchAnswer(first.total, documents, requests, first.cut)
 
 
 def sample_resample(read: int, held: Floats, told: Floats) -> Floats:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.search import Document, Searchable
-from halflife.probing.capture import LEVEL, Interval
+from halflife.probing.capture import LEVEL, SizeInterval
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.sample import Sample
 from halflife.probing.sample_resample import (
@@ -20,13 +20,13 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.totals import FEWEST, USABLE, Told, judge
+from halflife.probing.totals import FEWEST, USABLE, TotalsTrust, judge
 
 ROUNDS = 1000  # of the bootstrap
 REFINED = 5  # times that the size corrects the chances it was found with
 
 
-class Method(StrEnum):
+class SearchSizeMethod(StrEnum):
     """How a size was found."""
 
     RESAMPLE = "sample-resample"
@@ -36,7 +36,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DatabaseSize:
     """How many documents a database holds.
 
     Attributes:
@@ -52,8 +52,8 @@ class Size:
     size: float
     low: float
     high: float
-    method: Method
-    told: Told
+    method: SearchSizeMethod
+    told: TotalsTrust
     requests: int
 
 
@@ -66,7 +66,7 @@ def estimate_size(  # noqa: PLR0913  (what a size goes by)
     most: int = PER_QUERY,
     cap: int | None = None,
     level: float = LEVEL,
-) -> Size:
+) -> DatabaseSize:
     """Return how many documents a database holds, for a few further queries.
 
     By sample-resample if the totals that it tells can be used, else by
@@ -88,27 +88,27 @@ def estimate_size(  # noqa: PLR0913  (what a size goes by)
     """
     found = resample(db, sample, rng, words=words, most=most)
     told = judge(found.held, found.told)
-    free = uncapped(found) if told is Told.CAPPED else found
-    if told is Told.CAPPED and len(free.words) < FEWEST:
-        told = Told.FEW
+    free = uncapped(found) if told is TotalsTrust.CAPPED else found
+    if told is TotalsTrust.CAPPED and len(free.words) < FEWEST:
+        told = TotalsTrust.FEW
     whole = all(d.whole for d in sample.documents)
     if told in USABLE and whole:
         bound = _resampled(free, len(sample.documents), rng, level)
-        method = Method.RESAMPLE
+        method = SearchSizeMethod.RESAMPLE
     else:
         bound = recaptured(sample, found, rng, level)
         again = np.isfinite(bound.high) or bound.low < bound.size
-        method = Method.RECAPTURE if again else Method.UNKNOWN
+        method = SearchSizeMethod.RECAPTURE if again else SearchSizeMethod.UNKNOWN
         if again and (found.cut or _capped(found, told, cap)):
-            method, bound = Method.CUT_OFF, replace(bound, high=np.inf)
+            method, bound = SearchSizeMethod.CUT_OFF, replace(bound, high=np.inf)
     seen = float(len(_keys(sample, found)))
     if told in USABLE:
         seen = max(seen, float(np.nanmax(found.told)))
     size, low, high = (max(seen, x) for x in (bound.size, bound.low, bound.high))
-    return Size(size, low, high, method, told, found.requests)
+    return DatabaseSize(size, low, high, method, told, found.requests)
 
 
-def _capped(found: Resample, told: Told, cap: int | None) -> bool:
+def _capped(found: Resample, told: TotalsTrust, cap: int | None) -> bool:
     """Say whether words match more documents than can be reached of a query."""
     return cap is not None and told in USABLE and bool(np.nanmax(found.told) > cap)
 
@@ -119,7 +119,9 @@ def _keys(sample: Sample, found: Resample) -> set[str]:
     return keys.union(*(asked.keys for asked in sample.asked))
 
 
-def _resampled(found: Resample, read: int, rng: Generator, level: float) -> Interval:
+def _resampled(
+    found: Resample, read: int, rng: Generator, level: float
+) -> SizeInterval:
     """Return the mean with the bounds of a bootstrap over the words."""
     each = evened(found, read)
     each = each[np.isfinite(each)]
@@ -130,7 +132,7 @@ def _resampled(found: Resample, read: int, rng: Generator, level: float) -> Inte
 
 def recaptured(
     sample: Sample, found: Resample, rng: Generator, level: float = LEVEL
-) -> Interval:
+) -> SizeInterval:
     """Return the size from the share of documents shown that had been read before.
 
     N = |S| sum(1/g(d), shown) / sum(1/g(d), shown and in S). It is Lincoln and
@@ -146,7 +148,7 @@ def recaptured(
     query = np.repeat(np.arange(len(found.shown)), [len(s) for s in found.shown])
     size, read = np.inf, float(len(known))
     if not any(c.read for c in caught):
-        return Interval(read, read, np.inf)
+        return SizeInterval(read, read, np.inf)
     for _ in range(REFINED):
         both = np.array([c.ease(read / size) for c in caught])
         every, again = both.sum(0)
@@ -180,7 +182,7 @@ class _Caught:
 
 def ratio(
     above: Floats, below: Floats, rng: Generator, level: float = LEVEL
-) -> Interval:
+) -> SizeInterval:
     """Return sum(above) / sum(below), with bounds by bootstrap over the rows.
 
     The bootstrap is of t = (log r* - log r) / se*, where se^2 is the sum of
@@ -199,7 +201,7 @@ def ratio(
     low, high = np.quantile(t, [tail, 1.0 - tail]).tolist()
     size = float(np.exp(log))
     least, most = (float(np.exp(log - e * spread)) for e in (high, low))
-    return Interval(size, min(least, size), max(most, size))
+    return SizeInterval(size, min(least, size), max(most, size))
 
 
 def _logged(x: Floats, y: Floats) -> tuple[Floats, Floats]:

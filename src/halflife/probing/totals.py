@@ -11,7 +11,7 @@ SPREAD = 0.4  # in the log, by which honest words differ beyond chance
 TOLERATED = 2.0  # mean squared deviation, in units of what is expected
 
 
-class Told(StrEnum):
+class TotalsTrust(StrEnum):
     """What the totals that a database tells are worth."""
 
     CONSISTENT = "totals agree with the sample"
@@ -22,10 +22,10 @@ class Told(StrEnum):
     FEW = "too few words with totals to judge them"
 
 
-USABLE = frozenset({Told.CONSISTENT, Told.ROUNDED, Told.CAPPED})
+USABLE = frozenset({TotalsTrust.CONSISTENT, TotalsTrust.ROUNDED, TotalsTrust.CAPPED})
 
 
-def judge(held: Floats, told: Floats) -> Told:
+def judge(held: Floats, told: Floats) -> TotalsTrust:
     """Return what totals are worth.
 
     Totals are inconsistent if one is smaller than the documents of the sample with its
@@ -35,20 +35,20 @@ def judge(held: Floats, told: Floats) -> Told:
     more, all have the largest total.
     """
     if not np.isfinite(told).any():
-        return Told.ABSENT
+        return TotalsTrust.ABSENT
     limit = at_limit(told, held)
     free = np.isfinite(told) & ~limit
     if (told[free] < 0.94 * held[free]).any():
-        return Told.INCONSISTENT
+        return TotalsTrust.INCONSISTENT
     if free.sum() < FEWEST:
-        return Told.FEW
+        return TotalsTrust.FEW
     ratio = np.log(told[free] / held[free])
     expected = 1.0 / held[free] + SPREAD**2
     if np.mean((ratio - np.median(ratio)) ** 2 / expected) > TOLERATED:
-        return Told.INCONSISTENT
+        return TotalsTrust.INCONSISTENT
     if limit.any():
-        return Told.CAPPED
-    return Told.ROUNDED if _rounded(told[free]) else Told.CONSISTENT
+        return TotalsTrust.CAPPED
+    return TotalsTrust.ROUNDED if _rounded(told[free]) else TotalsTrust.CONSISTENT
 
 
 def _rounded(told: Floats) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from halflife.core.forms import Found, Query
+from halflife.core.forms import Query, ResultPage
 from halflife.core.object_store import Attributes
 from halflife.queries.ledger import Ledger
 
@@ -47,7 +47,7 @@ class Begun:
     total: int | None = None
 
 
-class Reader:
+class AnswerCompleter:
     """Reads the answers to queries as far as that is worth it, each once.
 
     Args:
@@ -151,7 +151,7 @@ class Reader:
                 return begun
         return Begun(query, self.ledger.interface.page_size)
 
-    def _overflows(self, first: Found) -> bool:
+    def _overflows(self, first: ResultPage) -> bool:
         """Say whether the number of hits alone tells that there are too many."""
         if first.total is None:
             return False

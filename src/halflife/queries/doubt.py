@@ -16,7 +16,7 @@ from halflife.queries.ledger import Ledger
 NARROW = 3  # terms that are joined to look for one record
 
 
-class Check(NamedTuple):
+class DoubtCheck(NamedTuple):
     """A query that tells of some records whether they are gone.
 
     Attributes:
@@ -79,7 +79,7 @@ class Doubts:
         gone = self.absent()
         return [key for key in self._missed if key not in gone]
 
-    def check(self) -> Check | None:
+    def check(self) -> DoubtCheck | None:
         """Return the query that settles most for a request; None if nothing is open."""
         suspects = self.suspects()
         if not suspects:
@@ -92,7 +92,7 @@ class Doubts:
             if query in self._read:
                 continue
             if best is None or settles * best.pages > best.settles * pages:
-                best = Check(query, pages, settles)
+                best = DoubtCheck(query, pages, settles)
         return best
 
     def _settled(self, key: str, sets: list[frozenset[str]]) -> bool:
@@ -123,7 +123,7 @@ class Doubts:
                 found[number] = found.get(number, 0) + 1
         return found
 
-    def _narrow(self, key: str) -> Check | None:
+    def _narrow(self, key: str) -> DoubtCheck | None:
         """Return a query for one record alone: its rarest terms together.
 
         Of terms that no query was missed by; else the rarest one that tells.
@@ -136,7 +136,7 @@ class Doubts:
         query = Query.of(*terms[:most])
         if not query or query in self._read:
             return None
-        return Check(query, self._interface.pages(len(self._matching(query))), 1)
+        return DoubtCheck(query, self._interface.pages(len(self._matching(query))), 1)
 
     def _number(self, term: Term) -> int:
         return self._pairs.number[term]

@@ -17,24 +17,24 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.forms import Query, Term, within
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import Read, Reader
+from halflife.queries.completeness import AnswerCompleter, Read
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, Level, Local
+from halflife.queries.levels import DrillLevel, Guide, LocalChances
 
 WORDS = 2  # words of one attribute that a query may join
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DrillStep:
     """A condition that was added at a level, or None for the rest; its chance."""
 
-    level: Level
+    level: DrillLevel
     term: Term | None
     chance: float
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class DrillWalk:
     """One drill-down.
 
     Attributes:
@@ -56,7 +56,7 @@ class Walk:
     probability: float
     requests: int
     whole: bool = True
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DrillStep, ...] = ()
 
     @property
     def size(self) -> float:
@@ -64,7 +64,7 @@ class Walk:
         return float(self.weight.sum())
 
 
-def ways(record: Attributes, steps: Iterable[Step]) -> int:
+def ways(record: Attributes, steps: Iterable[DrillStep]) -> int:
     """Return how many paths through these levels lead to a record; 0 if not these.
 
     Asking for j of the d known words of a record, one after the other, there are
@@ -82,7 +82,9 @@ def ways(record: Attributes, steps: Iterable[Step]) -> int:
     return number
 
 
-def ended(read: Read, query: Query, steps: tuple[Step, ...], requests: int) -> Walk:
+def ended(
+    read: Read, query: Query, steps: tuple[DrillStep, ...], requests: int
+) -> DrillWalk:
     """Return the walk that ends with an answer; its records weigh 1/(chance ways)."""
     chance = float(np.prod([step.chance for step in steps]))
     number = {key: ways(record, steps) for key, record in read.records.items()}
@@ -91,10 +93,10 @@ def ended(read: Read, query: Query, steps: tuple[Step, ...], requests: int) -> W
     plain = all(step.level.parts and step.term is not None for step in steps)
     if not read.whole and read.total is not None and plain:
         weight *= read.total / max(weight.size, 1)
-    return Walk(query, mine, weight, chance, requests, read.whole, steps)
+    return DrillWalk(query, mine, weight, chance, requests, read.whole, steps)
 
 
-def rested(level: Level, steps: Iterable[Step]) -> bool:
+def rested(level: DrillLevel, steps: Iterable[DrillStep]) -> bool:
     """Say whether a path goes on without the conditions of a level."""
     name = level.attribute.name
     return any(s.term is None and s.level.attribute.name == name for s in steps)
@@ -124,32 +126,32 @@ class Drill:
     def __init__(
         self,
         ledger: Ledger,
-        known: Iterable[Attributes] | Local = (),
+        known: Iterable[Attributes] | LocalChances = (),
         *,
         guide: Guide = "known",
         order: Sequence[str] | None = None,
         most: int | None = None,
         backtrack: bool | None = None,
     ) -> None:
-        if not isinstance(known, Local):
-            known = Local(ledger.interface, known, guide)
+        if not isinstance(known, LocalChances):
+            known = LocalChances(ledger.interface, known, guide)
         self.local, self.levels = known, known.levels
         if most is None and any(level.parts for level in self.levels):
             most = ledger.interface.page_size
-        self.reader = Reader(ledger, most)
+        self.reader = AnswerCompleter(ledger, most)
         if not self.levels and not ledger.interface.everything:
             raise UsageError("nothing can be asked: give values, or records, or words")
         self._counted = known.guide == "counts" and ledger.interface.counts == "exact"
-        self._chances: dict[tuple[Query, str], Level] = {}
+        self._chances: dict[tuple[Query, str], DrillLevel] = {}
         self._order = order
         lost = not self.local.rows.size  # known records lead to hits, mostly
         self._backtrack = lost if backtrack is None else backtrack
 
-    def walk(self, rng: Generator) -> Walk:
+    def walk(self, rng: Generator) -> DrillWalk:
         """Return a random drill-down."""
         before = self.reader.ledger.requests
         query, read = Query(), self.reader.read(Query())
-        steps: tuple[Step, ...] = ()
+        steps: tuple[DrillStep, ...] = ()
         rows = self.local.rows
         for level in self.ordered(rng):
             full = len(query) >= self.reader.ledger.interface.together
@@ -165,12 +167,12 @@ class Drill:
             halves = _halves(query, read, self.levels)
             if halves is None:
                 break
-            steps = (*steps, step := Step(halves, *halves.draw(rng)))
+            steps = (*steps, step := DrillStep(halves, *halves.draw(rng)))
             query = _narrowed(query, step.term)
             read = self.reader.read(query)
         return ended(read, query, steps, self.reader.ledger.requests - before)
 
-    def ordered(self, rng: Generator) -> list[Level]:
+    def ordered(self, rng: Generator) -> list[DrillLevel]:
         """Return the levels of a walk in order; words last, and more than once.
 
         If the order is random, attributes that fewer known records lack come first.
@@ -184,13 +186,13 @@ class Drill:
         parts = [level for level in found if level.parts]
         return parts + [level for level in found if not level.parts] * WORDS
 
-    def guided(self, level: Level, query: Query, rows: Ints) -> Level:
+    def guided(self, level: DrillLevel, query: Query, rows: Ints) -> DrillLevel:
         """Return a level with the chances at a query that these known records meet."""
         level = self.local.given(level, rows)
         # A second word is not the first.
         return level if level.parts else level.without(query)
 
-    def _step(self, query: Query, level: Level, rng: Generator) -> Step:
+    def _step(self, query: Query, level: DrillLevel, rng: Generator) -> DrillStep:
         if self._counted and level.parts:
             at = query, level.attribute.name
             if at not in self._chances:
@@ -198,10 +200,10 @@ class Drill:
             level = self._chances[at]
         term, chance = level.draw(rng)
         if term is None or not self._backtrack or self._counted or not level.parts:
-            return Step(level, term, chance)
+            return DrillStep(level, term, chance)
         return self._backtracked(query, level, level.place[term])
 
-    def _weighted(self, query: Query, level: Level) -> Level:
+    def _weighted(self, query: Query, level: DrillLevel) -> DrillLevel:
         """Return a level with chances like the hits that the form counts."""
         counts = [self.reader.ledger.first(query & t).total or 0 for t in level.terms]
         hits = np.array(counts, dtype=np.float64)
@@ -213,7 +215,7 @@ class Drill:
         every = max(hits.sum() + rest, 1.0)
         return replace(level, chance=hits / every, rest=rest / every)
 
-    def _backtracked(self, query: Query, level: Level, at: int) -> Step:
+    def _backtracked(self, query: Query, level: DrillLevel, at: int) -> DrillStep:
         """Return the first condition from here on, around, that has hits.
 
         Its chance is its own and that of all conditions before it without hits.
@@ -224,14 +226,14 @@ class Drill:
             if not self._empty(query, level.terms[here]):
                 break
         else:
-            return Step(level, level.terms[at], float(level.chance[at]))
+            return DrillStep(level, level.terms[at], float(level.chance[at]))
         chance = float(level.chance[here])
         for back in range(1, n):
             before = (here - back) % n
             if not self._empty(query, level.terms[before]):
                 break
             chance += float(level.chance[before])
-        return Step(level, level.terms[here], chance)
+        return DrillStep(level, level.terms[here], chance)
 
     def _empty(self, query: Query, term: Term) -> bool:
         """Say whether a condition has no hits; what the query showed is not asked."""
@@ -244,7 +246,9 @@ class Drill:
         return not self.reader.ledger.first(query & term).records
 
 
-def _halves(query: Query, read: Read, levels: Iterable[Level]) -> Level | None:
+def _halves(
+    query: Query, read: Read, levels: Iterable[DrillLevel]
+) -> DrillLevel | None:
     """Return a range of a query cut at the median of what it showed, if one can be.
 
     Both halves have the same chance, wherever the cut is: it may come from the answer.
@@ -261,7 +265,7 @@ def _halves(query: Query, read: Read, levels: Iterable[Level]) -> Level | None:
             cut = float(numbers[numbers.size // 2])
             sides = within(term.attribute, low, cut), within(term.attribute, cut, high)
             halved = replace(attribute, cuts=(low, cut, high))
-            return Level(halved, sides, np.full(2, 0.5), rest=0.0)
+            return DrillLevel(halved, sides, np.full(2, 0.5), rest=0.0)
     return None
 
 

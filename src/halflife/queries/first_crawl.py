@@ -4,22 +4,22 @@ from math import ceil
 
 from halflife.core.forms import Interface, Query
 from halflife.core.wording import count
-from halflife.queries.form_copy import Held
-from halflife.queries.frontier import Crawl
+from halflife.queries.form_copy import FormCopy
+from halflife.queries.frontier import CrawlState
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported_total import Reported, at_least, reported
+from halflife.queries.reported_total import ReportedTotal, at_least, reported
 from halflife.queries.split_crawl import Crawling
-from halflife.queries.turn_result import Asked, Kept, Tried
+from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
 
 
-def crawling(ledger: Ledger, held: Held) -> Crawling:
+def crawling(ledger: Ledger, held: FormCopy) -> Crawling:
     """Return the first crawl: from its beginning, or from where it was cut short."""
     return Crawling(ledger, held.records.values(), resume=held.crawl)
 
 
-def first_crawl(walk: Crawling, now: float = 0.0) -> Kept:
+def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
     """Read all there is, as far as the budget goes.
 
     What takes several turns was not all there at one moment, so it is no complete
@@ -29,8 +29,10 @@ def first_crawl(walk: Crawling, now: float = 0.0) -> Kept:
     done, ledger = walk.done(), walk.ledger
     goes_on = bool(done.left) and (not done.words or done.total is not None)
     report = _report(walk, done, now, over=not goes_on)
-    asked = [Asked(str(query), 1, 0.0, "the first crawl") for query in ledger.asked]
-    return Kept(
+    asked = [
+        PlannedQuery(str(query), 1, 0.0, "the first crawl") for query in ledger.asked
+    ]
+    return TurnResult(
         dict(ledger.seen),
         complete=done.complete and not walk.resumed,
         asked=asked,
@@ -42,26 +44,28 @@ def first_crawl(walk: Crawling, now: float = 0.0) -> Kept:
     )
 
 
-def _report(walk: Crawling, done: Crawl, now: float, *, over: bool) -> Reported | None:
+def _report(
+    walk: Crawling, done: CrawlState, now: float, *, over: bool
+) -> ReportedTotal | None:
     """Return how many records the form reports, and why some were not found."""
     ledger = walk.ledger
     counts = ledger.interface.counts
     total = reported(ledger, done.records) or at_least(counts, done.total)
     if total is None:
         return None
-    report = Reported(now, total)
+    report = ReportedTotal(now, total)
     if not over:
         return report
     why, cut = said(done, ledger.interface), ledger.interface.cap is not None
     return report.settled(len(done.records), why, cut=cut)
 
 
-def _stop(crawl: Crawl, report: Reported | None, ledger: Ledger) -> str:
+def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> str:
     short = report.words(len(crawl.records)) if report and not crawl.left else ""
     return short or said(crawl, ledger.interface)
 
 
-def said(crawl: Crawl, interface: Interface) -> str:
+def said(crawl: CrawlState, interface: Interface) -> str:
     """Return how far a crawl has come."""
     if crawl.complete:
         return "everything was read"
@@ -75,28 +79,28 @@ def said(crawl: Crawl, interface: Interface) -> str:
     return f"all was asked; {left} may have more than shown{most}"
 
 
-def _tried(ledger: Ledger, query: Query) -> Tried:
+def _tried(ledger: Ledger, query: Query) -> QueryOutcome:
     """Return what a query of the first crawl brought; all of it is new."""
     shown = len(ledger.shown[query])
     pages = max(1, ceil(shown / ledger.interface.page_size))
-    return Tried(str(query), pages, shown, shown, ledger.totals.get(query))
+    return QueryOutcome(str(query), pages, shown, shown, ledger.totals.get(query))
 
 
-def crawl_ahead(held: Held, interface: Interface) -> list[Asked]:
+def crawl_ahead(held: FormCopy, interface: Interface) -> list[PlannedQuery]:
     """Return what the first crawl asks next; each page may be all new."""
-    crawl = held.crawl or Crawl.of_nothing()
+    crawl = held.crawl or CrawlState.of_nothing()
     # What was divided already is only looked at again, unless nothing else is left.
     fresh = [part for part in reversed(crawl.left) if not part.tried]
     waiting = [part.query for part in fresh or crawl.left[-1:]]
     why = f"the first crawl goes on; {count(len(held.records), 'record')} found so far"
     gain = interface.page_size * UNREAD
     return [
-        Asked(str(query), _pages_left(crawl, query, interface), gain, why)
+        PlannedQuery(str(query), _pages_left(crawl, query, interface), gain, why)
         for query in waiting
     ]
 
 
-def _pages_left(crawl: Crawl, query: Query, interface: Interface) -> int:
+def _pages_left(crawl: CrawlState, query: Query, interface: Interface) -> int:
     """Return the pages of a query still to be read, if it is being read; else one.
 
     Where nobody says how many there are, as many as were read already.

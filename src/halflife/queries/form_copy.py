@@ -9,22 +9,22 @@ import numpy as np
 from halflife.core.forms import Interface
 from halflife.core.object_store import NEVER, Attributes, Register
 from halflife.queries.fresh.progress import NewRound
-from halflife.queries.frontier import Crawl
+from halflife.queries.frontier import CrawlState
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.paced import ALPHA
 from halflife.queries.known.progress import KnownRound
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
-from halflife.queries.reported_total import Reported
+from halflife.queries.reported_total import ReportedTotal
 
 LEAST = 1.0  # days watched that rates go by, at least
 Purpose: TypeAlias = Literal["new", "known", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FormWish:
     """What a copy is kept for.
 
     Attributes:
@@ -49,7 +49,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FormCopy:
     """A copy as a register keeps it.
 
     Attributes:
@@ -75,15 +75,15 @@ class Held:
     gaps: Sequence[tuple[str, float, Attributes, Attributes]]
     last: float
     since: float = NEVER
-    crawl: Crawl | None = None
+    crawl: CrawlState | None = None
     gone: Sequence[tuple[float, float, float]] = ()
-    reported: Reported | None = None
-    search: Crawl | None = None
+    reported: ReportedTotal | None = None
+    search: CrawlState | None = None
     new_round: NewRound | None = None
     known_round: KnownRound | None = None
 
     @classmethod
-    def of(cls, register: Register) -> "Held":
+    def of(cls, register: Register) -> "FormCopy":
         """Return what a register holds; records missing from a look are left out."""
         running = {
             (spell.key, spell.spell): spell
@@ -150,11 +150,11 @@ class Held:
         came = sum(moment > self.since for moment in self.came.values())
         return (came + 0.5) / watched, watched
 
-    def local(self, interface: Interface) -> Local:
+    def local(self, interface: Interface) -> LocalRecords:
         """Return the copy as those who look for new records see it."""
-        return Local(interface, self.records, self.came)
+        return LocalRecords(interface, self.records, self.came)
 
-    def copy(self, wish: Wish, now: float) -> Copy:
+    def copy(self, wish: FormWish, now: float) -> Copy:
         """Return the copy as those who refresh known records see it."""
         copy = Copy(self.records, measure=wish.measure, weight=wish.weight, now=now)
         copy.seen[:] = [self.seen[key] for key in copy.keys]

@@ -8,7 +8,7 @@ from halflife.core.forms import Counts, Interface
 Worth: TypeAlias = Literal["exact", "rounded", "capped", "none", "lying", "unknown"]
 
 
-class Finding(NamedTuple):
+class FormFinding(NamedTuple):
     """One thing that was looked into, what came out, and why."""
 
     what: str
@@ -54,7 +54,7 @@ class Measured:
     conjunctive: bool | None = None
     ignored: tuple[str, ...] = ()
     failures: int = 0
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[FormFinding, ...] = field(default=())
 
     def interface(self, claimed: Interface) -> Interface:
         """Return the claims, less what was found to be wrong.

@@ -11,7 +11,7 @@ from itertools import islice
 from numpy.random import Generator
 
 from halflife.core.errors import BudgetSpent, SourceError
-from halflife.core.forms import Found, Query, Term
+from halflife.core.forms import Query, ResultPage, Term
 from halflife.queries.counts import BELIEVED
 from halflife.queries.form_facts import Measured
 from halflife.queries.ledger import Ledger
@@ -81,7 +81,7 @@ class _Inquiry:
 
     def _ask(
         self, query: Query, page: int = 0, *, newest: bool = False
-    ) -> Found | None:
+    ) -> ResultPage | None:
         """Return an answer, asked for twice if need be; None if none came."""
         for _ in range(2):
             if self.spent >= self._most:
@@ -218,7 +218,7 @@ class _Inquiry:
             for pair in islice(pairs, 1):
                 self._ask(Query.of(*pair))
 
-    def _doubt(self, query: Query, found: Found) -> None:
+    def _doubt(self, query: Query, found: ResultPage) -> None:
         """Look at the last results of a query that found more than its terms do."""
         wider = [self.notes.total(Query.of(term)) for term in query]
         known = [total for total in wider if total is not None]
@@ -242,7 +242,7 @@ class _Inquiry:
         missing = self._fetch(f"{key[:50]}-none")
         self.notes.absent = bool(missing and missing.records)
 
-    def _fetch(self, key: str) -> Found | None:
+    def _fetch(self, key: str) -> ResultPage | None:
         if self.spent >= self._most:
             raise BudgetSpent(f"all {self._most} requests are spent")
         try:

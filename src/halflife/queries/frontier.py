@@ -17,7 +17,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class CrawlPart:
     """A query that is to be answered whole, and what is known of its answer.
 
     Attributes:
@@ -32,7 +32,7 @@ class Part:
     """
 
     query: Query
-    above: "Part | None" = None
+    above: "CrawlPart | None" = None
     tried: tuple[str, ...] = ()
     terms: set[Term] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class CrawlState:
     """What a crawl of everything has brought.
 
     Attributes:
@@ -76,8 +76,8 @@ class Crawl:
     unresolved: tuple[Query, ...]
     unproven: tuple[Query, ...]
     requests: int
-    left: tuple[Part, ...] = ()
-    stuck: tuple[Part, ...] = ()
+    left: tuple[CrawlPart, ...] = ()
+    stuck: tuple[CrawlPart, ...] = ()
     words: bool = False
     why: str = ""
     total: int | None = None
@@ -88,7 +88,7 @@ class Crawl:
     @classmethod
     def of_nothing(cls) -> Self:
         """Return a crawl that has not begun."""
-        whole = Part(Query())
+        whole = CrawlPart(Query())
         return cls(
             {}, complete=False, unresolved=(), unproven=(), requests=0, left=(whole,)
         )
@@ -99,7 +99,7 @@ class Crawl:
         return tuple(part.query for part in self.left)
 
 
-def written(crawl: Crawl) -> Row:
+def written(crawl: CrawlState) -> Row:
     """Return a crawl in plain values."""
     place = {id(part): number for number, part in enumerate(crawl.left)}
     begun = crawl.begun
@@ -125,9 +125,9 @@ def written(crawl: Crawl) -> Row:
     }
 
 
-def restored(row: Row, records: Mapping[str, Attributes]) -> Crawl:
+def restored(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
     """Return the crawl that was written down, given the records that were found."""
-    left: list[Part] = []
+    left: list[CrawlPart] = []
     for one in row["left"]:
         left.append(_part(one, left, records))
     reads = {
@@ -135,7 +135,7 @@ def restored(row: Row, records: Mapping[str, Attributes]) -> Crawl:
         for terms, whole, total, keys in row["reads"]
     }
     stuck = tuple(_part(one, (), records) for one in row["stuck"])
-    return Crawl(
+    return CrawlState(
         records=dict(records),
         complete=False,
         unresolved=tuple(part.query for part in stuck),
@@ -151,7 +151,7 @@ def restored(row: Row, records: Mapping[str, Attributes]) -> Crawl:
     )
 
 
-def _part_row(part: Part, place: Mapping[int, int]) -> Row:
+def _part_row(part: CrawlPart, place: Mapping[int, int]) -> Row:
     return {
         "query": _terms(part.query),
         "above": None if part.above is None else place.get(id(part.above)),
@@ -163,9 +163,11 @@ def _part_row(part: Part, place: Mapping[int, int]) -> Row:
     }
 
 
-def _part(row: Row, left: Sequence[Part], records: Mapping[str, Attributes]) -> Part:
+def _part(
+    row: Row, left: Sequence[CrawlPart], records: Mapping[str, Attributes]
+) -> CrawlPart:
     above = row["above"]
-    return Part(
+    return CrawlPart(
         _query(row["query"]),
         None if above is None else left[above],
         tuple(row["tried"]),

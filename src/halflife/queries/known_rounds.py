@@ -9,11 +9,11 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.coverage import Reported
+from halflife.queries.known.coverage import ReportedCoverage
 from halflife.queries.known.guess import Guess, is_learned, learn
 from halflife.queries.known.progress import KnownRound
 from halflife.queries.known.refresh import DOUBTED, Probe, Refresher
-from halflife.queries.known.rules import Remembers
+from halflife.queries.known.rules import RemembersKnown
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import KnownPolicy
 
@@ -44,7 +44,7 @@ class KnownPlan:
             copy = self._copy
             records = dict(zip(copy.keys, copy.held, strict=True))
             hits = guess.hits(known.interface, records, known.pool)
-            known.reported = Reported(known.pool, hits)
+            known.reported = ReportedCoverage(known.pool, hits)
 
     @property
     def lacks_guess(self) -> bool:
@@ -61,7 +61,7 @@ class KnownPlan:
     def next(self, known: Refresher, budget: float, rng: Generator) -> Sequence[Probe]:
         """Return what to ask next, if anything is worth it."""
         rule, when = known.rule, (self._now, budget, rng)
-        if not isinstance(rule, Remembers):
+        if not isinstance(rule, RemembersKnown):
             return known.next(self._copy, *when)[:1]
         if not self._planned:
             begins = self._policy.rounds and not rule.so_far(()).choices

@@ -5,7 +5,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import BudgetSpent, SourceError
-from halflife.core.forms import Form, Found, Interface, Query
+from halflife.core.forms import Form, Interface, Query, ResultPage
 
 if TYPE_CHECKING:
     from halflife.core.object_store import Attributes
@@ -54,7 +54,7 @@ class Ledger:
         self._form = form
         self._most = most
         self._stopped = stopped
-        self._first: dict[Query, Found] = {}
+        self._first: dict[Query, ResultPage] = {}
 
     @property
     def interface(self) -> Interface:
@@ -74,7 +74,7 @@ class Ledger:
         if self._stopped():
             raise BudgetSpent("asking was stopped")
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Ask for a page of results and write it down."""
         self._check()
         try:
@@ -93,7 +93,7 @@ class Ledger:
                 self.finished.add(query)
         return found
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Ask for the record of a key and write it down."""
         self._check()
         found = self._form.fetch(key)
@@ -101,14 +101,14 @@ class Ledger:
         self._note(found)
         return found
 
-    def first(self, query: Query) -> Found:
+    def first(self, query: Query) -> ResultPage:
         """Return the first page of a query, which is asked for only once."""
         known = self._first.get(query)
         return known if known is not None else self.ask(query)
 
     def pages(
         self, query: Query, most: int | None = None, *, begin: int = 0
-    ) -> Iterator[Found]:
+    ) -> Iterator[ResultPage]:
         """Return the pages of a query one after the other, each asked for as it comes.
 
         A first page that is known is not asked for again. Who has read some pages
@@ -144,7 +144,7 @@ class Ledger:
         if self._most is not None and self.requests >= self._most:
             raise BudgetSpent(f"all {self._most} requests are spent")
 
-    def _note(self, found: Found) -> None:
+    def _note(self, found: ResultPage) -> None:
         self.requests += found.requests
         self.returned += len(found.records)
         self.seen.update(found.records)

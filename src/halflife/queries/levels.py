@@ -20,7 +20,7 @@ REST = 0.02  # of the chance, at least, goes to values that nobody knows
 
 
 @dataclass(frozen=True)
-class Level:
+class DrillLevel:
     """One step of a drill-down: conditions on an attribute, of which one is added.
 
     Attributes:
@@ -70,7 +70,7 @@ class Level:
         at = int(rng.choice(chance.size, p=chance))
         return (*self.terms, None)[at], float(chance[at])
 
-    def without(self, used: Iterable[Term]) -> "Level":
+    def without(self, used: Iterable[Term]) -> "DrillLevel":
         """Return the level with conditions that cannot be drawn again."""
         chance = self.chance.copy()
         chance[[self.place[term] for term in used if term in self.place]] = 0.0
@@ -82,7 +82,7 @@ def levels(
     interface: Interface,
     known: Iterable[Attributes] = (),
     guide: Guide = "known",
-) -> tuple[Level, ...]:
+) -> tuple[DrillLevel, ...]:
     """Return the steps that an interface allows; words come last.
 
     The conditions are the values that the interface knows and those of the known
@@ -100,7 +100,7 @@ def levels(
 
 def _level(
     attribute: Attribute, known: Sequence[Attributes], guide: Guide
-) -> Level | None:
+) -> DrillLevel | None:
     attribute = _cut(attribute, known)
     rows = [attribute.terms(record.get(attribute.name)) for record in known]
     count = Counter(term for row in rows for term in row)
@@ -111,7 +111,7 @@ def _level(
     rest = max((lacking + 1) / (len(rows) + len(terms) + 1), _floor(attribute))
     share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
     chance = (1.0 - rest) * share / share.sum()
-    return Level(attribute, terms, chance, rest, gaps=lacking / max(len(rows), 1))
+    return DrillLevel(attribute, terms, chance, rest, gaps=lacking / max(len(rows), 1))
 
 
 def _floor(attribute: Attribute) -> float:
@@ -145,7 +145,7 @@ def _offered(attribute: Attribute) -> set[Term]:
     return {term for value in attribute.values for term in attribute.terms(value)}
 
 
-class Local:
+class LocalChances:
     """What known records say about the next condition, given those added before.
 
     The chance of a condition is 1 - e times its share of the known records that meet
@@ -173,7 +173,7 @@ class Local:
             for level in self.levels
         }
 
-    def given(self, level: Level, rows: Ints) -> Level:
+    def given(self, level: DrillLevel, rows: Ints) -> DrillLevel:
         """Return a level with the chances that these known records give."""
         held = self._held[level.attribute.name]
         if not rows.size:
@@ -192,7 +192,7 @@ class Local:
         chance *= (1.0 - rest) / chance.sum()
         return replace(level, chance=chance, rest=rest)
 
-    def among(self, level: Level, term: Term | None, rows: Ints) -> Ints:
+    def among(self, level: DrillLevel, term: Term | None, rows: Ints) -> Ints:
         """Return those of the known records that meet a condition, or none."""
         held = self._held[level.attribute.name]
         if term is None:

@@ -23,7 +23,7 @@ class Origin(IntEnum):
 
 
 @dataclass(slots=True)
-class Reading:
+class QueryReading:
     """How far one query was read in this round.
 
     Attributes:
@@ -79,7 +79,7 @@ class Counter:
             self._held[position] += amount
 
 
-class Local:
+class LocalRecords:
     """Records, the terms they meet, and what this round of asking has shown of them.
 
     A round begins with the copy of old; whatever the form shows from then on is
@@ -122,8 +122,8 @@ class Local:
         self.gone: set[str] = set()
         self.updated: set[str] = set()
         self.sampled: set[str] = set()
-        self.reads: dict[Query, Reading] = {}
-        self.newest = Reading()
+        self.reads: dict[Query, QueryReading] = {}
+        self.newest = QueryReading()
         self.log: list[Query] = []
         self.again = 0
         self._records: dict[str, Attributes] = {}
@@ -253,10 +253,10 @@ class Local:
             counter.size(len(self.terms))
         self._of[key] = frozenset(numbers)
 
-    def reading(self, query: Query) -> Reading:
+    def reading(self, query: Query) -> QueryReading:
         """Return how far a query was read, to be written on."""
         self.log.append(query)
-        return self.reads.setdefault(query, Reading())
+        return self.reads.setdefault(query, QueryReading())
 
     def within(self, query: Query) -> tuple[Ints, Ints, Ints]:
         """Return ``held``, ``seen`` and ``fresh`` of each term among a query's."""

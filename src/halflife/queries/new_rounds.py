@@ -8,21 +8,21 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
-from halflife.queries.form_copy import Held
-from halflife.queries.fresh import Choice, Policy
-from halflife.queries.fresh.harvest import Round
-from halflife.queries.fresh.progress import NewRound, Remembers, open_reads
+from halflife.queries.form_copy import FormCopy
+from halflife.queries.fresh import Choice, FreshPolicy
+from halflife.queries.fresh.harvest import HarvestRound
+from halflife.queries.fresh.progress import NewRound, RemembersNew, open_reads
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.policies import NewPolicy
 from halflife.queries.sampling import Drawing
-from halflife.queries.turn_result import Asked
+from halflife.queries.turn_result import PlannedQuery
 
 FIRST_PART = 10  # requests of a round: fewer end before a sample's walk does
 PENDING = "pending"  # under which a query is kept that was not read to its end
 
 
-class Rounds:
+class NewRounds:
     """A rule that works in rounds, and the place that its round has come to.
 
     What came in earlier turns of the round counts as new, and what these turns showed
@@ -36,18 +36,20 @@ class Rounds:
 
     """
 
-    def __init__(self, policy: NewPolicy, rule: Policy, held: Held, now: float) -> None:
+    def __init__(
+        self, policy: NewPolicy, rule: FreshPolicy, held: FormCopy, now: float
+    ) -> None:
         self._policy, self._rule, self._held = policy, rule, held
         self._before = held.new_round or NewRound(now)
         self._drawn = self._before.drawn
         self._choice: Choice | None = None
         self.over = False
 
-    def local(self, interface: Interface) -> Local:
+    def local(self, interface: Interface) -> LocalRecords:
         """Return the copy as the rule sees it, and let the rule go on."""
         held, before = self._held, self._before
         old = {k: r for k, r in held.records.items() if held.came[k] < before.began}
-        local, drawn = Local(interface, old, held.came), set(before.drawn.keys)
+        local, drawn = LocalRecords(interface, old, held.came), set(before.drawn.keys)
         for key, record in held.records.items():
             if key not in old:
                 origin = Origin.SAMPLED if key in drawn else Origin.HARVESTED
@@ -57,7 +59,7 @@ class Rounds:
         local.sampled = drawn & held.records.keys()
         local.reads = dict(before.reads)
         queries = {k: v for k, v in before.queries.items() if k != PENDING}
-        if queries and isinstance(self._rule, Remembers):
+        if queries and isinstance(self._rule, RemembersNew):
             self._rule.go_on(queries)
         for query in before.queries.get(PENDING, ()):
             self._choice = _rest(local, query)
@@ -68,7 +70,9 @@ class Rounds:
         """Whether a sample is wanted and not drawn yet."""
         return self._policy.sample is not None and not self._drawn.complete
 
-    def draw(self, turn: Round, ledger: Ledger, rng: Generator, share: float) -> None:
+    def draw(
+        self, turn: HarvestRound, ledger: Ledger, rng: Generator, share: float
+    ) -> None:
         """Draw the sample, with at most this share of the requests left.
 
         Raise what ended it; what was drawn until then is noted.
@@ -100,7 +104,9 @@ class Rounds:
         for error in ended:
             raise error
 
-    def next(self, local: Local, ledger: Ledger, rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, ledger: Ledger, rng: Generator
+    ) -> Choice | None:
         """Return what to ask next; the same again until it was carried out."""
         if self.lacks_sample:
             return None
@@ -114,12 +120,12 @@ class Rounds:
         if choice is self._choice:
             self._choice = None
 
-    def so_far(self, local: Local) -> NewRound | None:
+    def so_far(self, local: LocalRecords) -> NewRound | None:
         """Return the round as it is to go on; None if it has ended."""
         if self.over:
             return None
         rule, queries = self._rule, dict[str, list[Query]]()
-        if isinstance(rule, Remembers):
+        if isinstance(rule, RemembersNew):
             queries = {name: list(some) for name, some in rule.so_far().items()}
         if self._choice is not None and self._choice.pages is None:
             queries[PENDING] = [self._choice.query]
@@ -127,7 +133,7 @@ class Rounds:
         return NewRound(self._before.began, self._drawn, reads, queries)
 
 
-def _rest(local: Local, query: Query) -> Choice | None:
+def _rest(local: LocalRecords, query: Query) -> Choice | None:
     """Return the rest of a query that was not read to its end."""
     reading = local.reads.get(query)
     if reading is None or reading.done:
@@ -135,22 +141,24 @@ def _rest(local: Local, query: Query) -> Choice | None:
     return Choice(query, reading.pages, None, why="the rest of it")
 
 
-def round_ahead(name: str, coming: float, pages: int, gain: float) -> list[Asked]:
+def round_ahead(
+    name: str, coming: float, pages: int, gain: float
+) -> list[PlannedQuery]:
     """Return a round of so many pages as it would be asked, the order unknown.
 
     In parts that double, so that few or many requests may go into it.
     """
     why = f"{name}: about {coming:.1f} new records by now"
-    steps: list[Asked] = []
+    steps: list[PlannedQuery] = []
     while pages > 0:
         size = min(pages, FIRST_PART * 2 ** len(steps))
-        steps.append(Asked("new records", size, gain, why))
+        steps.append(PlannedQuery("new records", size, gain, why))
         pages -= size
     return steps
 
 
-def sample_ahead(policy: NewPolicy, ledger: Ledger, gain: float) -> Asked:
+def sample_ahead(policy: NewPolicy, ledger: Ledger, gain: float) -> PlannedQuery:
     """Return the drawing of a sample as people are told of it."""
     why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
     what = f"a random sample of {policy.share:.0%}"
-    return Asked(what, max(ledger.left or FIRST_PART, 1), gain, why)
+    return PlannedQuery(what, max(ledger.left or FIRST_PART, 1), gain, why)

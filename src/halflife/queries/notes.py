@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from halflife.core.forms import Found, Interface, Query, Term
+from halflife.core.forms import Interface, Query, ResultPage, Term
 from halflife.core.object_store import Attributes
 
 SLACK = 1.06  # a number told to two digits is off by less than this factor
@@ -74,12 +74,12 @@ class Notes:
 
     claimed: Interface
     size: int
-    pages: dict[tuple[Query, int], Found] = field(default_factory=dict)
-    again: dict[Query, Found] = field(default_factory=dict)
-    newest: dict[Query, Found | None] = field(default_factory=dict)
+    pages: dict[tuple[Query, int], ResultPage] = field(default_factory=dict)
+    again: dict[Query, ResultPage] = field(default_factory=dict)
+    newest: dict[Query, ResultPage | None] = field(default_factory=dict)
     ends: dict[Query, End] = field(default_factory=dict)
     shared: bool | None = None
-    looked: dict[str, Found | None] = field(default_factory=dict)
+    looked: dict[str, ResultPage | None] = field(default_factory=dict)
     absent: bool | None = None
     everything: bool | None = None
     failures: int = 0
@@ -91,11 +91,11 @@ class Notes:
         self.failures += 1
         self.trouble, self.began = why, self.began or why
 
-    def firsts(self) -> Iterator[tuple[Query, Found]]:
+    def firsts(self) -> Iterator[tuple[Query, ResultPage]]:
         """Return the first pages, in the order asked for."""
         return ((query, f) for (query, page), f in self.pages.items() if not page)
 
-    def first(self, query: Query) -> Found | None:
+    def first(self, query: Query) -> ResultPage | None:
         """Return the first page of a query, if it was asked for."""
         return self.pages.get((query, 0))
 
@@ -187,5 +187,5 @@ class Notes:
         ]
 
 
-def _weight(query: Query, found: Found) -> tuple[int, int, int]:
+def _weight(query: Query, found: ResultPage) -> tuple[int, int, int]:
     return found.total or 0, len(found.records), -len(query)

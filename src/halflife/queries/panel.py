@@ -15,11 +15,11 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
-from halflife.probing.capture import LEVEL, Interval
-from halflife.queries.completeness import Reader
-from halflife.queries.drill_down import Drill, Step, Walk, ended, rested, ways
+from halflife.probing.capture import LEVEL, SizeInterval
+from halflife.queries.completeness import AnswerCompleter
+from halflife.queries.drill_down import Drill, DrillStep, DrillWalk, ended, rested, ways
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, Local
+from halflife.queries.levels import Guide, LocalChances
 from halflife.queries.size import averaged
 
 
@@ -34,9 +34,9 @@ class Member:
 
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[DrillStep, ...]
     depth: int
-    walk: Walk
+    walk: DrillWalk
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Panel:
     requests: int
 
     @property
-    def walks(self) -> tuple[Walk, ...]:
+    def walks(self) -> tuple[DrillWalk, ...]:
         """What was found last."""
         return tuple(member.walk for member in self.members)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PanelChange:
     """How a database changed between two rounds.
 
     A record that changed a value it is asked for by has both come and gone.
@@ -74,9 +74,9 @@ class Change:
 
     """
 
-    net: Interval
-    came: Interval
-    went: Interval
+    net: SizeInterval
+    came: SizeInterval
+    went: SizeInterval
     requests: int
 
 
@@ -85,7 +85,7 @@ def start(
     walks: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] | Local = (),
+    known: Iterable[Attributes] | LocalChances = (),
     guide: Guide = "known",
     most: int | None = None,
 ) -> Panel:
@@ -101,20 +101,22 @@ def start(
     return Panel(members, drill.reader.most, ledger.requests - before)
 
 
-def _drawn(drill: Drill, rng: Generator) -> tuple[Step, ...]:
-    steps: tuple[Step, ...] = ()
+def _drawn(drill: Drill, rng: Generator) -> tuple[DrillStep, ...]:
+    steps: tuple[DrillStep, ...] = ()
     rows = drill.local.rows
     for level in drill.ordered(rng):
         if rested(level, steps):
             continue
         here = drill.guided(level, _query(steps), rows)
-        step = Step(here, *here.draw(rng))
+        step = DrillStep(here, *here.draw(rng))
         steps = (*steps, step)
         rows = drill.local.among(level, step.term, rows)
     return steps
 
 
-def _followed(reader: Reader, steps: tuple[Step, ...], depth: int) -> Member:
+def _followed(
+    reader: AnswerCompleter, steps: tuple[DrillStep, ...], depth: int
+) -> Member:
     """Return a drill-down from a depth on: it goes further where queries overflow.
 
     It never goes back. The ends of the first round stay ends, or are divided, so that
@@ -133,13 +135,13 @@ def _followed(reader: Reader, steps: tuple[Step, ...], depth: int) -> Member:
     return Member(steps, depth, walk)
 
 
-def _query(steps: Sequence[Step]) -> Query:
+def _query(steps: Sequence[DrillStep]) -> Query:
     return Query.of(*(step.term for step in steps if step.term is not None))
 
 
 def reissue(
     ledger: Ledger, panel: Panel, *, level: float = LEVEL
-) -> tuple[Panel, Change]:
+) -> tuple[Panel, PanelChange]:
     """Return the panel after another round, and what changed since the last.
 
     came = mean of sum(w(r)) over the records at the end of a drill-down now that were
@@ -147,7 +149,7 @@ def reissue(
     Both are unbiased, for the chances are those of the same path. Of a drill-down that
     did not see everything at its end, in either round, nothing is said.
     """
-    before, reader = ledger.requests, Reader(ledger, panel.most)
+    before, reader = ledger.requests, AnswerCompleter(ledger, panel.most)
     members = tuple(_followed(reader, m.steps, m.depth) for m in panel.members)
     pairs = list(zip(panel.walks, (m.walk for m in members), strict=True))
     good = np.array([old.whole and new.whole for old, new in pairs], dtype=np.float64)
@@ -155,21 +157,21 @@ def reissue(
     went = good * np.array([_went(old, new, ledger) for old, new in pairs])
     spent = ledger.requests - before
     net, more, less = (averaged(v, level) for v in (came - went, came, went))
-    return Panel(members, panel.most, spent), Change(net, more, less, spent)
+    return Panel(members, panel.most, spent), PanelChange(net, more, less, spent)
 
 
-def _came(old: Walk, new: Walk) -> float:
+def _came(old: DrillWalk, new: DrillWalk) -> float:
     fresh = [key not in old.records for key in new.records]
     return float(new.weight[fresh].sum())
 
 
-def _went(old: Walk, new: Walk, ledger: Ledger) -> float:
+def _went(old: DrillWalk, new: DrillWalk, ledger: Ledger) -> float:
     gone = [r for key, r in old.records.items() if key not in new.records]
     here = [ways(r, new.steps) for r in gone if ledger.interface.meets(r, new.query)]
     return sum(1.0 / (new.probability * n) for n in here if n)
 
 
-def restarted(before: Sequence[Walk], after: Sequence[Walk]) -> Interval:
+def restarted(before: Sequence[DrillWalk], after: Sequence[DrillWalk]) -> SizeInterval:
     """Return the growth between two sets of drill-downs that share nothing.
 
     The difference of the means; its variance is the sum of theirs.
@@ -179,5 +181,5 @@ def restarted(before: Sequence[Walk], after: Sequence[Walk]) -> Interval:
     return averaged(two[:n] - one[:n])
 
 
-def _sizes(walks: Sequence[Walk]) -> Floats:
+def _sizes(walks: Sequence[DrillWalk]) -> Floats:
     return np.array([walk.size for walk in walks], dtype=np.float64)

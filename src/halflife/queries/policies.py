@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
-from halflife.queries.fresh import Policy
+from halflife.queries.fresh import FreshPolicy
 from halflife.queries.fresh.expected_gain import Expected
 from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.rotation import InTurn, Rotation
-from halflife.queries.fresh.simple import Exhaustive, GammaPoisson, Newest
+from halflife.queries.fresh.simple import Exhaustive, GammaPoissonRule, Newest
 from halflife.queries.known.guess import Coverage
 from halflife.queries.known.paced import ALPHA, Paced
 from halflife.queries.known.rules import (
-    Index,
+    KnownIndex,
+    KnownOracle,
+    KnownRule,
     LookupIndex,
     Naive,
-    Oracle,
     Rounds,
-    Rule,
     Timetable,
 )
 from halflife.queries.sampling import Sampling
@@ -119,7 +119,7 @@ class NewPolicy:
 
     name: str
     about: str
-    make: Callable[[Outset], Policy]
+    make: Callable[[Outset], FreshPolicy]
     paper: str = ""
     needs: frozenset[Need] = frozenset()
     newest: Literal["first", "only", "no"] = "no"
@@ -150,7 +150,7 @@ class KnownPolicy:
 
     name: str
     about: str
-    make: Callable[[float], Rule]
+    make: Callable[[float], KnownRule]
     paper: str = ""
     needs: frozenset[Need] = frozenset()
     coverage: Coverage = "held"
@@ -201,7 +201,7 @@ EXHAUSTIVE = NewPolicy(
 GAMMA_POISSON = NewPolicy(
     "gamma-poisson",
     "estimate the new records of each query from a sample, read the best per page",
-    lambda _: GammaPoisson(),
+    lambda _: GammaPoissonRule(),
     sample="weighted",
     rounds=True,
 )
@@ -227,7 +227,7 @@ UNDATED = NewPolicy(
 INDEX = KnownPolicy(
     "index",
     "what buys most for a request now: searches and look-ups",
-    lambda _: Index(),
+    lambda _: KnownIndex(),
     weighs=True,
 )
 LOOKUP_INDEX = KnownPolicy(
@@ -338,13 +338,13 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-def rule_of(name: str) -> Rule:
+def rule_of(name: str) -> KnownRule:
     """Return one of our rules for known records by its name in settings or replays.
 
     The oracle is a rule of replays alone: it has to be told the truth.
     """
     if name == "oracle":
-        return Oracle()
+        return KnownOracle()
     found = KNOWN.get(ALIASES.get(name, name))
     if found is None:
         there = ", ".join([*KNOWN, "oracle"])

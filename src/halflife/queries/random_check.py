@@ -16,7 +16,7 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
-from halflife.queries.drill_down import Drill, Walk, ways
+from halflife.queries.drill_down import Drill, DrillWalk, ways
 from halflife.queries.ledger import Ledger
 
 CHECKED = "drawn to check the copy"  # the note of a look that such records make
@@ -26,7 +26,7 @@ Same: TypeAlias = Callable[[Attributes, Attributes], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class DrawTally:
     """What draws say of a copy, in sums over the database that each estimates.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Looked:
+class LookedUp:
     """Records drawn from a copy and looked up by their keys.
 
     Attributes:
@@ -58,7 +58,7 @@ class Looked:
     shown: list[Records] = field(default_factory=list)
     total: int | None = None
 
-    def tally(self, held: Records, same: Same) -> Tally:
+    def tally(self, held: Records, same: Same) -> DrawTally:
         """Return what they say of a copy.
 
         Each of the n that were drawn of N stands for N / n. If the form tells how many
@@ -72,11 +72,11 @@ class Looked:
         here, whole = each * len(there), float(len(held))
         lacks = 0.0 if self.total is None else max(self.total - here, 0.0)
         looks = inf if n >= self.parts else n / (1.0 - n / self.parts)
-        return Tally(true, whole, lacks, looks * (whole + lacks) / max(whole, 1.0))
+        return DrawTally(true, whole, lacks, looks * (whole + lacks) / max(whole, 1.0))
 
 
 @dataclass(slots=True)
-class Drilled:
+class DrilledRecords:
     """Records found by random drill-downs that saw everything at their ends.
 
     Attributes:
@@ -86,9 +86,9 @@ class Drilled:
     """
 
     interface: Interface
-    walks: list[Walk] = field(default_factory=list)
+    walks: list[DrillWalk] = field(default_factory=list)
 
-    def tally(self, held: Records, same: Same) -> Tally:
+    def tally(self, held: Records, same: Same) -> DrawTally:
         """Return what they say of a copy.
 
         Each record at the end of a drill-down stands for w = 1 / chance of them, also
@@ -105,9 +105,9 @@ class Drilled:
             lacks += sum(w for k, w in weight.items() if k not in held)
             right = [k for k, r in walk.records.items() if k in held]
             true += sum(weight[k] for k in right if same(held[k], walk.records[k]))
-        return Tally(true, here, lacks, (here + lacks) / max(len(held), 1))
+        return DrawTally(true, here, lacks, (here + lacks) / max(len(held), 1))
 
-    def _on(self, walk: Walk, held: Records) -> list[float]:
+    def _on(self, walk: DrillWalk, held: Records) -> list[float]:
         """Return what each record of a copy that lies on a path stands for."""
         some = [
             ways(record, walk.steps)
@@ -117,7 +117,7 @@ class Drilled:
         return [1.0 / (walk.probability * n) for n in some if n]
 
 
-Draws: TypeAlias = Looked | Drilled
+Draws: TypeAlias = LookedUp | DrilledRecords
 
 
 def counts_all(interface: Interface) -> bool:
@@ -145,7 +145,7 @@ def draw(
     """
     if by_key(ledger.interface, known=known):
         return _looked_up(ledger, held, rng, requests, known=known)
-    draws = Drilled(ledger.interface)
+    draws = DrilledRecords(ledger.interface)
     with suppress(BudgetSpent, SourceError):
         drill = Drill(ledger, held.values())
         for _ in range(requests):  # a walk may take none: all of it was asked before
@@ -159,8 +159,8 @@ def draw(
 
 def _looked_up(
     ledger: Ledger, held: Records, rng: Generator, requests: int, *, known: bool
-) -> Looked:
-    draws, keys = Looked(len(held)), list(held)
+) -> LookedUp:
+    draws, keys = LookedUp(len(held)), list(held)
     with suppress(BudgetSpent, SourceError):
         if not known:
             draws.total = ledger.first(Query()).total
@@ -169,4 +169,4 @@ def _looked_up(
             if ledger.requests >= requests:
                 break
     # Without the number of all records nothing can be said of those that are lacking.
-    return draws if known or draws.total is not None else Looked(len(held))
+    return draws if known or draws.total is not None else LookedUp(len(held))

@@ -14,12 +14,12 @@ from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.first_crawl import UNREAD, said
-from halflife.queries.form_copy import Held, Wish
-from halflife.queries.frontier import Crawl, Part
+from halflife.queries.form_copy import FormCopy, FormWish
+from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported_total import Reported, reported, short
+from halflife.queries.reported_total import ReportedTotal, reported, short
 from halflife.queries.split_crawl import Crawling
-from halflife.queries.turn_result import Asked, Kept
+from halflife.queries.turn_result import PlannedQuery, TurnResult
 
 NOTHING_MORE = "nothing more is worth a request"
 SPENT = "the budget is spent"
@@ -40,8 +40,8 @@ class Recovery:
     def __init__(
         self,
         ledger: Ledger,
-        held: Held,
-        wish: Wish,
+        held: FormCopy,
+        wish: FormWish,
         now: float,
         begins: Callable[[Crawling], None],
     ) -> None:
@@ -57,7 +57,7 @@ class Recovery:
         if self.search is not None:
             self._crawl(self.search)
 
-    def finish(self, done: Kept) -> None:
+    def finish(self, done: TurnResult) -> None:
         """Look for what is missing after all that was worth it was asked."""
         over, self._absent = done.stop == NOTHING_MORE, done.absent
         try:
@@ -83,7 +83,7 @@ class Recovery:
         there = self._there
         total = reported(self._ledger, there)
         if total is not None:
-            before = self.report or Reported(self._now, total)
+            before = self.report or ReportedTotal(self._now, total)
             self.report = before.heard(self._now, total, len(there))
 
     def _asks_for_total(self) -> bool:
@@ -101,10 +101,10 @@ class Recovery:
 
     def _look(self) -> None:
         """Look for what is missing where it must be, and then everywhere."""
-        blank = replace(Crawl.of_nothing(), records=self._there)
+        blank = replace(CrawlState.of_nothing(), records=self._there)
         lacking = self._lacking() if self._open() else []
         if lacking:
-            left = tuple(Part(query) for query in lacking)
+            left = tuple(CrawlPart(query) for query in lacking)
             self._crawl(replace(blank, left=left, whole=False))
         if self._open():
             self._crawl(blank)
@@ -130,7 +130,7 @@ class Recovery:
                 return [query for query in queries if lacks[query]]
         return []
 
-    def _crawl(self, begin: Crawl) -> None:
+    def _crawl(self, begin: CrawlState) -> None:
         """Read all that the form shows, or go on with that."""
         walk = Crawling(self._ledger, self._held.records.values(), resume=begin)
         self._begins(walk)
@@ -145,7 +145,7 @@ class Recovery:
             why, cut = said(done, interface), interface.cap is not None
             self.report = self.report.settled(len(self._there), why, cut=cut)
 
-    def _close(self, done: Kept) -> None:
+    def _close(self, done: TurnResult) -> None:
         done.reported, done.search = self.report, self.search
         if done.stop == NOTHING_MORE and self.report is not None and self._wanted:
             done.stop = self.report.words(len(self._there)) or NOTHING_MORE
@@ -162,7 +162,7 @@ def choices(attribute: Attribute, held: Mapping[str, Attributes]) -> set[Term]:
     return found
 
 
-def search_ahead(held: Held, interface: Interface) -> list[Asked]:
+def search_ahead(held: FormCopy, interface: Interface) -> list[PlannedQuery]:
     """Return what a search for missing records would ask; nothing if none are."""
     report = held.reported
     count = len(held.records)
@@ -171,4 +171,6 @@ def search_ahead(held: Held, interface: Interface) -> list[Asked]:
     missing = report.open(count)
     pages = ceil(report.total / interface.page_size)
     why = f"{missing} more records are reported than are held"
-    return [Asked("everything, query by query", pages, missing / pages * UNREAD, why)]
+    return [
+        PlannedQuery("everything, query by query", pages, missing / pages * UNREAD, why)
+    ]

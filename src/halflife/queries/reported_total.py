@@ -16,7 +16,7 @@ from halflife.queries.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedTotal:
     """How many records a form said that there are, and what is known of the rest.
 
     Attributes:
@@ -47,23 +47,23 @@ class Reported:
         """Return how many of the missing ones are still to be looked for."""
         return max(self.missing(held) - self.unfound, 0)
 
-    def settled(self, held: int, why: str, *, cut: bool) -> "Reported":
+    def settled(self, held: int, why: str, *, cut: bool) -> "ReportedTotal":
         """Return the same after all that the form shows was read.
 
         ``cut`` says whether it shows only so many results of a query.
         """
         left = self.missing(held)
         found = replace(self, unfound=left, why=why, doubted=not cut)
-        return found if left else Reported(self.at, self.total)
+        return found if left else ReportedTotal(self.at, self.total)
 
-    def heard(self, at: float, total: int, held: int) -> "Reported":
+    def heard(self, at: float, total: int, held: int) -> "ReportedTotal":
         """Return the same after the form has reported another number.
 
         What could not be found does not grow by that: further ones may be found.
         """
         unfound = min(self.unfound, max(total - held, 0))
         if not unfound:
-            return Reported(at, total)
+            return ReportedTotal(at, total)
         return replace(self, at=at, total=total, unfound=unfound)
 
     def words(self, held: int) -> str:

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.object_store import Attributes
-from halflife.queries.drill_down import Drill, Walk
+from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide
 
@@ -23,7 +23,7 @@ SKEW = 0.1  # the quantile of the first chances that rejection goes by
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RecordSample:
     """Records drawn from a database behind a form.
 
     Attributes:
@@ -86,7 +86,7 @@ class _Drawn:
     def size(self) -> float:
         return self.sum / max(self.walks, 1)
 
-    def note(self, walk: Walk, keys: Iterable[str]) -> None:
+    def note(self, walk: DrillWalk, keys: Iterable[str]) -> None:
         before = len(self.records)
         weight = dict(zip(walk.records, walk.weight.tolist(), strict=True))
         for key in keys:
@@ -97,7 +97,7 @@ class _Drawn:
         self.idle = 0 if len(self.records) > before else self.idle + 1
 
 
-def _one(walk: Walk, rng: Generator) -> tuple[str, float] | None:
+def _one(walk: DrillWalk, rng: Generator) -> tuple[str, float] | None:
     """Return a random record of a walk, and the chance that a walk draws it."""
     if not walk.records:
         return None
@@ -105,18 +105,18 @@ def _one(walk: Walk, rng: Generator) -> tuple[str, float] | None:
     return list(walk.records)[at], 1.0 / (len(walk.records) * float(walk.weight[at]))
 
 
-def _every(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+def _every(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[str]:
     del drawn, rng, skew
     return list(walk.records)
 
 
-def _first(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+def _first(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[str]:
     del drawn, skew
     one = _one(walk, rng)
     return [one[0]] if one else []
 
 
-def _accepted(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[str]:
+def _accepted(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[str]:
     """Accept a record of chance s with the chance min(1, C / s)."""
     one = _one(walk, rng)
     if one is None:
@@ -129,7 +129,7 @@ def _accepted(drawn: _Drawn, walk: Walk, rng: Generator, skew: float) -> list[st
     return [key] if rng.random() < scale / chance else []
 
 
-_Keep: TypeAlias = Callable[[_Drawn, Walk, Generator, float], list[str]]
+_Keep: TypeAlias = Callable[[_Drawn, DrillWalk, Generator, float], list[str]]
 _METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
     "weighted": ("known", None, _every),
     "counts": ("counts", False, _every),
@@ -202,7 +202,7 @@ def sample(
     known: Iterable[Attributes] = (),
     method: Sampling = "weighted",
     skew: float = SKEW,
-) -> Sample:
+) -> RecordSample:
     """Return a random sample of the database behind a form.
 
     It ends with ``n`` records, or when walks bring nothing new, or when nothing is
@@ -236,7 +236,7 @@ def sample(
     else:
         weight /= drawn.walks
     spent = ledger.requests - before
-    return Sample(drawn.records, weight, spent, drawn.size, drawn.walks)
+    return RecordSample(drawn.records, weight, spent, drawn.size, drawn.walks)
 
 
 def _wanted(n: float, drawn: _Drawn) -> float:

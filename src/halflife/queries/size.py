@@ -14,15 +14,15 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
-from halflife.probing.capture import LEVEL, Interval, chapman
+from halflife.probing.capture import LEVEL, SizeInterval, chapman
 from halflife.probing.size import ratio
-from halflife.queries.completeness import Reader
-from halflife.queries.drill_down import Drill, Walk
+from halflife.queries.completeness import AnswerCompleter
+from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
-from halflife.queries.levels import Guide, Local
+from halflife.queries.levels import Guide, LocalChances
 
 
-class Method(StrEnum):
+class FormSizeMethod(StrEnum):
     """How a size was found."""
 
     COUNT = "the form counts everything"
@@ -31,7 +31,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RelationSize:
     """How many records a database holds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Size:
     low: float
     high: float
     requests: int
-    method: Method = Method.WALKS
+    method: FormSizeMethod = FormSizeMethod.WALKS
     walks: int = 0
     unresolved: float = 0.0
 
@@ -61,10 +61,10 @@ def estimate(
     walks: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] | Local = (),
+    known: Iterable[Attributes] | LocalChances = (),
     guide: Guide = "known",
     level: float = LEVEL,
-) -> Size:
+) -> RelationSize:
     """Return how many records a database holds.
 
     One request is enough if the form answers the empty query and counts exactly.
@@ -90,10 +90,10 @@ def estimate(
         total = ledger.first(Query()).total
         if total is not None:
             spent = ledger.requests - before
-            return Size(total, total, total, spent, Method.COUNT)
-    if not isinstance(known, Local):
-        known = Local(interface, known, guide)
-    drill, made = Drill(ledger, known), list[Walk]()
+            return RelationSize(total, total, total, spent, FormSizeMethod.COUNT)
+    if not isinstance(known, LocalChances):
+        known = LocalChances(interface, known, guide)
+    drill, made = Drill(ledger, known), list[DrillWalk]()
     with suppress(BudgetSpent):
         made.extend(drill.walk(rng) for _ in range(walks))
     if made and not any(walk.whole or walk.records for walk in made):
@@ -102,8 +102,12 @@ def estimate(
 
 
 def of_walks(
-    walks: Sequence[Walk], rng: Generator, requests: int = 0, *, level: float = LEVEL
-) -> Size:
+    walks: Sequence[DrillWalk],
+    rng: Generator,
+    requests: int = 0,
+    *,
+    level: float = LEVEL,
+) -> RelationSize:
     """Return the size that drill-downs estimate, bounded below by what they saw."""
     sizes = np.array([walk.size for walk in walks], dtype=np.float64)
     seen = len(set[str]().union(*(walk.records for walk in walks)))
@@ -111,12 +115,12 @@ def of_walks(
     missed = [not walk.whole for walk in walks]
     unresolved = float(np.mean(missed)) if missed else 0.0
     low, high = max(bound.low, seen), max(bound.high, seen)
-    return Size(
+    return RelationSize(
         bound.size, low, high, requests, walks=len(walks), unresolved=unresolved
     )
 
 
-def averaged(values: Floats, level: float = LEVEL) -> Interval:
+def averaged(values: Floats, level: float = LEVEL) -> SizeInterval:
     """Return the mean with Student's interval.
 
     >>> found = averaged(np.array([8.0, 10.0, 12.0]))
@@ -124,20 +128,20 @@ def averaged(values: Floats, level: float = LEVEL) -> Interval:
     (10.0, 5.03, 14.97)
     """
     if values.size < 2:
-        return Interval(float(values.sum()), -inf, inf)
+        return SizeInterval(float(values.sum()), -inf, inf)
     error = float(values.std(ddof=1)) / values.size**0.5
     reach = float(lazy_scipy.stdtrit(values.size - 1, 0.5 + level / 2.0)) * error
     mean = float(values.mean())
-    return Interval(mean, mean - reach, mean + reach)
+    return SizeInterval(mean, mean - reach, mean + reach)
 
 
-def skewed(values: Floats, rng: Generator, level: float = LEVEL) -> Interval:
+def skewed(values: Floats, rng: Generator, level: float = LEVEL) -> SizeInterval:
     """Return the mean with an interval for values of which a few are large.
 
     By bootstrap of Student's t on the log scale (``halflife.probing.size.ratio``).
     """
     if values.size < 2 or not values.any():
-        return Interval(float(values.sum()), 0.0, inf)
+        return SizeInterval(float(values.sum()), 0.0, inf)
     return ratio(values, np.ones(values.size), rng, level)
 
 
@@ -146,17 +150,17 @@ def recapture(
     queries: int,
     rng: Generator,
     *,
-    known: Iterable[Attributes] | Local = (),
+    known: Iterable[Attributes] | LocalChances = (),
     level: float = LEVEL,
-) -> Size:
+) -> RelationSize:
     """Return the size from the records that two halves of random queries share.
 
     Chapman's estimate (``halflife.probing.capture.chapman``) of the records that the
     queries can reach.
     """
-    before, reader = ledger.requests, Reader(ledger)
-    if not isinstance(known, Local):
-        known = Local(ledger.interface, known)
+    before, reader = ledger.requests, AnswerCompleter(ledger)
+    if not isinstance(known, LocalChances):
+        known = LocalChances(ledger.interface, known)
     terms = [term for step in known.levels for term in step.terms]
     asked = rng.permutation(len(terms))[:queries]
     halves: tuple[set[str], set[str]] = set(), set()
@@ -166,4 +170,6 @@ def recapture(
     first, second = halves
     bound = chapman(len(first), len(second), len(first & second), level)
     spent = ledger.requests - before
-    return Size(bound.size, bound.low, bound.high, spent, Method.RECAPTURE)
+    return RelationSize(
+        bound.size, bound.low, bound.high, spent, FormSizeMethod.RECAPTURE
+    )

@@ -17,8 +17,8 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Query, Term, within
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import Read, Reader
-from halflife.queries.frontier import Crawl, Part
+from halflife.queries.completeness import AnswerCompleter, Read
+from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 
 MANY = 0.02  # of the records may lack an attribute that queries are divided by first
@@ -30,8 +30,8 @@ def crawl(
     known: Iterable[Attributes] = (),
     *,
     sound: Collection[str] = (),
-    resume: Crawl | None = None,
-) -> Crawl:
+    resume: CrawlState | None = None,
+) -> CrawlState:
     """Return all records of a database, and whether that is proven.
 
     It is proven if every query was read whole or divided without loss. Nothing is
@@ -65,11 +65,11 @@ class Crawling:
         known: Iterable[Attributes] = (),
         *,
         sound: Collection[str] = (),
-        resume: Crawl | None = None,
+        resume: CrawlState | None = None,
     ) -> None:
-        before = resume or Crawl.of_nothing()
+        before = resume or CrawlState.of_nothing()
         self.ledger, self._since = ledger, ledger.requests
-        self.reader = Reader(ledger, known=before.reads, begun=before.begun)
+        self.reader = AnswerCompleter(ledger, known=before.reads, begun=before.begun)
         self.interface = ledger.interface
         self.sound = sound
         self.resumed = bool(before.records)
@@ -87,7 +87,7 @@ class Crawling:
         for record in (*known, *self.records.values()):
             self._learn(record)
 
-    def done(self) -> Crawl:
+    def done(self) -> CrawlState:
         """Go on until all is read, or the budget or the form's patience is spent."""
         why = ""
         try:
@@ -96,10 +96,10 @@ class Crawling:
             why = str(stop) or type(stop).__name__
         return self.so_far(why)
 
-    def so_far(self, why: str = "") -> Crawl:
+    def so_far(self, why: str = "") -> CrawlState:
         """Return what was found and what is left, as of the last answer taken in."""
         reads, begun = self.reader.reads.items(), self.reader.begun
-        return Crawl(
+        return CrawlState(
             {**self.records, **(begun.records if begun else {})},
             not (self.stack or self.unresolved or self.unproven),
             tuple(part.query for part in self.unresolved),
@@ -153,7 +153,7 @@ class Crawling:
         self._empty()
         if self.unresolved and not self.words:
             self.words = True
-            self.stack = [Part(part.query) for part in reversed(self.unresolved)]
+            self.stack = [CrawlPart(part.query) for part in reversed(self.unresolved)]
             self.unresolved = []
             self._empty()
         if self.total is not None and len(self.records) >= self.total:
@@ -170,7 +170,7 @@ class Crawling:
             else:
                 self._ask(part)
 
-    def _ask(self, part: Part) -> None:
+    def _ask(self, part: CrawlPart) -> None:
         read = self._read(part.query)
         self._keep(read)
         part.keys.update(read.records)
@@ -208,12 +208,12 @@ class Crawling:
                 self._learn(record)
             self.records[key] = record
 
-    def _close(self, part: Part) -> None:
+    def _close(self, part: CrawlPart) -> None:
         self.stack.pop()
         if part.above is not None:
             part.above.keys |= part.keys
 
-    def _check(self, part: Part) -> None:
+    def _check(self, part: CrawlPart) -> None:
         """Close a part that was divided, or divide it once more."""
         if part.full:
             del self.unresolved[part.failed :]
@@ -232,7 +232,7 @@ class Crawling:
         else:
             self._divide(part, self.reader.read(part.query))
 
-    def _proven(self, part: Part) -> bool:
+    def _proven(self, part: CrawlPart) -> bool:
         """Say whether a part was divided without loss.
 
         It was if it is in a range of the attribute already, which all its records
@@ -245,7 +245,7 @@ class Crawling:
         }
         return any(name in ranged or name in self.sound for name in part.tried)
 
-    def _grown(self, part: Part) -> list[Term]:
+    def _grown(self, part: CrawlPart) -> list[Term]:
         """Return values that became known after a part was divided by an attribute."""
         attribute = self.interface.attribute(part.tried[-1])
         if attribute.kind == "range":
@@ -254,7 +254,7 @@ class Crawling:
         known = self._words(attribute, part) if words else self._values[attribute.name]
         return [term for term in known if term not in part.terms]
 
-    def _lacking(self, part: Part) -> bool:
+    def _lacking(self, part: CrawlPart) -> bool:
         """Say whether some record found was lost when the part was divided."""
         attribute = self.interface.attribute(part.tried[-1])
         return attribute.kind == "keyword" or any(
@@ -262,7 +262,7 @@ class Crawling:
             for key in part.keys
         )
 
-    def _divide(self, part: Part, read: Read) -> None:
+    def _divide(self, part: CrawlPart, read: Read) -> None:
         """Divide a part by the first attribute that can, or give it up."""
         for attribute in self._attributes():
             late = attribute.kind == "keyword" and not self.words
@@ -280,15 +280,17 @@ class Crawling:
         self.unresolved.append(part)
         self._close(part)
 
-    def _push(self, part: Part, terms: list[Term]) -> None:
+    def _push(self, part: CrawlPart, terms: list[Term]) -> None:
         """Put the parts of a part on the stack, above it."""
         part.terms.update(terms)
         name = terms[0].attribute
         wider = {name} if self._kind[name] == "range" else set()
         kept = [term for term in part.query if term.attribute not in wider]
-        self.stack += [Part(Query.of(*kept, term), part) for term in reversed(terms)]
+        self.stack += [
+            CrawlPart(Query.of(*kept, term), part) for term in reversed(terms)
+        ]
 
-    def _terms(self, attribute: Attribute, part: Part, read: Read) -> list[Term]:
+    def _terms(self, attribute: Attribute, part: CrawlPart, read: Read) -> list[Term]:
         """Return the conditions that divide a part by an attribute, if any do."""
         fixed = [term for term in part.query if term.attribute == attribute.name]
         if attribute.kind == "range" and (fixed or self._joins(part.query)):
@@ -302,7 +304,7 @@ class Crawling:
     def _joins(self, query: Query) -> bool:
         return len(query) < self.interface.together
 
-    def _words(self, attribute: Attribute, part: Part) -> list[Term]:
+    def _words(self, attribute: Attribute, part: CrawlPart) -> list[Term]:
         """Return words, those of most records that were found for a part first."""
         rows = (self.records[key].get(attribute.name) for key in part.keys)
         count = Counter(term for value in rows for term in attribute.terms(value))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
-from halflife.core.forms import Found, Interface, Query, Term
+from halflife.core.forms import Interface, Query, ResultPage, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 
@@ -117,7 +117,7 @@ class Tabled:
             np.zeros(0, np.intp) if number is None else self.incidence.of_term(number)
         )
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         self._check(query)
         rows = self.matches(query)
@@ -129,16 +129,16 @@ class Tabled:
         begin = page * self.interface.page_size
         end = begin + self.interface.page_size
         keys = [self.incidence.keys[row] for row in shown[begin:end]]
-        return Found(
+        return ResultPage(
             {key: self.records[key] for key in keys},
             self._told(query, rows.size),
             more=end < shown.size,
         )
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
         record = self.records.get(key)
-        return Found() if record is None else Found({key: record}, 1)
+        return ResultPage() if record is None else ResultPage({key: record}, 1)
 
     def _check(self, query: Query) -> None:
         if not query and not self.interface.everything:

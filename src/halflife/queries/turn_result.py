@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from halflife.core.object_store import Attributes
 from halflife.queries.fresh.progress import NewRound
-from halflife.queries.frontier import Crawl
+from halflife.queries.frontier import CrawlState
 from halflife.queries.known.progress import KnownRound
-from halflife.queries.reported_total import Reported
+from halflife.queries.reported_total import ReportedTotal
 
 
-class Asked(NamedTuple):
+class PlannedQuery(NamedTuple):
     """One thing that was, or would be, asked.
 
     Attributes:
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     why: str
 
 
-class Tried(NamedTuple):
+class QueryOutcome(NamedTuple):
     """What one thing that was asked has brought.
 
     Attributes:
@@ -48,7 +48,7 @@ class Tried(NamedTuple):
 
 
 @dataclass(slots=True)
-class Kept:
+class TurnResult:
     """What a turn came to.
 
     Attributes:
@@ -73,12 +73,12 @@ class Kept:
     absent: frozenset[str] = frozenset()
     complete: bool = False
     refreshed: int = 0
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[PlannedQuery] = field(default_factory=list)
     stop: str = ""
     trouble: str = ""
-    tried: list[Tried] = field(default_factory=list)
-    left: Crawl | None = None
-    reported: Reported | None = None
-    search: Crawl | None = None
+    tried: list[QueryOutcome] = field(default_factory=list)
+    left: CrawlState | None = None
+    reported: ReportedTotal | None = None
+    search: CrawlState | None = None
     new_round: NewRound | None = None
     known_round: KnownRound | None = None

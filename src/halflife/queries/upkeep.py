@@ -19,26 +19,26 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
-from halflife.queries.doubt import Check, Doubts
+from halflife.queries.doubt import DoubtCheck, Doubts
 from halflife.queries.first_crawl import crawl_ahead, crawling, first_crawl
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh import Choice, Ranks
-from halflife.queries.fresh.harvest import Round
+from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.prior import GROWTH
 from halflife.queries.fresh.rotation import InTurn, Rotation
 from halflife.queries.fresh.simple import Newest
 from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import Probe, Refresher, working
-from halflife.queries.known.rules import Remembers
+from halflife.queries.known.rules import RemembersKnown
 from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
-from halflife.queries.new_rounds import Rounds, round_ahead, sample_ahead
+from halflife.queries.local import LocalRecords, Origin
+from halflife.queries.new_rounds import NewRounds, round_ahead, sample_ahead
 from halflife.queries.policies import EXPECTED, INDEX, SURE, Outset
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
 from halflife.queries.split_crawl import Crawling
-from halflife.queries.turn_result import Asked, Kept, Tried
+from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 BRIEF = 1e-6  # days
 SAMPLED = 0.5  # of a turn's requests may go into a sample if others wait
@@ -47,7 +47,7 @@ TRIES = 3  # pages that try whether the newest first are all that is new
 _AHEAD = 20.0  # requests that are planned for at a time
 
 
-Step: TypeAlias = Choice | Probe | Check
+Step: TypeAlias = Choice | Probe | DoubtCheck
 Sums: TypeAlias = tuple[int, int, int]  # requests, records returned, new ones
 
 
@@ -76,7 +76,7 @@ class Upkeep:
     """
 
     def __init__(
-        self, held: Held, interface: Interface, wish: Wish, now: float
+        self, held: FormCopy, interface: Interface, wish: FormWish, now: float
     ) -> None:
         self.now = now
         self._held, self._interface, self._wish = held, interface, wish
@@ -88,7 +88,7 @@ class Upkeep:
         self.fresh = policy.make(self._outset())
         self._round = None
         if policy.rounds:
-            self._round = Rounds(policy, self.fresh, held, now)
+            self._round = NewRounds(policy, self.fresh, held, now)
         self.coming = held.arrival[0] * max(self.gap, 0.0)
         newest = Newest(margin=SURE, date=wish.date, unfound=held.unfound)
         self._dated = newest if dated else None
@@ -117,7 +117,7 @@ class Upkeep:
         return Doubts(self._interface, self._held.records)
 
     @cached_property
-    def local(self) -> Local:
+    def local(self) -> LocalRecords:
         """The copy as those who look for new records see it."""
         if self._round is not None:
             return self._round.local(self._interface)
@@ -223,7 +223,7 @@ class Upkeep:
         """Whether the rule for new records says what it would ask."""
         return self._round is None and isinstance(self.fresh, Ranks)
 
-    def round_ahead(self, most: int) -> list[Asked]:
+    def round_ahead(self, most: int) -> list[PlannedQuery]:
         """Return a round of which only the end is foreseen: what has come is found."""
         name, pages = self._wish.new.name, self._interface.pages(len(self.records))
         return round_ahead(name, self.coming, max(pages, 1), self._usual())[:most]
@@ -256,7 +256,7 @@ class Upkeep:
     def _gain(self, step: Step) -> float:
         if isinstance(step, Probe):
             return self._plan.gain(self.known, step) if self.known else step.gain
-        if isinstance(step, Check):
+        if isinstance(step, DoubtCheck):
             return step.settles * self.gap / 2.0
         if self._round is not None or not isfinite(step.expected):
             # A round says how many there are at times, and never since when.
@@ -284,23 +284,23 @@ class Upkeep:
         days = [self.now - seen[k] for k in self.local.matching(query) if k in seen]
         return max(sum(days) / len(days), 0.0) if days else max(self.gap, 0.0)
 
-    def told(self, step: Step) -> Asked:
+    def told(self, step: Step) -> PlannedQuery:
         """Return a step as people are told of it."""
         lookup = isinstance(step, Probe) and step.query is None
         what = step.key if isinstance(step, Probe) and lookup else str(step.query)
-        why = f"are {step.settles} gone?" if isinstance(step, Check) else step.why
+        why = f"are {step.settles} gone?" if isinstance(step, DoubtCheck) else step.why
         policy = self._wish.known if isinstance(step, Probe) else self._wish.new
-        if not isinstance(step, Check) and policy not in (EXPECTED, INDEX):
+        if not isinstance(step, DoubtCheck) and policy not in (EXPECTED, INDEX):
             why = f"{policy.name}: {why}"
-        return Asked(what, _requests(step), self.worth(step), why)
+        return PlannedQuery(what, _requests(step), self.worth(step), why)
 
-    def carry_out(self, step: Step, turn: Round, ledger: Ledger) -> int:
+    def carry_out(self, step: Step, turn: HarvestRound, ledger: Ledger) -> int:
         """Ask; return how many known records were shown."""
         if isinstance(step, Probe) and self.known is not None:
             refreshed = self._plan.carry_out(self.known, step, ledger)
             turn.overhear(self._latest(ledger))
             return refreshed
-        asked = Choice(step.query, pages=None) if isinstance(step, Check) else step
+        asked = Choice(step.query, pages=None) if isinstance(step, DoubtCheck) else step
         assert isinstance(asked, Choice)
         if self._tries and asked is step:
             self._tries -= 1
@@ -319,11 +319,11 @@ class Upkeep:
             return False
         return self._round.lacks_sample
 
-    def sample_ahead(self, ledger: Ledger) -> Asked:
+    def sample_ahead(self, ledger: Ledger) -> PlannedQuery:
         """Return the drawing of a sample as people are told of it."""
         return sample_ahead(self._wish.new, ledger, self._usual())
 
-    def draw(self, turn: Round, ledger: Ledger, rng: Generator) -> int:
+    def draw(self, turn: HarvestRound, ledger: Ledger, rng: Generator) -> int:
         """Draw the sample; return how many known records it has shown.
 
         Known records have to be refreshed meanwhile, if that is wanted too.
@@ -336,7 +336,7 @@ class Upkeep:
             refreshed = self.copy.take(self._latest(ledger), self.now)
         return refreshed
 
-    def leave_off(self, done: Kept) -> None:
+    def leave_off(self, done: TurnResult) -> None:
         """Write down where rounds have come to that are to go on."""
         if self._round is not None and self.wants_new:
             done.new_round = self._round.so_far(self.local)
@@ -355,7 +355,7 @@ def _requests(step: Step) -> int:
     return step.pages or 1
 
 
-def _gap(held: Held, now: float, *, whole: bool) -> float:
+def _gap(held: FormCopy, now: float, *, whole: bool) -> float:
     """Return the mean of the days since records were seen.
 
     Where the newest come first every look shows all that is new: since the last look.
@@ -368,14 +368,14 @@ def _gap(held: Held, now: float, *, whole: bool) -> float:
 
 def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
     ledger: Ledger,
-    held: Held,
-    wish: Wish,
+    held: FormCopy,
+    wish: FormWish,
     now: float,
     rng: Generator,
-    told: Callable[[Asked], None] = lambda _: None,
+    told: Callable[[PlannedQuery], None] = lambda _: None,
     *,
     begins: Callable[[Crawling], None] = lambda _: None,
-) -> Kept:
+) -> TurnResult:
     """Ask until the budget is spent or nothing is worth a request.
 
     Records that the form reports beyond what is held are then looked for; ``begins``
@@ -384,7 +384,7 @@ def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
     if not held.records or not held.begun:
         return first_crawl(crawling(ledger, held), now)
     work = Upkeep(held, ledger.interface, wish, now)
-    done = Kept(ledger.seen, stop=NOTHING_MORE)
+    done = TurnResult(ledger.seen, stop=NOTHING_MORE)
     recovery = Recovery(ledger, held, wish, now, begins)
     try:
         recovery.go_on()
@@ -404,67 +404,67 @@ def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
 
 def _ask_all(
     work: Upkeep,
-    done: Kept,
+    done: TurnResult,
     ledger: Ledger,
     rng: Generator,
-    told: Callable[[Asked], None],
+    told: Callable[[PlannedQuery], None],
 ) -> None:
     """Take step after step; each takes a request, or is never taken again."""
-    turn, known = Round(work.fresh, work.local, ledger), work.records
+    turn, known = HarvestRound(work.fresh, work.local, ledger), work.records
     if work.lacks_sample:
         _draw(work, done, turn, ledger, rng, told)
     while (chosen := work.next(ledger, rng)) is not None:
         ledger.heed()
         done.asked.append(work.told(chosen))
         told(done.asked[-1])
-        before = ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
+        before, query = _sums(ledger, known), chosen.query
         try:
             done.refreshed += work.carry_out(chosen, turn, ledger)
         finally:
-            done.tried.append(_outcome(ledger, chosen, done.asked[-1], known, before))
+            after, what = _sums(ledger, known), done.asked[-1].what
+            total = None if query is None else ledger.totals.get(query)
+            done.tried.append(QueryOutcome(what, *_risen(before, after), told=total))
         if ledger.requests == before[0]:
             work.took_nothing(chosen)
 
 
 def _draw(
     work: Upkeep,
-    done: Kept,
-    turn: Round,
+    done: TurnResult,
+    turn: HarvestRound,
     ledger: Ledger,
     rng: Generator,
-    told: Callable[[Asked], None],
+    told: Callable[[PlannedQuery], None],
 ) -> None:
     """Draw a sample as a step of its own."""
     asked = work.sample_ahead(ledger)
     done.asked.append(asked)
     told(asked)
-    before = ledger.requests, ledger.returned, len(ledger.seen.keys() - work.records)
+    before = _sums(ledger, work.records)
     try:
         done.refreshed += work.draw(turn, ledger, rng)
     finally:
-        new = len(ledger.seen.keys() - work.records) - before[2]
-        sums = ledger.requests - before[0], ledger.returned - before[1], new
-        done.tried.append(Tried(asked.what, *sums))
+        risen = _risen(before, _sums(ledger, work.records))
+        done.tried.append(QueryOutcome(asked.what, *risen))
 
 
-def _outcome(
-    ledger: Ledger, step: Step, asked: Asked, known: Collection[str], before: Sums
-) -> Tried:
-    """Return what a step has brought, given the sums before it."""
-    requests, returned, new = before
-    query = step.query if step.query is not None else Query()
-    return Tried(
-        asked.what,
-        ledger.requests - requests,
-        ledger.returned - returned,
-        len(ledger.seen.keys() - known) - new,
-        ledger.totals.get(query) if step.query is not None else None,
-    )
+def _risen(before: Sums, after: Sums) -> Sums:
+    return after[0] - before[0], after[1] - before[1], after[2] - before[2]
+
+
+def _sums(ledger: Ledger, known: Collection[str]) -> Sums:
+    """Return the requests so far, the records returned, and those not known before."""
+    return ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
 
 
 def ahead(
-    held: Held, interface: Interface, wish: Wish, now: float, rng: Generator, most: int
-) -> list[Asked]:
+    held: FormCopy,
+    interface: Interface,
+    wish: FormWish,
+    now: float,
+    rng: Generator,
+    most: int,
+) -> list[PlannedQuery]:
     """Return what would be asked next, best first; nothing is asked.
 
     What an answer shows changes what is asked after it, so this is what is known now
@@ -488,7 +488,8 @@ def ahead(
         plan = work.known.next(work.copy, now, float(most), rng)
         steps += (probes := [work.told(probe) for probe in plan])
         gains = [step.gain for step in probes]
-        keeps = isinstance(work.known.rule, Remembers)  # then its order is the plan
+        # The order of a rule that goes round is its plan.
+        keeps = isinstance(work.known.rule, RemembersKnown)
         ranks += accumulate(gains, min) if keeps else gains
     if work.wants_new:
         rest = search_ahead(held, interface)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from halflife.core.forms import Found, Query, Term
+from halflife.core.forms import Query, ResultPage, Term
 from halflife.core.object_store import Scalar
 from halflife.core.wording import count
 from halflife.queries.counts import Opinion, judged_counts
-from halflife.queries.form_facts import Finding, Measured, Worth
+from halflife.queries.form_facts import FormFinding, Measured, Worth
 from halflife.queries.notes import SLACK, Notes
 
 FEW = 3  # records that must be seen before they prove anything
@@ -37,7 +37,7 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
         "answers": _answers(notes),
     }
     findings = [
-        Finding(what, one.verdict, one.why) for what, one in opinions.items() if one
+        FormFinding(what, one.verdict, one.why) for what, one in opinions.items() if one
     ]
     return Measured(
         requests=requests,
@@ -143,7 +143,7 @@ def _newest(notes: Notes, date: str) -> tuple[bool | None, Opinion | None]:
     return None, None
 
 
-def _falling(found: Found, usual: Found) -> str:
+def _falling(found: ResultPage, usual: ResultPage) -> str:
     """Return the attribute that falls down the page, and differs from the usual."""
     names = dict.fromkeys(
         name

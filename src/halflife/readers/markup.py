@@ -14,7 +14,7 @@ Row: TypeAlias = Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class MarkupQuery:
     """What is wanted of a page.
 
     Attributes:
@@ -54,12 +54,12 @@ def check_selector(selector: str) -> None:
             raise ConfigError(f"{selector!r} is no CSS selector") from None
 
 
-def select(page: str, queries: Iterable[Query]) -> list[list[Row]]:
+def select(page: str, queries: Iterable[MarkupQuery]) -> list[list[Row]]:
     """Return, for each query, a row of what is wanted for each element it finds.
 
     Raise ``SourceError`` if the page takes more time or memory than any should.
 
-    >>> select("<p id=a>x <b>y</b>", [Query("p", ("@id", "b", ""), 10, 100)])
+    >>> select("<p id=a>x <b>y</b>", [MarkupQuery("p", ("@id", "b", ""), 10, 100)])
     [[['a', 'y', 'x y']]]
     """
     found: list[list[Row]] = trees.ask(
@@ -73,13 +73,13 @@ def select(page: str, queries: Iterable[Query]) -> list[list[Row]]:
     return found
 
 
-def first(selector: str, *, default: str = "", longest: int = 4096) -> Query:
+def first(selector: str, *, default: str = "", longest: int = 4096) -> MarkupQuery:
     """Return a query for a value of the first such element.
 
     ``default`` is the attribute that is meant if the selector names none.
     """
     attribute = split(selector)[1] or default
-    return Query(selector, (f"@{attribute}" if attribute else "",), 1, longest)
+    return MarkupQuery(selector, (f"@{attribute}" if attribute else "",), 1, longest)
 
 
 def only(rows: Sequence[Row]) -> str | None:

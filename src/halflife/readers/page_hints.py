@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"[\w@.\-\"]*(\[\*?\])?")  # a path that leaves no record ou
 _BARE = re.compile(r"[A-Za-z_]\w*")
 
 
-class Hints(NamedTuple):
+class PageHints(NamedTuple):
     """What an answer says of the list that it is a part of.
 
     Attributes:
@@ -44,17 +44,17 @@ class Hints(NamedTuple):
     next: str = ""
 
 
-NO_HINTS = Hints()
+NO_HINTS = PageHints()
 
 
-def find_hints(document: object, records: str = "") -> Hints:
+def find_hints(document: object, records: str = "") -> PageHints:
     """Return what a JSON answer says of its list.
 
     ``records`` is the JMESPath of its records. If it picks some records only, the
     number of all of them says nothing about those.
 
     >>> find_hints({"count": 400, "next": "/jobs?page=2", "results": [{}]})
-    Hints(total=400, next_at='next', next='/jobs?page=2')
+    PageHints(total=400, next_at='next', next='/jobs?page=2')
     """
     if not isinstance(document, Mapping):
         return NO_HINTS
@@ -68,8 +68,8 @@ def find_hints(document: object, records: str = "") -> Hints:
         for name in NEXTS:
             link = _at(part, name)
             if isinstance(link, str) and _is_address(link):
-                return Hints(total, _path(place, name), link)
-    return Hints(total)
+                return PageHints(total, _path(place, name), link)
+    return PageHints(total)
 
 
 def _at(part: Mapping[str, object], name: str) -> object:

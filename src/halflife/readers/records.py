@@ -21,8 +21,8 @@ from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
 from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
-from halflife.readers.markup import Query, check_selector, first, only, select
-from halflife.readers.page_hints import NO_HINTS, Hints, find_hints
+from halflife.readers.markup import MarkupQuery, check_selector, first, only, select
+from halflife.readers.page_hints import NO_HINTS, PageHints, find_hints
 from halflife.readers.text import to_text
 
 FORMATS = ("json", "jsonl", "csv", "html")
@@ -40,7 +40,7 @@ Found: TypeAlias = tuple[str, Attributes | None, Find]  # where, all of it, a pa
 
 
 @dataclass(slots=True)
-class Page:
+class RecordPage:
     """The records of one answer.
 
     Attributes:
@@ -64,7 +64,7 @@ class Page:
     next: str = ""
     kind: str = ""
     broken: int = 0
-    hints: Hints = NO_HINTS
+    hints: PageHints = NO_HINTS
 
     def refuse(self, where: str, why: str) -> None:
         """Put a record aside."""
@@ -81,7 +81,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Reader:
+class RecordReader:
     """Where the records of an answer are, and what they hold.
 
     JMESPath says it for JSON and JSON Lines, CSS selectors for HTML: ``a@href`` is
@@ -116,13 +116,13 @@ class Reader:
             for expression in filter(None, expressions):
                 compiled(expression)
 
-    def read(self, body: bytes, content_type: str = "", name: str = "") -> Page:
+    def read(self, body: bytes, content_type: str = "", name: str = "") -> RecordPage:
         """Return the records of an answer; raise ``SourceError`` if it is broken.
 
         ``name`` is the file's or page's name, whose ending may tell the format.
         """
         kind = self.format or _format(content_type, name, body)
-        page = Page(kind=kind)
+        page = RecordPage(kind=kind)
         try:
             found = self._found(kind, body, content_type, page)
             for where, given, find in found:
@@ -139,9 +139,9 @@ class Reader:
             raise SourceError(f"none of its records can be used: {page.reasons[0]}")
         return page
 
-    def read_objects(self, records: Iterable[object]) -> Page:
+    def read_objects(self, records: Iterable[object]) -> RecordPage:
         """Return records that were read already; ``SourceError`` if none is usable."""
-        page = Page()
+        page = RecordPage()
         numbered = ((f"record {i}", record) for i, record in enumerate(records, 1))
         for where, given, find in self._objects(numbered):
             self._take(page, where, given, find)
@@ -160,7 +160,7 @@ class Reader:
             check_selector(selector)
 
     def _found(
-        self, kind: str, body: bytes, content_type: str, page: Page
+        self, kind: str, body: bytes, content_type: str, page: RecordPage
     ) -> Iterator[Found]:
         if kind == "html":
             return self._html(to_text(content_type, body), page)
@@ -172,7 +172,7 @@ class Reader:
             return self._objects(_lines(text, page))
         return self._json(text, page)
 
-    def _json(self, text: str, page: Page) -> Iterator[Found]:
+    def _json(self, text: str, page: RecordPage) -> Iterator[Found]:
         document = load_json(text)
         page.hints = find_hints(document, self.records)
         if self.next:
@@ -210,7 +210,7 @@ class Reader:
             return record[expression]  # a name with dots or dashes is a name too
         return compiled(expression).search(record)
 
-    def _csv(self, text: str, page: Page) -> Iterator[Found]:
+    def _csv(self, text: str, page: RecordPage) -> Iterator[Found]:
         head = text.partition("\n")[0]
         separator = max(_SEPARATORS, key=head.count)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -229,13 +229,13 @@ class Reader:
                 row: dict[str, Scalar] = dict(zip(names, cells, strict=True))
                 yield where, row, row.get
 
-    def _html(self, text: str, page: Page) -> Iterator[Found]:
+    def _html(self, text: str, page: RecordPage) -> Iterator[Found]:
         if not (self.records and self._key):
             raise SourceError("it is HTML; say where its records and their keys are")
         if not self.format:  # else they were checked when the settings were read
             self._check_html()
         wanted = tuple({self._key, *(self.fields.values() or ("",))})
-        queries = [Query(self.records, wanted, MOST + 1, LARGEST + 1)]
+        queries = [MarkupQuery(self.records, wanted, MOST + 1, LARGEST + 1)]
         queries += [first(self.next, default="href")] if self.next else []
         rows, *after = select(text, queries)
         page.next = (only(after[0]) or "").strip() if after else ""
@@ -244,7 +244,7 @@ class Reader:
             yield f"record {i}", {"text": values.get("")}, values.get
 
     def _take(
-        self, page: Page, where: str, given: Attributes | None, find: Find
+        self, page: RecordPage, where: str, given: Attributes | None, find: Find
     ) -> None:
         """Add a record to the page, or put it aside."""
         if given is None:
@@ -285,7 +285,7 @@ def _format(content_type: str, name: str, body: bytes) -> str:
     return "json" if start[:1] in {b"[", b"{", b""} else "csv"
 
 
-def _lines(text: str, page: Page) -> Iterator[tuple[str, Any]]:
+def _lines(text: str, page: RecordPage) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue

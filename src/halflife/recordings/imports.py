@@ -7,7 +7,7 @@ from pathlib import Path
 
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from halflife.recordings import gitlog
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.snapshots import Dated, fold
@@ -25,7 +25,7 @@ def import_parquet(folder: Path, name: str) -> Collection:
 
 
 def import_git(
-    repo: Path, path: str, name: str, reader: Reader, *, group: str = ""
+    repo: Path, path: str, name: str, reader: RecordReader, *, group: str = ""
 ) -> Collection:
     """Return the history that the versions of a file in a git repository tell.
 
@@ -37,7 +37,7 @@ def import_git(
 
 
 def import_snapshots(
-    folder: Path, name: str, reader: Reader, *, group: str = ""
+    folder: Path, name: str, reader: RecordReader, *, group: str = ""
 ) -> Collection:
     """Return the history that a folder of files tells; their names say when.
 

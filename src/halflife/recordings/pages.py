@@ -173,7 +173,7 @@ def _ragged(start: Ints, values: Floats, rows: Ints) -> tuple[Ints, Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedSource:
+class RecordedPageSource:
     """Answers as the real source would have answered at that moment."""
 
     recording: Recording

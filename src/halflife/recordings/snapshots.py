@@ -14,7 +14,7 @@ from halflife.core.errors import SourceError, UsageError
 from halflife.core.object_store import Listing, Register
 from halflife.core.tracker import Tracker
 from halflife.models.guard import DeleteGuard
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 
 AGREEING = 3  # odd snapshots in a row that make it true
 REFUSED = 0.05  # share of bad records above which a listing is not complete
@@ -30,7 +30,7 @@ class Dated:
     note: str = ""
 
 
-def listing(snapshot: Dated, reader: Reader) -> Listing:
+def listing(snapshot: Dated, reader: RecordReader) -> Listing:
     """Return what a snapshot lists; raise ``SourceError`` if it is broken."""
     if snapshot.body is None:
         raise SourceError(snapshot.note or "it is not there")
@@ -41,7 +41,11 @@ def listing(snapshot: Dated, reader: Reader) -> Listing:
 
 
 def fold(
-    snapshots: Iterable[Dated], reader: Reader, *, group: str = "", confirm: float = 0.0
+    snapshots: Iterable[Dated],
+    reader: RecordReader,
+    *,
+    group: str = "",
+    confirm: float = 0.0,
 ) -> Register:
     """Return the history that snapshots tell, given in order; see ``Tracker``."""
     folder = _Folder(Tracker(group=group, confirm=confirm))

@@ -21,7 +21,7 @@ BURN_IN_DAYS, BURN_IN_SHARE = 30.0, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BacktestRow:
     """How one model did at one horizon.
 
     Attributes:
@@ -74,7 +74,7 @@ def backtest(
             bands = forecasts(horizon, name, at, confidence)
             for metric, band in zip(METRICS, bands, strict=True):
                 truth = horizon.outcome.quality[METRICS.index(metric)][at]
-                row = Row(
+                row = BacktestRow(
                     collection.name, name, name == DEFAULT, metric, float(days),
                     *account(band, truth), confidence,
                 )  # fmt: skip

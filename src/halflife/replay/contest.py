@@ -15,7 +15,7 @@ from halflife.config.policy_names import policy_names
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.engine import logs
-from halflife.engine.service import Rhythm
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
 from halflife.metrics.intervals import series_interval
 from halflife.plugins import POLICIES
@@ -28,12 +28,12 @@ from halflife.stores.memory import MemoryStore
 
 WARM = 0.25  # of the time is for learning and is not scored
 MOMENTS = 8  # a day at which copies are compared with the truth
-HOURLY = Rhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0, messages=86400.0)
+HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0, messages=86400.0)
 DEFAULT = "default"  # every source goes by the policy that it has if none is named
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ContestRules:
     """How policies are compared.
 
     Attributes:
@@ -114,7 +114,9 @@ class _Game(NamedTuple):
         return budget * self.items if budget < 1.0 else budget
 
 
-def contest(sources: Sequence[RecordedSource], rules: Rules) -> list[dict[str, Any]]:
+def contest(
+    sources: Sequence[RecordedSource], rules: ContestRules
+) -> list[dict[str, Any]]:
     """Return how good the copies were under each policy and budget.
 
     Every policy gets the same recordings and the same budget. ``against`` is the mean

@@ -24,7 +24,7 @@ NAMED = 12  # names that a complaint lists
 WEEK = 7.0  # days
 
 
-class Offered(NamedTuple):
+class OfferedHistory(NamedTuple):
     """A history, and the kind of source that it can be played as."""
 
     history: RecordedHistory
@@ -37,7 +37,7 @@ class Wish(NamedTuple):
     name: str
     kind: str = ""
 
-    def meets(self, one: Offered) -> bool:
+    def meets(self, one: OfferedHistory) -> bool:
         """Say whether this is what is asked for."""
         name = source_name(self.name)
         return name == one.history.name and self.kind in ("", one.kind)
@@ -64,7 +64,7 @@ def recorded_in(
     return aligned([one.history.load(days) for one in picked])
 
 
-def _offered(folder: Path, kind: str) -> Iterator[Offered]:
+def _offered(folder: Path, kind: str) -> Iterator[OfferedHistory]:
     """Yield every history with every kind that it can be played as."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of recorded histories")
@@ -77,7 +77,7 @@ def _offered(folder: Path, kind: str) -> Iterator[Offered]:
     for place in _folders(folder, DEPTH):
         for name in seen.values():
             for history in kind_named(name).recordings(place):
-                yield Offered(history, name)
+                yield OfferedHistory(history, name)
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
@@ -97,10 +97,10 @@ def _wish(text: str) -> Wish:
 
 
 def _picked(
-    offered: Sequence[Offered], wishes: Sequence[Wish], kind: str
-) -> list[Offered]:
+    offered: Sequence[OfferedHistory], wishes: Sequence[Wish], kind: str
+) -> list[OfferedHistory]:
     """Return what is played: every history once, or those that are asked for."""
-    first: dict[str, Offered] = {}
+    first: dict[str, OfferedHistory] = {}
     for one in offered:
         if kind in ("", one.kind):
             first.setdefault(one.history.name, one)
@@ -114,8 +114,11 @@ def _picked(
 
 
 def _granted(
-    offered: Sequence[Offered], first: dict[str, Offered], wish: Wish, kind: str
-) -> Offered:
+    offered: Sequence[OfferedHistory],
+    first: dict[str, OfferedHistory],
+    wish: Wish,
+    kind: str,
+) -> OfferedHistory:
     wish = wish if wish.kind or not kind else Wish(wish.name, kind)
     for one in (*first.values(), *offered):
         if wish.meets(one):

@@ -16,7 +16,7 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.wording import number
 from halflife.metrics.intervals import Interval, mean_interval
-from halflife.policies.listings.schedules import Fixed, Schedule
+from halflife.policies.listings.schedules import FixedInterval, Schedule
 
 _SOON = 1e-9  # days; looks on a grid of minutes are not exact numbers
 
@@ -72,7 +72,7 @@ def _updates(
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScheduleScore:
     """How a schedule did; one entry of a series per gap between recorded looks.
 
     Attributes:
@@ -149,7 +149,7 @@ class SetReplay:
         if self.source.looks.size < 2:
             raise UsageError(f"{self.source.name}: a replay needs at least two looks")
 
-    def score(self, schedules: Schedule | Sequence[Schedule]) -> Score:
+    def score(self, schedules: Schedule | Sequence[Schedule]) -> ScheduleScore:
         """Return how a schedule did, or one for each group."""
         each = schedules if isinstance(schedules, Sequence) else [schedules]
         chosen = [self.syncs(g, s) for g, s in enumerate(each)]
@@ -165,7 +165,7 @@ class SetReplay:
             chosen.append(_next(looks, chosen[-1], due))
         return np.array(chosen[start:-1], dtype=np.intp) - start
 
-    def score_of(self, chosen: Sequence[Ints]) -> Score:
+    def score_of(self, chosen: Sequence[Ints]) -> ScheduleScore:
         """Return the score of syncs at these looks, one list for each group."""
         days = np.diff(self.source.looks[self._start :])
         count = days.size
@@ -182,7 +182,7 @@ class SetReplay:
         ends = np.append(np.flatnonzero(spent) - 1, count - 1)
         weight = days / max(float(days.sum()), 1e-12)
         recalls, precisions = (r0 + r1) / 2.0, (p0 + p1) / 2.0
-        return Score(
+        return ScheduleScore(
             recall=float(weight @ recalls),
             precision=float(weight @ precisions),
             below=float(weight @ _below(r0, r1, self.target)),
@@ -205,7 +205,7 @@ class SetReplay:
 
     def longest_fixed(
         self, allowed: float = 0.05, *, at_ends: bool = False
-    ) -> tuple[Fixed, Score]:
+    ) -> tuple[FixedInterval, ScheduleScore]:
         """Return, in hindsight, the longest fixed interval that keeps the target.
 
         That is, with recall below the target for at most the allowed share of time,
@@ -213,11 +213,11 @@ class SetReplay:
         every look if none does. Intervals are multiples of the usual gap.
         """
         gap = float(np.median(np.diff(self.source.looks)))
-        best, score = Fixed(gap), self.score_of([self.evenly(gap)])
+        best, score = FixedInterval(gap), self.score_of([self.evenly(gap)])
         for times in range(2, self.source.looks.size - self._start):
             found = self.score_of([self.evenly(times * gap)])
             if (found.missed if at_ends else found.below) <= allowed:
-                best, score = Fixed(times * gap), found
+                best, score = FixedInterval(times * gap), found
             if found.syncs == 0 or found.below > 0.5:
                 break
         return best, score
@@ -295,7 +295,9 @@ def _below(start: Floats, end: Floats, level: float) -> Floats:
     return np.clip(np.where(high < level, 1.0, np.where(low >= level, 0.0, cut)), 0, 1)
 
 
-def recall_difference(one: Score, other: Score, *, blocks: int = 10) -> Interval:
+def recall_difference(
+    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
+) -> Interval:
     """Return mean recall of one less that of the other, paired (``_jackknife``)."""
 
     def difference(kept: Floats) -> float:
@@ -304,7 +306,9 @@ def recall_difference(one: Score, other: Score, *, blocks: int = 10) -> Interval
     return _jackknife(difference, one.days.size, blocks)
 
 
-def rho_ratio(one: Score, other: Score, *, blocks: int = 10) -> Interval:
+def rho_ratio(
+    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
+) -> Interval:
     """Return rho of one over that of the other, less 1, paired (``_jackknife``)."""
 
     def log_ratio(kept: Floats) -> float:
@@ -318,7 +322,7 @@ def rho_ratio(one: Score, other: Score, *, blocks: int = 10) -> Interval:
     return Interval(*(float(np.expm1(v)) for v in found))
 
 
-def _recall(score: Score, kept: Floats) -> float:
+def _recall(score: ScheduleScore, kept: Floats) -> float:
     days = kept * score.days
     return float(days @ score.recalls / max(float(days.sum()), 1e-12))
 

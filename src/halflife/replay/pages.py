@@ -13,18 +13,18 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.observation import Looks
 from halflife.core.view import View
 from halflife.core.wording import number
-from halflife.engine.loop import Allowance, Loop, Turn
+from halflife.engine.loop import Allowance, Loop, LoopTurn
 from halflife.metrics.bounds import Trace, best_in_hindsight
 from halflife.metrics.copies import change_ratio
-from halflife.metrics.sums import Sums
+from halflife.metrics.sums import GroupSums
 from halflife.policies import Strategy
-from halflife.recordings.pages import NAME, RecordedSource, Recording
+from halflife.recordings.pages import NAME, RecordedPageSource, Recording
 from halflife.replay.scorer import TrueCopy
 from halflife.stores.memory import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class StrategyScore:
     """How a strategy did over a replay, after the warm-up.
 
     Attributes:
@@ -55,7 +55,7 @@ class Score:
     over: int
     daily: Floats
     warm_days: int
-    sums: Sums
+    sums: GroupSums
     chance: bool
 
     def plot(self) -> str:
@@ -109,7 +109,7 @@ class Replay:
         strategy: Strategy,
         seed: int = 0,
         watch: Callable[[View, float], None] | None = None,
-    ) -> Score:
+    ) -> StrategyScore:
         """Run the strategy over the recording, exactly as it would have run live.
 
         ``watch`` is shown what was believed at each tick, before anything is
@@ -132,7 +132,7 @@ class Replay:
         run = store.begin((NAME,), self.begin, lease=np.inf)
         everything = np.arange(len(self.recording))
         store.append(run, self.recording.looks(everything, self.begin))
-        source = RecordedSource(self.recording)
+        source = RecordedPageSource(self.recording)
         loop = Loop(source, store, strategy.belief(), strategy.policy)
         before = self.begin
         for now, requests in self._moments():
@@ -222,7 +222,7 @@ class _Spent:
     over: int = 0
     ratios: list[float] = field(default_factory=list)
 
-    def count(self, turn: Turn, granted: int, *, scored: bool) -> None:
+    def count(self, turn: LoopTurn, granted: int, *, scored: bool) -> None:
         self.requests += turn.requests
         self.peak = max(self.peak, turn.requests)
         self.over = max(self.over, turn.requests - granted)
@@ -236,9 +236,11 @@ def _state(rng: np.random.Generator) -> tuple[object, object]:
     return source.state, getattr(source.seed_seq, "n_children_spawned", 0)
 
 
-def _score(copy: TrueCopy, spent: _Spent, warm_days: int, *, chance: bool) -> Score:
+def _score(
+    copy: TrueCopy, spent: _Spent, warm_days: int, *, chance: bool
+) -> StrategyScore:
     sums = copy.sums()
-    return Score(
+    return StrategyScore(
         freshness=sums.freshness,
         age=sums.mean_age,
         harmonic=sums.harmonic_delay,

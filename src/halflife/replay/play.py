@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Rhythm, Service
+from halflife.engine.service import Outside, Service, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.protocol import Report
 from halflife.net.access import GateSettings
@@ -42,7 +42,7 @@ class Play:
     watch: Callable[[float, Store], None] = lambda _, __: None
     told: Callable[[Report], None] = lambda _: None
     audits: bool = False
-    rhythm: Rhythm = field(default_factory=Rhythm)
+    rhythm: ServiceRhythm = field(default_factory=ServiceRhythm)
 
     def __post_init__(self) -> None:
         if not (self.days > 0 and self.every > 0):

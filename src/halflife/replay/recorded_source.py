@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from halflife.replay.world import Asked, Told
+from halflife.replay.world import RecordedAnswer, RecordedRequest
 from halflife.stores import Store
 
 
@@ -45,7 +45,7 @@ class RecordedSource(Protocol):
         """Return the same source as if all had happened so many days later."""
         ...
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what it answered to a request at a time."""
         ...
 

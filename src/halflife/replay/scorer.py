@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.metrics.sums import Sums, added, group_codes
+from halflife.metrics.sums import GroupSums, added, group_codes
 from halflife.recordings.pages import Recording
 
 
@@ -107,7 +107,7 @@ class TrueCopy:
         days = np.diff(edges)
         return 1.0 - np.diff(stale) / np.where(days > 0, days, 1.0)
 
-    def sums(self) -> Sums:
+    def sums(self) -> GroupSums:
         """Return what the copy was worth in the time scored, group by group."""
         missed, item, found = self._followed()
         names, code = group_codes(self._recording.group, len(self._recording))
@@ -119,7 +119,7 @@ class TrueCopy:
 
         n, home, heft = len(names), code[missed.item], weight[missed.item]
         total = added(code, weight, n) * time
-        return Sums(
+        return GroupSums(
             names=names,
             weight=total,
             fresh=total - added(home, heft * np.where(first, length, 0.0), n),

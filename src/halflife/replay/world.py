@@ -26,7 +26,7 @@ _WITH_BODY = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class Asked(NamedTuple):
+class RecordedRequest(NamedTuple):
     """A request as a recorded source sees it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
     body: bytes | None = None
 
 
-class Told(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """What a recorded source answers."""
 
     status: int = 200
@@ -49,7 +49,7 @@ class Told(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-Recorded: TypeAlias = Callable[[Asked, float], Told]
+Recorded: TypeAlias = Callable[[RecordedRequest, float], RecordedAnswer]
 """A recorded source: what it answers to a request at a time, in days."""
 
 
@@ -61,15 +61,17 @@ class Sent(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def html(text: str, status: int = 200) -> Told:
+def html(text: str, status: int = 200) -> RecordedAnswer:
     """Return a web page as an answer."""
-    return Told(status, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
+    return RecordedAnswer(
+        status, text.encode(), {"Content-Type": "text/html; charset=utf-8"}
+    )
 
 
-def as_json(value: object, status: int = 200) -> Told:
+def as_json(value: object, status: int = 200) -> RecordedAnswer:
     """Return a JSON document as an answer."""
     said = {"Content-Type": "application/json; charset=utf-8"}
-    return Told(status, json.dumps(value).encode(), said)
+    return RecordedAnswer(status, json.dumps(value).encode(), said)
 
 
 @dataclass
@@ -94,7 +96,7 @@ class RecordedTransport:
         source = self.sources.get(str(url.origin()))
         if source is None:
             raise Unreachable(f"{url.raw_host}: no such host in the recording")
-        told = source(Asked(url, call.headers, call.body), now)
+        told = source(RecordedRequest(url, call.headers, call.body), now)
         call.begun()
         headers = CIMultiDict(told.headers)
         body = told.body if told.status in _WITH_BODY else b""
@@ -161,7 +163,7 @@ def application(source: Recorded, clock: Callable[[], float]) -> web.Application
 
     async def answer(request: web.Request) -> web.Response:
         body = await request.read() if request.method == "POST" else None
-        told = source(Asked(request.url, request.headers, body), clock())
+        told = source(RecordedRequest(request.url, request.headers, body), clock())
         return web.Response(status=told.status, body=told.body, headers=told.headers)
 
     app = web.Application()

@@ -9,13 +9,13 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.selection.lexicon import Scorer, Scores
-from halflife.selection.table import Table
+from halflife.selection.lexicon import DatabaseScores, Scorer
+from halflife.selection.table import FrequencyTable
 
 _WORD = re.compile(r"\w+")
 
 
-class Status(Enum):
+class RankingStatus(Enum):
     """How much a ranking says."""
 
     RANKED = "ranked"
@@ -25,7 +25,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class SummaryFreshness:
     """How fresh each database's summary is believed to be.
 
     Attributes:
@@ -58,7 +58,7 @@ class Ranking:
     backed: Bools
     reasons: tuple[str, ...]
     fresh: Floats
-    status: Status
+    status: RankingStatus
     unknown: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ def parse(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORD.findall(query.lower())))
 
 
-def order(names: Sequence[str], scores: Scores) -> Ints:
+def order(names: Sequence[str], scores: DatabaseScores) -> Ints:
     """Return the databases with the best first; equals by name."""
     by_name = np.argsort(np.array(names, dtype=np.str_), kind="stable")
     found = np.lexsort((-scores.score[by_name], ~scores.backed[by_name]))
@@ -79,12 +79,12 @@ def order(names: Sequence[str], scores: Scores) -> Ints:
 
 
 def select(
-    table: Table,
+    table: FrequencyTable,
     query: str,
     method: Scorer,
     *,
     most: int | None = None,
-    belief: Belief | None = None,
+    belief: SummaryFreshness | None = None,
 ) -> Ranking:
     """Return the ``most`` databases that promise most for a query, best first.
 
@@ -94,7 +94,7 @@ def select(
     words = parse(query)
     known = table.known(words)
     nothing = np.zeros(len(table.names))
-    scores = method(table, known) if known else Scores(nothing, nothing > 0)
+    scores = method(table, known) if known else DatabaseScores(nothing, nothing > 0)
     best = order(table.names, scores)[:most]
     fresh = np.full(len(table.names), np.nan) if belief is None else belief.survival
     if fresh.shape != nothing.shape:
@@ -110,16 +110,21 @@ def select(
     )
 
 
-def _status(words: Sequence[str], known: Sequence[str], scores: Scores) -> Status:
+def _status(
+    words: Sequence[str], known: Sequence[str], scores: DatabaseScores
+) -> RankingStatus:
     if not words:
-        return Status.EMPTY
+        return RankingStatus.EMPTY
     if not known:
-        return Status.UNKNOWN
-    return Status.RANKED if scores.backed.any() else Status.UNBACKED
+        return RankingStatus.UNKNOWN
+    return RankingStatus.RANKED if scores.backed.any() else RankingStatus.UNBACKED
 
 
 def _reasons(
-    table: Table, words: Sequence[str], best: Ints, belief: Belief | None
+    table: FrequencyTable,
+    words: Sequence[str],
+    best: Ints,
+    belief: SummaryFreshness | None,
 ) -> tuple[str, ...]:
     frequency = table.frequency(words)
     told = []
@@ -131,7 +136,7 @@ def _reasons(
     return tuple(told)
 
 
-def _note(belief: Belief | None, i: int) -> str:
+def _note(belief: SummaryFreshness | None, i: int) -> str:
     """Return how fresh a summary is believed to be, as far as that is known."""
     if belief is None:
         return ""

@@ -12,10 +12,10 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats
 from halflife.core.errors import UsageError
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 
 
-class Scores(NamedTuple):
+class DatabaseScores(NamedTuple):
     """What each database scores, and whether anything speaks for it at all."""
 
     score: Floats
@@ -25,12 +25,12 @@ class Scores(NamedTuple):
 class Scorer(Protocol):
     """A method of selection."""
 
-    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+    def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
         """Return the scores for a query of these words."""
         ...
 
 
-def bgloss(table: Table, words: Sequence[str]) -> Scores:
+def bgloss(table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
     """Return how many documents are expected to contain all the words.
 
     score(D) = |D| prod(f(w, D) / |D|, w in q): words are taken to be independent. A
@@ -39,7 +39,7 @@ def bgloss(table: Table, words: Sequence[str]) -> Scores:
     """
     share = table.frequency(words) / np.where(table.size > 0, table.size, 1.0)
     score = table.size * np.minimum(share, 1.0).prod(axis=0)
-    return Scores(score, score > 0)
+    return DatabaseScores(score, score > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Cori:
     low: float = 50.0
     slope: float = 150.0
 
-    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+    def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
         """Return the belief that each database satisfies the query."""
         frequency = table.frequency(words)
         databases = len(table.names)
@@ -66,7 +66,7 @@ class Cori:
         cf = np.maximum((frequency > 0).sum(axis=1, keepdims=True), 1)
         i = np.log((databases + 0.5) / cf) / np.log(databases + 1.0)
         belief = self.b + (1.0 - self.b) * t * i
-        return Scores(_mean(belief), _any(frequency))
+        return DatabaseScores(_mean(belief), _any(frequency))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class LanguageModel:
         if self.mu is not None and not 0.0 < self.mu < np.inf:
             raise UsageError(f"mu must be above 0, got {self.mu}")
 
-    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+    def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
         """Return the mean log likelihood of a word of the query."""
         frequency = table.frequency(words)
         whole = frequency.sum(axis=1, keepdims=True) / (table.words.sum() or 1.0)
@@ -101,7 +101,7 @@ class LanguageModel:
         else:
             own = frequency / np.where(table.words > 0, table.words, 1.0)
             smooth = self.share * own + (1.0 - self.share) * whole
-        return Scores(_mean(np.log(smooth)), _any(frequency))
+        return DatabaseScores(_mean(np.log(smooth)), _any(frequency))
 
 
 def _mean(values: Floats) -> Floats:

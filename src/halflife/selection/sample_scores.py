@@ -7,9 +7,9 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.selection.lexicon import Scores
+from halflife.selection.lexicon import DatabaseScores
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Redde:
     index: SampleIndex
     ratio: float = 0.003
 
-    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+    def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
         """Return the relevant documents that each database is believed to hold."""
         documents, _ = self.index.ranked(words)
         weight = self.index.weight[self.index.home[documents]]
@@ -52,7 +52,7 @@ class Crcs:
     alpha: float = 1.2
     beta: float = 0.28
 
-    def __call__(self, table: Table, words: Sequence[str]) -> Scores:
+    def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
         """Return what the ranks of each database's samples add up to."""
         documents = self.index.ranked(words)[0][: self.top - 1]
         j = np.arange(1, documents.size + 1)
@@ -65,8 +65,8 @@ class Crcs:
 
 
 def _by_database(
-    index: SampleIndex, table: Table, documents: Ints, worth: Floats
-) -> Scores:
+    index: SampleIndex, table: FrequencyTable, documents: Ints, worth: Floats
+) -> DatabaseScores:
     """Return the sums over each database's documents, in the order of the table."""
     databases = len(index.names)
     total = np.bincount(index.home[documents], worth, databases).astype(np.float64)
@@ -76,4 +76,4 @@ def _by_database(
         if lacking:
             raise UsageError(f"the index of samples does not know {lacking[0]!r}")
         total = total[[row[name] for name in table.names]]
-    return Scores(total, total > 0)
+    return DatabaseScores(total, total > 0)

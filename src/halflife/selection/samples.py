@@ -8,7 +8,7 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class SampleIndex:
         order = np.argsort(-score, kind="stable")
         return hits[order], score[order]
 
-    def table(self) -> Table:
+    def table(self) -> FrequencyTable:
         """Return the summaries by these samples, each scaled to its database's size."""
         databases = len(self.names)
         word = np.repeat(np.arange(len(self.code)), np.diff(self.start))
@@ -117,4 +117,6 @@ class SampleIndex:
         word, database = np.divmod(cell, databases)
         entries = (word, database, count * self.weight[database])
         length = np.bincount(self.home, self.length, len(self.names)) * self.weight
-        return Table.of_entries(self.names, self.code, entries, self.size, length)
+        return FrequencyTable.of_entries(
+            self.names, self.code, entries, self.size, length
+        )

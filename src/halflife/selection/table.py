@@ -12,7 +12,7 @@ from halflife.summary.tables import Summaries
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FrequencyTable:
     """Document frequencies of databases, grouped by word.
 
     Attributes:
@@ -35,7 +35,7 @@ class Table:
     words: Floats
 
     @classmethod
-    def of(cls, names: Sequence[str], summaries: Sequence[Summary]) -> "Table":
+    def of(cls, names: Sequence[str], summaries: Sequence[Summary]) -> "FrequencyTable":
         """Return the table of these databases' summaries."""
         _check(names, summaries)
         vocabulary = sorted({w for s in summaries for w in s.words})
@@ -49,7 +49,7 @@ class Table:
         return cls.of_entries(names, code, (word, database, count), size)
 
     @classmethod
-    def of_summaries(cls, summaries: Summaries) -> "Table":
+    def of_summaries(cls, summaries: Summaries) -> "FrequencyTable":
         """Return the same table, grouped by word."""
         code = {w: j for j, w in enumerate(summaries.words.tolist())}
         rows = np.arange(len(summaries.names))
@@ -65,7 +65,7 @@ class Table:
         entries: tuple[Ints, Ints, Floats],
         size: Floats,
         words: Floats | None = None,
-    ) -> "Table":
+    ) -> "FrequencyTable":
         """Return the table of (word, database, count) entries, each pair once.
 
         ``words`` is cw(D) where the entries are only some of the words that a

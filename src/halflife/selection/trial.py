@@ -21,7 +21,7 @@ from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
 from halflife.selection.quality import ndcg, overlap, r_n
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 from halflife.summary.weekly import Weekly
 
 SAMPLE = 100  # documents of a database that selection by samples may know
@@ -42,7 +42,7 @@ METHODS: Mapping[str, Callable[[SampleIndex], Scorer]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class TrialQuery:
     """Words of one document that somebody knows and looks for.
 
     Attributes:
@@ -56,10 +56,10 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TrialKnowledge:
     """What a metasearcher knows: the summaries, and the sampled documents."""
 
-    table: Table
+    table: FrequencyTable
     index: SampleIndex
 
 
@@ -70,7 +70,7 @@ def known_items(
     rng: Generator,
     *,
     newest: int | None = None,
-) -> list[Query]:
+) -> list[TrialQuery]:
     """Return up to ``each`` queries for documents of each database in a week.
 
     A query is 2 or 3 rare words of one document, drawn at random: words in at least
@@ -83,12 +83,12 @@ def known_items(
     rare = (held >= RAREST) & (held <= max(RARE * there.sum(), RAREST))
     if newest is not None:
         there &= weekly.week_from > week - newest
-    found: list[Query] = []
+    found: list[TrialQuery] = []
     for home in range(len(weekly.sites)):
         first, last = weekly.first[home : home + 2].tolist()
         rows = first + np.flatnonzero(there[first:last])
         drawn = _draw(weekly, rng.permutation(rows), rare, rng)
-        found += [Query(words, home) for words in islice(drawn, each)]
+        found += [TrialQuery(words, home) for words in islice(drawn, each)]
     return found
 
 
@@ -133,13 +133,13 @@ class Trial:
 
     weekly: Weekly
     week: int
-    queries: tuple[Query, ...]
+    queries: tuple[TrialQuery, ...]
     code: Mapping[str, int]
     word: Ints
     document: Ints
 
     @classmethod
-    def of(cls, weekly: Weekly, week: int, queries: Sequence[Query]) -> "Trial":
+    def of(cls, weekly: Weekly, week: int, queries: Sequence[TrialQuery]) -> "Trial":
         """Return the trial of these queries."""
         words = sorted({w for q in queries for w in q.words})
         code = {w: j for j, w in enumerate(words)}
@@ -157,7 +157,9 @@ class Trial:
         databases = np.arange(len(self.weekly.sites))
         return np.repeat(databases, np.diff(self.weekly.first))
 
-    def known(self, age: Ints, sample: int = SAMPLE, *, complete: bool = True) -> Known:
+    def known(
+        self, age: Ints, sample: int = SAMPLE, *, complete: bool = True
+    ) -> TrialKnowledge:
         """Return what is known when each database's summary is ``age`` weeks old.
 
         Summaries are complete, or else by the sampled documents only.
@@ -166,9 +168,9 @@ class Trial:
             raise UsageError(f"summaries cannot be {age.min()} weeks old")
         there = _present(self.weekly, self.week - age)
         index = self._index(there, sample)
-        return Known(self._table(there) if complete else index.table(), index)
+        return TrialKnowledge(self._table(there) if complete else index.table(), index)
 
-    def _table(self, there: Bools) -> Table:
+    def _table(self, there: Bools) -> FrequencyTable:
         home, databases = self.home, len(self.weekly.sites)
         seen = there[self.document]
         cell = self.word[seen] * databases + home[self.document[seen]]
@@ -178,7 +180,9 @@ class Trial:
         size = np.bincount(home, there, databases).astype(np.float64)
         length = np.diff(self.weekly.start) * there
         words = np.bincount(home, length, databases).astype(np.float64)
-        return Table.of_entries(self.weekly.sites, self.code, entries, size, words)
+        return FrequencyTable.of_entries(
+            self.weekly.sites, self.code, entries, size, words
+        )
 
     def _index(self, there: Bools, sample: int) -> SampleIndex:
         home, databases = self.home, len(self.weekly.sites)
@@ -195,7 +199,7 @@ class Trial:
             length=np.diff(self.weekly.start)[drawn].astype(np.float64),
         )
 
-    def orders(self, known: Known, method: str) -> list[Ints]:
+    def orders(self, known: TrialKnowledge, method: str) -> list[Ints]:
         """Return the databases that each query is sent to, best first."""
         scorer = METHODS[method](known.index)
         found = []
@@ -279,7 +283,7 @@ def quality_at(
     weekly: Weekly,
     week: int,
     age_of_each: Ints,
-    queries: Sequence[Query],
+    queries: Sequence[TrialQuery],
     method: str,
 ) -> Mapping[str, Floats]:
     """Return how well queries of a week are sent by summaries of these ages.

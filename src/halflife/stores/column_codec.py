@@ -17,7 +17,7 @@ _WHERE = "WHERE filed = ? AND name = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class ColumnFiles:
     """Where evidence lies as columns."""
 
     id: int
@@ -29,7 +29,7 @@ class Filed:
 
 
 def put(
-    db: sqlite3.Connection, filed: Filed, name: str, column: Array, part: int = 0
+    db: sqlite3.Connection, filed: ColumnFiles, name: str, column: Array, part: int = 0
 ) -> None:
     """Write a column down in the form that suits it.
 
@@ -50,7 +50,7 @@ def put(
 
 
 def put_text(
-    db: sqlite3.Connection, filed: Filed, name: str, text: bytes, part: int
+    db: sqlite3.Connection, filed: ColumnFiles, name: str, text: bytes, part: int
 ) -> None:
     """Write a text down."""
     packed = zlib.compress(text, 1)
@@ -58,13 +58,19 @@ def put_text(
 
 
 def put_list(
-    db: sqlite3.Connection, filed: Filed, name: str, values: Iterable[str], part: int
+    db: sqlite3.Connection,
+    filed: ColumnFiles,
+    name: str,
+    values: Iterable[str],
+    part: int,
 ) -> None:
     """Write texts down."""
     put_text(db, filed, name, json.dumps(list(values)).encode(), part)
 
 
-def column(db: sqlite3.Connection, filed: Filed, name: str, part: int = 0) -> Array:
+def column(
+    db: sqlite3.Connection, filed: ColumnFiles, name: str, part: int = 0
+) -> Array:
     """Read a column."""
     query = f"SELECT kind, size, form, data FROM filed_column {_WHERE} AND part = ?"  # noqa: S608  (constants)
     kind, size, form, data = db.execute(query, (filed.id, name, part)).fetchone()
@@ -87,13 +93,13 @@ def _woven(data: bytes, kind: np.dtype[Any], size: int) -> Array:
     return whole.reshape(-1).view(kind)
 
 
-def parts(db: sqlite3.Connection, filed: Filed, name: str) -> list[int]:
+def parts(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> list[int]:
     """Return the parts in which a column came, in order."""
     query = f"SELECT part FROM filed_column {_WHERE} ORDER BY part"  # noqa: S608
     return [part for (part,) in db.execute(query, (filed.id, name))]
 
 
-def joined(db: sqlite3.Connection, filed: Filed, name: str) -> Array:
+def joined(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> Array:
     """Read a column that came in parts."""
     found = [column(db, filed, name, part) for part in parts(db, filed, name)]
     if len(found) == 1:
@@ -101,20 +107,20 @@ def joined(db: sqlite3.Connection, filed: Filed, name: str) -> Array:
     return np.concatenate([np.zeros(0, np.int32), *found])
 
 
-def texts(db: sqlite3.Connection, filed: Filed, name: str) -> Iterator[bytes]:
+def texts(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> Iterator[bytes]:
     """Read the parts of a text, packed as they lie."""
     query = f"SELECT data FROM filed_column {_WHERE} ORDER BY part"  # noqa: S608
     return (data for (data,) in db.execute(query, (filed.id, name)))
 
 
-def lists(db: sqlite3.Connection, filed: Filed, name: str) -> tuple[str, ...]:
+def lists(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> tuple[str, ...]:
     """Read texts that came in parts."""
     found = texts(db, filed, name)
     return tuple(one for data in found for one in json.loads(zlib.decompress(data)))
 
 
 def one_list(
-    db: sqlite3.Connection, filed: Filed, name: str, part: int
+    db: sqlite3.Connection, filed: ColumnFiles, name: str, part: int
 ) -> tuple[str, ...]:
     """Read the texts of one part."""
     query = f"SELECT data FROM filed_column {_WHERE} AND part = ?"  # noqa: S608

@@ -22,11 +22,11 @@ from halflife.core.gap_bins import class_of
 from halflife.core.keys import Folders, Keys
 from halflife.grouping.places import folder_codes
 from halflife.stores import column_codec, evidence_rows
-from halflife.stores.column_codec import Array, Filed
+from halflife.stores.column_codec import Array, ColumnFiles
 from halflife.stores.layers import Layer, Stack
 
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
-Mark: TypeAlias = tuple[Filed, int]
+Mark: TypeAlias = tuple[ColumnFiles, int]
 
 FEWEST = 20_000  # items below which rows are quick enough
 FEW_TO_A_FOLDER = 4  # pages; where there are fewer, folders are found anew
@@ -146,7 +146,7 @@ def _same_gaps(one: Evidence, other: Evidence) -> bool:
 
 
 def _load(
-    db: sqlite3.Connection, sources: Sequence[str], filed: Filed
+    db: sqlite3.Connection, sources: Sequence[str], filed: ColumnFiles
 ) -> Evidence | None:
     with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
         names = list(column_codec.texts(db, filed, "key"))
@@ -172,7 +172,7 @@ def _load(
 
 
 def _layers(
-    db: sqlite3.Connection, sources: Sequence[str], filed: Filed, found: Evidence
+    db: sqlite3.Connection, sources: Sequence[str], filed: ColumnFiles, found: Evidence
 ) -> Iterator[Layer]:
     """Yield what was written since, oldest first: as columns, the rest from rows."""
     mark, last = filed.upto, _last(found.number)
@@ -196,17 +196,17 @@ def _last(number: Array) -> int:
     return int(number[-1]) if number.size else 0
 
 
-def _marks(db: sqlite3.Connection, filed: Filed) -> list[int]:
+def _marks(db: sqlite3.Connection, filed: ColumnFiles) -> list[int]:
     """Return how far each layer goes; those that lie under the columns do not count."""
     marks = column_codec.parts(db, filed, f"{_LATER}number")
     return [mark for mark in marks if mark > filed.upto]
 
 
-def find(db: sqlite3.Connection, sources: Sequence[str]) -> Filed | None:
+def find(db: sqlite3.Connection, sources: Sequence[str]) -> ColumnFiles | None:
     """Return where the evidence on sources lies as columns, if it does."""
     row = db.execute("SELECT * FROM filed WHERE sources = ?", (_named(sources),))
     found = row.fetchone()
-    return found and Filed(*found)
+    return found and ColumnFiles(*found)
 
 
 def mark(db: sqlite3.Connection, sources: Sequence[str]) -> Mark | None:
@@ -254,7 +254,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     if filed is None:
         insert = "INSERT INTO filed (sources, items, upto, groups, texts)"
         row = db.execute(f"{insert} VALUES (?, ?, ?, ?, ?)", (_named(sources), *about))
-        filed = Filed(int(row.lastrowid or 0), "", 0, 0, "", "")
+        filed = ColumnFiles(int(row.lastrowid or 0), "", 0, 0, "", "")
     else:
         change = "UPDATE filed SET items = ?, upto = ?, groups = ?, texts = ?"
         db.execute(f"{change} WHERE id = ?", (*about, filed.id))
@@ -324,7 +324,7 @@ def _named_columns(
         yield f"{prefix}_{name}", columns[name].astype(kind)
 
 
-def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
+def _save_keys(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> None:
     """Write down the keys that are not written yet, and the folders they lie in."""
     if len(keys) == filed.items:
         return
@@ -335,7 +335,7 @@ def _save_keys(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
         _save_folders(db, filed, keys)
 
 
-def _save_folders(db: sqlite3.Connection, filed: Filed, keys: Keys) -> None:
+def _save_folders(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> None:
     """Write down where new keys lie, unless there are few keys to a folder."""
     names = column_codec.lists(db, filed, "folder_name")
     code = {name: i for i, name in enumerate(names)}

@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import FOLDED, Evidence, Fold
-from halflife.stores.tables import ALL, ITEMS, Row, Some, chunks, pack, unpack
+from halflife.stores.tables import ALL, ITEMS, ItemFilter, Row, chunks, pack, unpack
 
 _TOUCHED = " AND item.id IN (SELECT item FROM touched WHERE id > ?2"
 _SAVE_FOLD = """
@@ -45,21 +45,21 @@ WHERE source IN CHOSEN ORDER BY item, class, changed, hints
 """
 
 
-def since(upto: int, mark: int, last: int) -> Some:
+def since(upto: int, mark: int, last: int) -> ItemFilter:
     """Mean items whose rows were written after ``upto``.
 
     Those up to number ``last`` only if they were written after ``mark``.
     """
-    return Some(f"{_TOUCHED} AND (id > ?3 OR item > ?4))", (upto, mark, last))
+    return ItemFilter(f"{_TOUCHED} AND (id > ?3 OR item > ?4))", (upto, mark, last))
 
 
-def among(mark: int, last: int) -> Some:
+def among(mark: int, last: int) -> ItemFilter:
     """Mean items up to number ``last`` whose rows were written after ``mark``."""
-    return Some(f"{_TOUCHED} AND item <= ?3)", (mark, last))
+    return ItemFilter(f"{_TOUCHED} AND item <= ?3)", (mark, last))
 
 
 def evidence(
-    db: sqlite3.Connection, sources: Sequence[str], some: Some = ALL
+    db: sqlite3.Connection, sources: Sequence[str], some: ItemFilter = ALL
 ) -> Evidence:
     """Read what all looks add up to."""
     found = Evidence()

@@ -120,7 +120,7 @@ class Issued:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ForecastCheck:
     """A part of a copy that was drawn, and what a look at it found.
 
     Attributes:
@@ -227,7 +227,7 @@ class Forecasts:
         with self._store.together() as db:
             db.executemany("DELETE FROM forecast WHERE id = ? AND told IS NULL", rows)
 
-    def note(self, source: str, checks: Iterable[Check]) -> None:
+    def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
         """Write down what was drawn of a source, and what a look at it found."""
         query = (
             "INSERT INTO checked (source, item, at, chance, weight, believed, fresh)"

@@ -113,7 +113,7 @@ class HeldPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HeldFetch:
     """An answer that is put aside: what was seen, and what speaks against it."""
 
     look: Observation
@@ -145,7 +145,7 @@ def _page(row: Sequence[Any]) -> HeldPage:
 
 
 def save(
-    db: sqlite3.Connection, run: int, answer: Answer, *, room: bool = True
+    db: sqlite3.Connection, run: int, answer: HeldFetch, *, room: bool = True
 ) -> None:
     """Put an answer aside, in place of an earlier one of the same page.
 
@@ -240,7 +240,7 @@ class HeldPages:
         with self._store.looking() as db:
             return row(db, key)
 
-    def save(self, run: int, answer: Answer, *, room: bool = True) -> None:
+    def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
         """Put an answer aside, in place of an earlier one of the same page."""
         with self._store.together() as db:
             save(db, run, answer, room=room)

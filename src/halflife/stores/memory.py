@@ -31,7 +31,7 @@ from halflife.stores.memory_parts import (
 )
 from halflife.stores.run_history import Ran
 from halflife.stores.store_base import (
-    Shelf,
+    EvidenceShelf,
     about,
     introduced,
     named,
@@ -71,7 +71,7 @@ class MemoryStore:
         self._newest = np.zeros(0)
         self.log: list[Looks] = []
         self._logged: set[_Look] | None = None
-        self._shelf = Shelf()
+        self._shelf = EvidenceShelf()
         self._details: dict[str, Observation] = {}
         self._content: dict[str, Content] = {}
         self._links: dict[str, Outgoing] = {}

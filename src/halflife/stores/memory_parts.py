@@ -13,11 +13,11 @@ from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.stores.forecasts import Check, Checks, Issued, columns
-from halflife.stores.held_pages import LARGEST, Answer, HeldPage
-from halflife.stores.ownership import Owned
+from halflife.stores.forecasts import Checks, ForecastCheck, Issued, columns
+from halflife.stores.held_pages import LARGEST, HeldFetch, HeldPage
+from halflife.stores.ownership import SourceHoldings
 from halflife.stores.run_history import Ran
-from halflife.stores.runs import Account
+from halflife.stores.runs import RunAccount
 
 if TYPE_CHECKING:
     from halflife.stores.memory import MemoryStore
@@ -30,7 +30,7 @@ class MemoryForecasts:
     def __init__(self, store: "MemoryStore") -> None:
         self._store = store
         self._made: dict[int, Issued] = {}
-        self._checks: list[tuple[str, Check]] = []
+        self._checks: list[tuple[str, ForecastCheck]] = []
         self._last = 0
 
     def issue(self, forecasts: Iterable[Issued]) -> None:
@@ -83,7 +83,7 @@ class MemoryForecasts:
             if kept is not None and kept.told is None:
                 del self._made[f.id]
 
-    def note(self, source: str, checks: Iterable[Check]) -> None:
+    def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
         """Write down what was drawn of a source, and what was found."""
         known = (c for c in checks if self._store.source_of(c.key) is not None)
         self._checks += [(source, check) for check in known]
@@ -144,7 +144,7 @@ class MemoryHeldAnswers:
         found = self._kept.get(key)
         return found and found[0]
 
-    def save(self, run: int, answer: Answer, *, room: bool = True) -> None:
+    def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
         """Put an answer aside, in place of an earlier one of the same page."""
         look = answer.look
         item = self._store.item(look.key)
@@ -232,7 +232,7 @@ class MemoryReports:
         ran = [one for one in self._store.ran.values() if source in one.sources]
         return ran[::-1][:most]
 
-    def account(self, run: int) -> Account:
+    def account(self, run: int) -> RunAccount:
         """Return what a run did; raise ``UsageError`` if nothing is known of it.
 
         What it observed is not kept run by run.
@@ -242,7 +242,7 @@ class MemoryReports:
             raise UsageError(f"nothing is known of run {run}")
         held = tuple((s.source, s.why) for s in self._store.staged() if s.run == run)
         about = one.id, one.state, one.sources, one.began, one.ended, one.requests
-        return Account(*about, pages=(), listed=(), troubles=(), held=held)
+        return RunAccount(*about, pages=(), listed=(), troubles=(), held=held)
 
     def observations(
         self, items: Sequence[int], since: float
@@ -251,19 +251,19 @@ class MemoryReports:
         del items, since
         return []
 
-    def owners(self) -> list[Owned]:
+    def owners(self) -> list[SourceHoldings]:
         """Return every source of which something is kept, by name."""
         names = {item.source for item in self._store.items()}
         return [self._owned(n) for n in sorted(names | {*self._store.collections()})]
 
-    def _owned(self, name: str) -> Owned:
+    def _owned(self, name: str) -> SourceHoldings:
         evidence, objects = self._store.evidence([name]), 0
         if name in self._store.collections():
             spells = self._store.register(name).spells
             objects = sum(spell.gone_by == math.inf for spell in spells)
         looked = int(np.count_nonzero(evidence.looks > 0))
         gone = int(np.count_nonzero(evidence.seen == Seen.ABSENT))
-        return Owned(name, len(evidence), looked, gone, objects, history=True)
+        return SourceHoldings(name, len(evidence), looked, gone, objects, history=True)
 
     def foreign(self, claims: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
         """Return (key, owner, claimant) of items that another source owns."""

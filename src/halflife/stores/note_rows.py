@@ -30,7 +30,7 @@ _SAVE = "REPLACE INTO note (source, kind, number, version, body) VALUES (?, ?, ?
 _REMOVE = "DELETE FROM note WHERE source = ? AND kind = ? AND number = ?"
 
 
-class Row(NamedTuple):
+class NoteRow(NamedTuple):
     """A note with its place."""
 
     source: str
@@ -122,24 +122,24 @@ _OF_ALL = {
 _SUMMARY = re.compile(r"summary of (.*), version (\d+)", re.DOTALL)
 
 
-def translated(name: str, text: str) -> Iterator[Row]:
+def translated(name: str, text: str) -> Iterator[NoteRow]:
     """Yield the notes that a memo becomes: one, or none if it was empty.
 
     >>> list(translated("round of jobs", "AAA="))
-    [Row(source='jobs', kind='round_chances', number=0, body='"AAA="')]
+    [NoteRow(source='jobs', kind='round_chances', number=0, body='"AAA="')]
     """
     if not text:  # that is how a memo was removed
         return
     if found := _SUMMARY.fullmatch(name):
-        yield Row(found[1], SUMMARY, int(found[2]), text)
+        yield NoteRow(found[1], SUMMARY, int(found[2]), text)
     elif name in _OF_ALL:
-        yield Row("", _OF_ALL[name], 0, text)
+        yield NoteRow("", _OF_ALL[name], 0, text)
     else:
         yield _of_source(name, text)
 
 
-def _of_source(name: str, text: str) -> Row:
+def _of_source(name: str, text: str) -> NoteRow:
     for prefix, (kind, change) in _OF_SOURCES.items():
         if name.startswith(prefix):
-            return Row(name.removeprefix(prefix), kind, 0, change(text))
-    return Row("", UNKNOWN + name, 0, json.dumps(text))
+            return NoteRow(name.removeprefix(prefix), kind, 0, change(text))
+    return NoteRow("", UNKNOWN + name, 0, json.dumps(text))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
-from halflife.alerts.machine import Alarm, Turn
+from halflife.alerts.machine import Alarm, AlarmTurn
 from halflife.alerts.messages import Letter, gathered
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Outbox:
             rows = db.execute(query).fetchall()
         return [Alarm(row[0], row[1], bool(row[2]), *row[3:]) for row in rows]
 
-    def keep(self, turns: Iterable[Turn]) -> None:
+    def keep(self, turns: Iterable[AlarmTurn]) -> None:
         """Keep how alarms stand after they were judged, as far as that is news."""
         rows = [astuple(turn.after) for turn in turns if _is_news(turn)]
         with self._store.together() as db:
@@ -224,7 +224,7 @@ class Outbox:
             ).rowcount
 
 
-def _is_news(turn: Turn) -> bool:
+def _is_news(turn: AlarmTurn) -> bool:
     """Say whether an alarm has to be written down; most just stay quiet."""
     after, before = turn.after, turn.before
     if after.raised or after.turning is not None:

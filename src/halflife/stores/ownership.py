@@ -50,7 +50,7 @@ JOIN source ON source.id = item.source WHERE source.name <> j.value ->> 1
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class SourceHoldings:
     """What the state file holds of a source.
 
     Attributes:
@@ -90,7 +90,7 @@ def reassigning(
     store.reread()
 
 
-def owners(db: sqlite3.Connection) -> list[Owned]:
+def owners(db: sqlite3.Connection) -> list[SourceHoldings]:
     """Return every source of which the file holds something, by name."""
     sets = dict(
         db.execute(
@@ -104,7 +104,7 @@ def owners(db: sqlite3.Connection) -> list[Owned]:
     for name, items, looked, gone in db.execute(_OWNERS):
         has = bool(items) or number[name] in listed or name in noted
         objects = int(sets.get(number[name], 0))
-        found.append(Owned(name, items, int(looked), int(gone), objects, has))
+        found.append(SourceHoldings(name, items, int(looked), int(gone), objects, has))
     return [one for one in found if one.history]
 
 

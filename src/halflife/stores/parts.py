@@ -6,12 +6,12 @@ from typing import Protocol
 
 from halflife.core.host import HostState
 from halflife.core.observation import Observation
-from halflife.stores.forecasts import Check, Checks, Issued
-from halflife.stores.held_pages import Answer, HeldPage
+from halflife.stores.forecasts import Checks, ForecastCheck, Issued
+from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.owner import Owner
-from halflife.stores.ownership import Owned
+from halflife.stores.ownership import SourceHoldings
 from halflife.stores.run_history import Ran
-from halflife.stores.runs import Account
+from halflife.stores.runs import RunAccount
 
 
 class ForecastLog(Protocol):
@@ -49,7 +49,7 @@ class ForecastLog(Protocol):
         """Remove forecasts whose outcome nobody saw."""
         ...
 
-    def note(self, source: str, checks: Iterable[Check]) -> None:
+    def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
         """Write down what was drawn of a source, and what was found."""
         ...
 
@@ -80,7 +80,7 @@ class HeldAnswers(Protocol):
         """Return a page with such an answer; None if there is none."""
         ...
 
-    def save(self, run: int, answer: Answer, *, room: bool = True) -> None:
+    def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
         """Put an answer aside, in place of an earlier one of the same page.
 
         Without ``room`` its body is not kept: when it is believed, it is asked for
@@ -129,7 +129,7 @@ class Reports(Protocol):
         """Return the latest runs that covered a source, latest first."""
         ...
 
-    def account(self, run: int) -> Account:
+    def account(self, run: int) -> RunAccount:
         """Return what a run did; raise ``UsageError`` if nothing is known of it."""
         ...
 
@@ -139,7 +139,7 @@ class Reports(Protocol):
         """Return good observations: the item's number, when, whether it had changed."""
         ...
 
-    def owners(self) -> list[Owned]:
+    def owners(self) -> list[SourceHoldings]:
         """Return every source of which something is kept, by name."""
         ...
 

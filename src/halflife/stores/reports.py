@@ -33,7 +33,7 @@ class StateReports:
         with self._store.looking() as db:
             return run_history.recent(db, source, most)
 
-    def account(self, run: int) -> runs.Account:
+    def account(self, run: int) -> runs.RunAccount:
         """Return what a run did; raise ``UsageError`` if nothing is known of it."""
         with self._store.looking() as db:
             return runs.account(db, run)
@@ -45,7 +45,7 @@ class StateReports:
         with self._store.looking() as db:
             return run_history.looks(db, items, since)
 
-    def owners(self) -> list[ownership.Owned]:
+    def owners(self) -> list[ownership.SourceHoldings]:
         """Return every source of which something is kept, by name."""
         with self._store.looking() as db:
             return ownership.owners(db)

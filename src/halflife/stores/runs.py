@@ -45,7 +45,7 @@ MOST = 5  # troubles that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class RunPages:
     """What a run saw of one source of pages.
 
     Attributes:
@@ -87,7 +87,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RunAccount:
     """What a run did.
 
     Attributes:
@@ -110,13 +110,13 @@ class Account:
     began: float
     ended: float | None
     requests: int
-    pages: tuple[Pages, ...]
+    pages: tuple[RunPages, ...]
     listed: tuple[Listed, ...]
     troubles: tuple[tuple[str, int], ...]
     held: tuple[tuple[str, str], ...]
 
 
-def account(db: sqlite3.Connection, run: int) -> Account:
+def account(db: sqlite3.Connection, run: int) -> RunAccount:
     """Return what a run did; raise ``UsageError`` if nothing is known of it.
 
     Looks that were rolled up since are not counted.
@@ -131,7 +131,7 @@ def account(db: sqlite3.Connection, run: int) -> Account:
     seen = {name.lower(): int(Seen[name]) for name in ("PRESENT", "ABSENT", "FAILED")}
     spent = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE run = ?"
     until = float("inf") if ended is None else ended
-    return Account(
+    return RunAccount(
         run=run,
         state=state,
         sources=tuple(json.loads(sources)),
@@ -150,5 +150,7 @@ def account(db: sqlite3.Connection, run: int) -> Account:
     )
 
 
-def _pages(rows: Sequence[tuple[str, int, int, int | None]]) -> list[Pages]:
-    return [Pages(name, good, bad, changed or 0) for name, good, bad, changed in rows]
+def _pages(rows: Sequence[tuple[str, int, int, int | None]]) -> list[RunPages]:
+    return [
+        RunPages(name, good, bad, changed or 0) for name, good, bad, changed in rows
+    ]

@@ -45,7 +45,7 @@ from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
 from halflife.stores.prefetch import Ahead
 from halflife.stores.spellings import OldKeys, url_of
-from halflife.stores.store_base import Shelf, about, introduced, named
+from halflife.stores.store_base import EvidenceShelf, about, introduced, named
 
 if TYPE_CHECKING:
     from halflife.stores.reports import StateReports
@@ -63,7 +63,7 @@ class SqliteStore:
         self.owner = owner
         self._db = db
         self._connection = Connection(db, path)
-        self._shelf = Shelf()
+        self._shelf = EvidenceShelf()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self.charged_here: Counter[tuple[str, ...]] = Counter()

@@ -18,7 +18,7 @@ def named(sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(sources)))
 
 
-class Shelf:
+class EvidenceShelf:
     """Evidence by the sources it covers; no source stands for all of them."""
 
     def __init__(self) -> None:

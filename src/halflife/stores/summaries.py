@@ -21,7 +21,7 @@ NEARLY = 0.8  # of the documents of the one in use, what a newer one must have r
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredSummary:
     """A summary of a database as it is kept.
 
     Attributes:
@@ -66,7 +66,7 @@ class SummaryVersions:
     current: int = 0
 
 
-def save(store: NoteBook, kept: Kept) -> Kept:
+def save(store: NoteBook, kept: StoredSummary) -> StoredSummary:
     """Keep a summary as the next version; return it with its number.
 
     It is used from now on, unless it was cut off and the one in use knows much more.
@@ -81,7 +81,7 @@ def save(store: NoteBook, kept: Kept) -> Kept:
     return kept
 
 
-def current(store: NoteBook, source: str) -> Kept | None:
+def current(store: NoteBook, source: str) -> StoredSummary | None:
     """Return the summary of a database that is in use; None if there is none."""
     number = current_version(store, source)
     return read(store, source, number) if number else None
@@ -92,7 +92,7 @@ def current_version(store: NoteBook, source: str) -> int:
     return _numbers(store, source).current
 
 
-def versions(store: NoteBook, source: str) -> list[Kept]:
+def versions(store: NoteBook, source: str) -> list[StoredSummary]:
     """Return all summaries of a database that are still kept, oldest first."""
     latest = _numbers(store, source).latest
     numbers = store.note_numbers(source, SUMMARY.name)
@@ -100,7 +100,7 @@ def versions(store: NoteBook, source: str) -> list[Kept]:
     return [one for one in found if one is not None]
 
 
-def read(store: NoteBook, source: str, version: int) -> Kept | None:
+def read(store: NoteBook, source: str, version: int) -> StoredSummary | None:
     """Return one version; None if there is none that can be read."""
     found = SUMMARY.load(store, source, version)
     return found and replace(found, source=source, version=version)
@@ -117,11 +117,11 @@ def _numbers(store: NoteBook, source: str) -> SummaryVersions:
     )
 
 
-def _read(kept: Kept) -> int:
+def _read(kept: StoredSummary) -> int:
     return kept.summary.sampled
 
 
-def _written(kept: Kept) -> Mapping[str, Any]:
+def _written(kept: StoredSummary) -> Mapping[str, Any]:
     words = list(kept.summary.words)
     place = {word: i for i, word in enumerate(words)}
     documents = [
@@ -151,13 +151,13 @@ def _versions(row: Mapping[str, Any]) -> SummaryVersions:
     return SummaryVersions(int(row["latest"]), int(row["current"]))
 
 
-def _parsed(table: Mapping[str, Any]) -> Kept:
+def _parsed(table: Mapping[str, Any]) -> StoredSummary:
     words = tuple(map(str, table["words"]))
     count = np.array(table["count"], np.float64)
     if count.shape != (len(words),):
         raise ValueError("a count is missing")
     high = table["high"]
-    return Kept(
+    return StoredSummary(
         source="",
         at=float(table["at"]),
         method=str(table["method"]),

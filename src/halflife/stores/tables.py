@@ -72,14 +72,14 @@ SELECT media_type, body FROM content JOIN item ON item.id = item WHERE key = ?
 """
 
 
-class Some(NamedTuple):
+class ItemFilter(NamedTuple):
     """Which of the sources' items are meant: a condition, and what stands in it."""
 
     where: str = ""
     given: tuple[int, ...] = ()
 
 
-ALL = Some()
+ALL = ItemFilter()
 
 
 def pack(fingerprint: str) -> bytes | str:
@@ -316,7 +316,7 @@ def _group_id(db: sqlite3.Connection, name: str) -> int:
 
 
 def chunks(
-    db: sqlite3.Connection, query: str, sources: Sequence[str], some: Some = ALL
+    db: sqlite3.Connection, query: str, sources: Sequence[str], some: ItemFilter = ALL
 ) -> Iterator[list[Row]]:
     """Read the rows of sources, some at a time; ``query`` has CHOSEN in it."""
     query = query.replace("CHOSEN", CHOSEN + some.where)

@@ -11,9 +11,9 @@ from halflife.core.lifetimes import Collection
 from halflife.models.census import METRICS
 from halflife.models.pool import Study
 from halflife.study import axes, empirical
-from halflife.study.empirical import BAND, Decay
-from halflife.study.figures import Column, Figure, Table, drawing, short, stacked
-from halflife.study.marks import Band, Line, Mark
+from halflife.study.empirical import BAND, DecayCurves
+from halflife.study.figures import Column, StudyFigure, Table, drawing, short, stacked
+from halflife.study.marks import BandMark, LineMark, Mark
 from halflife.study.phrases import day, share, stretch
 from halflife.study.svg import Chart
 
@@ -38,7 +38,7 @@ class Fan:
 Cast: TypeAlias = Callable[[Collection, float, Floats], dict[str, Fan]]
 
 
-def by_source(collection: Collection, known: Study) -> Figure:
+def by_source(collection: Collection, known: Study) -> StudyFigure:
     """Show how copies of the source aged, and how the forecast said they would."""
     lag = empirical.lags(collection)
     seen = empirical.decay(collection, _after_start(collection, lag), lag)
@@ -51,15 +51,15 @@ def by_source(collection: Collection, known: Study) -> Figure:
                 axes.spans("time since the copy was made", float(lag[-1])),
                 axes.percent(metric),
                 (
-                    Band(lag, *_band(seen, metric), "8 of 10 copies", tone),
-                    Line(lag, meant[metric], "forecast, mean", 6, dash=1),
-                    Line(lag, seen.mean(metric), "seen, mean", tone),
+                    BandMark(lag, *_band(seen, metric), "8 of 10 copies", tone),
+                    LineMark(lag, meant[metric], "forecast, mean", 6, dash=1),
+                    LineMark(lag, seen.mean(metric), "seen, mean", tone),
                 ),
             )
         )
         for tone, metric in enumerate(METRICS)
     )
-    return Figure(
+    return StudyFigure(
         "decay",
         "How fast a copy decays",
         _said(seen),
@@ -75,7 +75,7 @@ def _after_start(collection: Collection, lag: Floats) -> Floats:
     return late if late.size else made
 
 
-def _meant(known: Study, seen: Decay) -> dict[str, Floats]:
+def _meant(known: Study, seen: DecayCurves) -> dict[str, Floats]:
     """Return the mean of what was forecast for the same copies, at each lag.
 
     Forecasts are made at some of the lags; in between the logarithm is a line.
@@ -99,7 +99,7 @@ def knots(lag: Floats) -> Ints:
     return np.unique((share * (lag.size - 1)).round().astype(np.intp))
 
 
-def by_category(collection: Collection, name: str) -> Figure:
+def by_category(collection: Collection, name: str) -> StudyFigure:
     """Show how copies of the largest categories of an attribute aged."""
     lag = empirical.lags(collection)
     made = empirical.references(collection, lag)
@@ -114,7 +114,7 @@ def by_category(collection: Collection, name: str) -> Figure:
                 axes.spans("time since the copy was made", float(lag[-1])),
                 axes.percent(f"{metric}, mean"),
                 tuple(
-                    Line(lag, d.mean(metric), short(k), *_style(i))
+                    LineMark(lag, d.mean(metric), short(k), *_style(i))
                     for i, (k, d) in enumerate(found.items())
                 ),
             )
@@ -122,7 +122,7 @@ def by_category(collection: Collection, name: str) -> Figure:
         for metric in METRICS
     )
     tables = [{name: [k] * lag.size, **_table(d, {})} for k, d in found.items()]
-    return Figure(
+    return StudyFigure(
         "decay-by-category",
         f"How fast a copy decays, by {name}",
         (_extremes(found),),
@@ -131,7 +131,7 @@ def by_category(collection: Collection, name: str) -> Figure:
     )
 
 
-def by_date(collection: Collection, cast: Cast) -> Figure:
+def by_date(collection: Collection, cast: Cast) -> StudyFigure:
     """Show how copies made at three dates aged, and what was forecast then."""
     lag = empirical.lags(collection)
     full = empirical.references(collection, lag, 1000)
@@ -166,18 +166,18 @@ def by_date(collection: Collection, cast: Cast) -> Figure:
         "Each forecast uses only what had been seen by the day the copy was made.",
         "The shaded area is meant to hold the truth 95 times of 100.",
     )
-    return Figure(
+    return StudyFigure(
         "decay-by-date", "Copies made at different dates", said, charts, table
     )
 
 
-def _dated(seen: Decay, fan: dict[str, Fan]) -> list[Mark]:
+def _dated(seen: DecayCurves, fan: dict[str, Fan]) -> list[Mark]:
     marks: list[Mark] = []
     for tone, m in enumerate(METRICS):
         marks += [
-            Band(seen.lag, fan[m].low, fan[m].high, "", tone),
-            Line(seen.lag, seen.mean(m), f"{m}, seen", tone),
-            Line(seen.lag, fan[m].mean, "forecast", tone, dash=1),
+            BandMark(seen.lag, fan[m].low, fan[m].high, "", tone),
+            LineMark(seen.lag, seen.mean(m), f"{m}, seen", tone),
+            LineMark(seen.lag, fan[m].mean, "forecast", tone, dash=1),
         ]
     return marks
 
@@ -187,12 +187,12 @@ def _style(i: int) -> tuple[int, int]:
     return (6, 1) if i == 0 else (i - 1, 0)
 
 
-def _band(seen: Decay, metric: str) -> tuple[Floats, Floats]:
+def _band(seen: DecayCurves, metric: str) -> tuple[Floats, Floats]:
     low, high = (seen.quantile(metric, q) for q in BAND)
     return low, high
 
 
-def _table(seen: Decay, meant: dict[str, Floats]) -> Table:
+def _table(seen: DecayCurves, meant: dict[str, Floats]) -> Table:
     table: dict[str, Floats] = {"lag_days": seen.lag}
     for metric in METRICS:
         low, high = _band(seen, metric)
@@ -203,7 +203,7 @@ def _table(seen: Decay, meant: dict[str, Floats]) -> Table:
     return table
 
 
-def _last(seen: Decay, metric: str) -> tuple[float, float]:
+def _last(seen: DecayCurves, metric: str) -> tuple[float, float]:
     """Return the last lag that was seen, and the mean there."""
     mean = seen.mean(metric)
     known = np.flatnonzero(np.isfinite(mean))
@@ -211,19 +211,19 @@ def _last(seen: Decay, metric: str) -> tuple[float, float]:
     return float(seen.lag[k]), float(mean[k])
 
 
-def _at_end(seen: Decay, metric: str) -> str:
+def _at_end(seen: DecayCurves, metric: str) -> str:
     lag, mean = _last(seen, metric)
     return f"{share(mean)} after {stretch(lag)}"
 
 
-def _about(seen: Decay, metric: str) -> str:
+def _about(seen: DecayCurves, metric: str) -> str:
     return (
         f"Mean {metric} of {seen.made.size} copies by age, with the band that holds 8 "
         f"of 10 of them and the mean forecast. It is {_at_end(seen, metric)}."
     )
 
 
-def _said(seen: Decay) -> tuple[str, ...]:
+def _said(seen: DecayCurves) -> tuple[str, ...]:
     lines = []
     for metric in METRICS:
         mean = seen.mean(metric)
@@ -241,7 +241,7 @@ def _said(seen: Decay) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _extremes(found: dict[str, Decay]) -> str:
+def _extremes(found: dict[str, DecayCurves]) -> str:
     """Say which categories differ most where half of all is left, or at the end."""
     for metric in METRICS:
         every = found["all"].mean(metric)

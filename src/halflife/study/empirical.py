@@ -18,7 +18,7 @@ UNKNOWN = ("", "None", "nan")
 
 
 @dataclass(frozen=True)
-class Decay:
+class DecayCurves:
     """How copies made at several looks aged.
 
     Attributes:
@@ -39,10 +39,12 @@ class Decay:
         """Return ``precision`` or ``recall``."""
         return self.precision if metric == "precision" else self.recall
 
-    def row(self, k: int) -> "Decay":
+    def row(self, k: int) -> "DecayCurves":
         """Return one copy alone."""
         one = slice(k, k + 1)
-        return Decay(self.made[one], self.lag, self.precision[one], self.recall[one])
+        return DecayCurves(
+            self.made[one], self.lag, self.precision[one], self.recall[one]
+        )
 
     def mean(self, metric: str) -> Floats:
         """Return the mean over copies at each lag; nan where there is none."""
@@ -97,7 +99,7 @@ def references(collection: Collection, lag: Floats, count: int = REFERENCES) -> 
     return full[rows] if full.size else full
 
 
-def decay(collection: Collection, made: Floats, lag: Floats) -> Decay:
+def decay(collection: Collection, made: Floats, lag: Floats) -> DecayCurves:
     """Return precision and recall of copies, at the looks nearest to each lag."""
     number, lives = collection.lives.object, collection.lives
     objects = int(number.max(initial=-1)) + 1
@@ -119,7 +121,7 @@ def decay(collection: Collection, made: Floats, lag: Floats) -> Decay:
             both, source = np.count_nonzero(copy & now), np.count_nonzero(now)
             precision[i, j] = both / size if size else np.nan
             recall[i, j] = both / source if source else np.nan
-    return Decay(made, lag, precision, recall)
+    return DecayCurves(made, lag, precision, recall)
 
 
 def _nearest(collection: Collection, at: Floats, lag: Floats) -> Floats:

@@ -20,7 +20,7 @@ WIDEST = 34  # letters of a name in a legend
 
 
 @dataclass(frozen=True)
-class Figure:
+class StudyFigure:
     """One thing the study shows.
 
     Attributes:

@@ -11,8 +11,8 @@ from halflife.grouping.partition import Partition, Tree, partition
 from halflife.models.arrival import ArrivalModel, ArrivalStatus, fit_arrivals
 from halflife.models.counts import LAWS, Law, cumulative
 from halflife.study import axes, empirical, svg, trees
-from halflife.study.figures import Column, Figure, drawing
-from halflife.study.marks import Bars, Line, Mark
+from halflife.study.figures import Column, StudyFigure, drawing
+from halflife.study.marks import Bars, LineMark, Mark
 from halflife.study.phrases import many, rate_per, stretch
 from halflife.study.svg import Chart
 
@@ -25,14 +25,14 @@ LABELS: dict[Law, str] = {
 }
 
 
-def arriving(collection: Collection) -> Figure:
+def arriving(collection: Collection) -> StudyFigure:
     """Show how many objects came in a step of time, and three laws fitted to that."""
     counts, step = empirical.arrivals(collection)
     laws = {law: _fitted(counts, step, law) for law in LAWS}
     if any(model.status is not ArrivalStatus.OK for model in laws.values()):
         few = f"{many(counts.sum())} came in {counts.size} steps of {stretch(step)}: "
         few += "too little to tell how they arrive."
-        return Figure("arrivals", "How objects arrive", (few,), (), {})
+        return StudyFigure("arrivals", "How objects arrive", (few,), (), {})
     edges = _edges(counts)
     seen = np.histogram(counts, edges - 0.5)[0] / counts.size
     meant = {law: _shares(model, edges, step) for law, model in laws.items()}
@@ -40,7 +40,7 @@ def arriving(collection: Collection) -> Figure:
     middle = (edges[:-1] + edges[1:] - 1) / 2
     marks: list[Mark] = [Bars(edges[:-1] - 0.5, edges[1:] - 0.5, seen, "seen", 6)]
     marks += [
-        Line(middle, meant[law], LABELS[law], tone, dash=tone)
+        LineMark(middle, meant[law], LABELS[law], tone, dash=tone)
         for tone, law in enumerate(LABELS)
     ]
     best = min(laws, key=lambda law: laws[law].aic[law])
@@ -60,7 +60,7 @@ def arriving(collection: Collection) -> Figure:
     }
     said = _told(counts, per, best)
     shown = _compared(laws, step)
-    return Figure(
+    return StudyFigure(
         "arrivals", "How objects arrive", said, (drawing(chart),), table, shown
     )
 
@@ -112,7 +112,7 @@ def _compared(laws: dict[Law, ArrivalModel], step: float) -> dict[str, Column]:
     }
 
 
-def parted(collection: Collection, rng: np.random.Generator) -> Figure:
+def parted(collection: Collection, rng: np.random.Generator) -> StudyFigure:
     """Show the groups of objects that go at different rates."""
     names = [n for n in collection.lives.attributes if _usable(collection, n)]
     found = partition(collection.lives, names, rng)
@@ -141,7 +141,7 @@ def parted(collection: Collection, rng: np.random.Generator) -> Figure:
         lambda name: trees.tree(title, about, lines, name),
     )
     charts = (picture,) if len(found) > 1 else ()
-    return Figure("groups", title, said, charts, table)
+    return StudyFigure("groups", title, said, charts, table)
 
 
 def _usable(collection: Collection, name: str) -> bool:
@@ -156,15 +156,17 @@ def _rule(rule: str) -> str:
     return rule or "all"
 
 
-def _lines(found: Partition, tree: Tree, depth: int, lead: str) -> Iterator[trees.Line]:
+def _lines(
+    found: Partition, tree: Tree, depth: int, lead: str
+) -> Iterator[trees.TreeLine]:
     if isinstance(tree, int):
         group = found.groups[tree]
         said = f"{lead}group {tree + 1}: {many(group.lives)} objects"
         half = math.log(2) / group.rate if group.rate > 0 else math.inf
         remark = f"half gone in {stretch(half)}" if math.isfinite(half) else "none went"
         rate = (group.rate, group.low, group.high)
-        yield trees.Line(depth, said, rate, remark)
+        yield trees.TreeLine(depth, said, rate, remark)
         return
-    yield trees.Line(depth, f"{lead}{tree.rule}?")
+    yield trees.TreeLine(depth, f"{lead}{tree.rule}?")
     yield from _lines(found, tree.yes, depth + 1, "yes: ")
     yield from _lines(found, tree.no, depth + 1, "no: ")

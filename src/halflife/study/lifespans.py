@@ -8,8 +8,8 @@ from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.spells import Spells, spells
 from halflife.models.survival_curves import CurveStatus, KaplanMeier
 from halflife.study import axes
-from halflife.study.figures import Column, Figure, drawing
-from halflife.study.marks import Band, Line
+from halflife.study.figures import Column, StudyFigure, drawing
+from halflife.study.marks import BandMark, LineMark
 from halflife.study.phrases import many, share, stretch
 from halflife.study.svg import Chart
 
@@ -17,13 +17,13 @@ POINTS = 400
 TITLE = "How long objects stay"
 
 
-def lasting(collection: Collection) -> Figure:
+def lasting(collection: Collection) -> StudyFigure:
     """Show the survival of objects, as seen and as two laws fitted to it say."""
     data = spells(collection.lives)
     seen = KaplanMeier().fit(data)
     if seen.status_ is not CurveStatus.OK:
         none = "No object that came while we looked has gone: there is no curve yet."
-        return Figure("survival", TITLE, (none,), (), {})
+        return StudyFigure("survival", TITLE, (none,), (), {})
     aged = data.take(data.aged)
     plain, bent = ExponentialLifetime().fit(aged), WeibullLifetime().fit(aged)
     age = _ages(seen, aged)
@@ -35,10 +35,10 @@ def lasting(collection: Collection) -> Figure:
         axes.spans("age", float(age[-1])),
         axes.percent("still there"),
         (
-            Band(age, low, high, "95 % band", 6, steps=True),
-            Line(age, plain.survival(age), "exponential", 1, dash=1),
-            Line(age, bent.survival(age), "Weibull", 2, dash=3),
-            Line(age, alive, "seen (Kaplan-Meier)", 0, steps=True),
+            BandMark(age, low, high, "95 % band", 6, steps=True),
+            LineMark(age, plain.survival(age), "exponential", 1, dash=1),
+            LineMark(age, bent.survival(age), "Weibull", 2, dash=3),
+            LineMark(age, alive, "seen (Kaplan-Meier)", 0, steps=True),
         ),
     )
     table: dict[str, Column] = {
@@ -49,7 +49,7 @@ def lasting(collection: Collection) -> Figure:
         "exponential": plain.survival(age),
         "weibull": bent.survival(age),
     }
-    return Figure(
+    return StudyFigure(
         "survival",
         TITLE,
         _told(seen, bent, aged),

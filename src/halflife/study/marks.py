@@ -12,7 +12,7 @@ from halflife.core.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Line:
+class LineMark:
     """A curve through points; with ``steps`` each value holds until the next."""
 
     x: Floats
@@ -24,7 +24,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Band:
+class BandMark:
     """The area between two curves; with ``steps`` values hold until the next."""
 
     x: Floats
@@ -59,4 +59,4 @@ class Points:
     hollow: bool = False
 
 
-Mark: TypeAlias = Line | Band | Bars | Points
+Mark: TypeAlias = LineMark | BandMark | Bars | Points

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from halflife.study.figures import Figure, Table, cell
+from halflife.study.figures import StudyFigure, Table, cell
 from halflife.study.svg import STYLE, text
 
 _CSS = """
@@ -57,7 +57,7 @@ _NO_REQUESTS = (
 
 
 @dataclass(frozen=True)
-class Page:
+class StudyPage:
     """What stands on the page.
 
     Attributes:
@@ -72,11 +72,11 @@ class Page:
     title: str
     lead: str
     facts: Sequence[tuple[str, str, str]]
-    figures: Sequence[Figure]
+    figures: Sequence[StudyFigure]
     notes: Sequence[str]
 
 
-def html(page: Page) -> str:
+def html(page: StudyPage) -> str:
     """Return the page as one self-contained document."""
     return "\n".join(
         (
@@ -105,14 +105,14 @@ def _facts(facts: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     yield "</dl>"
 
 
-def _contents(figures: Iterable[Figure]) -> Iterator[str]:
+def _contents(figures: Iterable[StudyFigure]) -> Iterator[str]:
     yield '<nav aria-label="Contents"><ul>'
     for figure in figures:
         yield f'<li><a href="#{figure.name}">{text(figure.title)}</a></li>'
     yield "</ul></nav>"
 
 
-def _section(figure: Figure) -> Iterator[str]:
+def _section(figure: StudyFigure) -> Iterator[str]:
     yield f'<section id="{figure.name}">\n<h2>{text(figure.title)}</h2>'
     yield f"<p>{text(' '.join(figure.said))}</p>"
     yield '<div class="charts">'

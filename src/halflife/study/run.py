@@ -18,8 +18,8 @@ from halflife.models.pool import Study
 from halflife.models.setquality import forecast, when
 from halflife.study import decays, empirical, flows, lifespans, svg, verdicts
 from halflife.study.decays import Fan
-from halflife.study.figures import Figure, as_csv
-from halflife.study.page import Page, html
+from halflife.study.figures import StudyFigure, as_csv
+from halflife.study.page import StudyPage, html
 from halflife.study.phrases import day, many, stretch
 
 Advance: TypeAlias = Callable[[int, str], None]
@@ -40,7 +40,7 @@ class Studied(Sequence[tuple[Path, str]]):
     """
 
     files: tuple[tuple[Path, str], ...]
-    page: Page
+    page: StudyPage
 
     @overload
     def __getitem__(self, at: int) -> tuple[Path, str]: ...
@@ -95,7 +95,7 @@ def study(
     if collection.looks.size < 3 or not len(collection.lives):
         raise UsageError(f"{collection.name}: three looks at something make a study")
     figures = _figures(collection, _attribute(collection, by), advance)
-    page = Page(
+    page = StudyPage(
         f"{collection.name}: how it changes",
         _lead(collection),
         _facts(collection),
@@ -137,9 +137,11 @@ def cast(collection: Collection, now: float, ahead: Floats) -> dict[str, Fan]:
     }
 
 
-def _figures(collection: Collection, by: str | None, advance: Advance) -> list[Figure]:
+def _figures(
+    collection: Collection, by: str | None, advance: Advance
+) -> list[StudyFigure]:
     known = Study(Census.of(collection))
-    steps: list[tuple[str, Callable[[], Figure]]] = [
+    steps: list[tuple[str, Callable[[], StudyFigure]]] = [
         ("decay", lambda: decays.by_source(collection, known)),
         ("dates", lambda: decays.by_date(collection, cast)),
         ("arrivals", lambda: flows.arriving(collection)),

@@ -16,7 +16,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats
 from halflife.study.axes import Axis
-from halflife.study.marks import Band, Bars, Line, Mark, Points
+from halflife.study.marks import BandMark, Bars, LineMark, Mark, Points
 
 WIDTH, HEIGHT = 640.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 12.0, 46.0
@@ -241,7 +241,7 @@ def _legend(frame: _Frame) -> Iterator[str]:
 
 def _swatch(mark: Mark, x: float, y: float) -> str:
     tone = f"t{mark.tone % TONES}"
-    if isinstance(mark, Line):
+    if isinstance(mark, LineMark):
         dash = f"d{mark.dash % len(DASHES)}"
         return f'<path class="line {tone} {dash}" d="M{number(x)} {number(y)}h24"/>'
     if isinstance(mark, Points):
@@ -250,7 +250,7 @@ def _swatch(mark: Mark, x: float, y: float) -> str:
             f'<circle class="{kind} {tone}" cx="{number(x + 12)}" '
             f'cy="{number(y)}" r="3.5"/>'
         )
-    kind = "band" if isinstance(mark, Band) else "bar"
+    kind = "band" if isinstance(mark, BandMark) else "bar"
     return (
         f'<rect class="{kind} {tone}" x="{number(x)}" y="{number(y - 5)}" '
         'width="24" height="10"/>'
@@ -264,7 +264,7 @@ def draw(mark: Mark, frame: _Frame) -> Iterator[str]:
 
 
 @draw.register
-def _(mark: Line, frame: _Frame) -> Iterator[str]:
+def _(mark: LineMark, frame: _Frame) -> Iterator[str]:
     x, y = frame.across(mark.x), frame.upwards(mark.y)
     tone, dash = mark.tone % TONES, mark.dash % len(DASHES)
     pieces = [
@@ -276,7 +276,7 @@ def _(mark: Line, frame: _Frame) -> Iterator[str]:
 
 
 @draw.register
-def _(mark: Band, frame: _Frame) -> Iterator[str]:
+def _(mark: BandMark, frame: _Frame) -> Iterator[str]:
     x = frame.across(mark.x)
     low, high = frame.upwards(mark.low), frame.upwards(mark.high)
     pieces = []

@@ -9,12 +9,12 @@ from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
 from halflife.study import axes, svg
 from halflife.study.axes import Axis
-from halflife.study.figures import Column, Figure, Table, as_csv, drawing, stacked
-from halflife.study.marks import Band, Line, Mark, Points
+from halflife.study.figures import Column, StudyFigure, Table, as_csv, drawing, stacked
+from halflife.study.marks import BandMark, LineMark, Mark, Points
 from halflife.study.phrases import share
 from halflife.study.svg import Chart
 from halflife.summary.age_curves import Ageing, Curve
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import STRATA
 
@@ -31,12 +31,12 @@ TITLES = {
 PUBLISHED = (("ur", 1, 0.91), ("ur", 25, 0.80), ("up", 48, 0.70))
 
 
-def figures(views: Mapping[str, Ageing]) -> tuple[Figure, ...]:
+def figures(views: Mapping[str, Ageing]) -> tuple[StudyFigure, ...]:
     """Show each metric against age, a curve for each kind of summary or view."""
     return tuple(_figure(metric, views) for metric in TITLES)
 
 
-def lasting(name: str, found: Sequence[Drift], tau: float) -> Figure:
+def lasting(name: str, found: Sequence[SummaryDrift], tau: float) -> StudyFigure:
     """Show how long summaries stay within a threshold, by domain."""
     lives = lifetimes(found, (tau,))
     stratum = np.array(
@@ -56,7 +56,7 @@ def lasting(name: str, found: Sequence[Drift], tau: float) -> Figure:
         axes.linear("age of the summary (weeks)", 0.0, float(week[-1])),
         axes.percent("share of summaries"),
         tuple(
-            Line(week, alive, s, tone, dash=tone % 4, steps=True)
+            LineMark(week, alive, s, tone, dash=tone % 4, steps=True)
             for tone, (s, alive) in enumerate(curves.items())
         ),
     )
@@ -65,7 +65,7 @@ def lasting(name: str, found: Sequence[Drift], tau: float) -> Figure:
         for s, alive in curves.items()
     ]
     file = f"summaries-lasting-{name.split(maxsplit=1)[0]}"
-    return Figure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
 
 
 def _alive(length: Floats, event: Bools, week: Floats) -> Floats:
@@ -84,7 +84,7 @@ def _half(stratum: str, week: Floats, alive: Floats) -> str:
     return f"{stratum}: {share(float(left))} are left at the end."
 
 
-def files(found: Iterable[Figure]) -> dict[str, str]:
+def files(found: Iterable[StudyFigure]) -> dict[str, str]:
     """Return pictures and their numbers as files: name and text."""
     made = {}
     for figure in found:
@@ -99,13 +99,13 @@ def alone(element: str) -> str:
     return element.replace("</desc>", f"</desc><style>{svg.STYLE}</style>", 1)
 
 
-def _figure(metric: str, views: Mapping[str, Ageing]) -> Figure:
+def _figure(metric: str, views: Mapping[str, Ageing]) -> StudyFigure:
     said = tuple(_said(metric, name, ageing) for name, ageing in views.items())
     marks: list[Mark] = []
     for tone, (name, ageing) in enumerate(views.items()):
         curve, age = ageing.curves[metric], ageing.age.astype(np.float64)
-        marks.append(Band(age, curve.low, curve.high, "", tone))
-        marks.append(Line(age, curve.mean, name, tone, dash=tone))
+        marks.append(BandMark(age, curve.low, curve.high, "", tone))
+        marks.append(LineMark(age, curve.mean, name, tone, dash=tone))
     marks += _published(metric)
     last = max(int(ageing.age[-1]) for ageing in views.values())
     chart = Chart(
@@ -116,7 +116,7 @@ def _figure(metric: str, views: Mapping[str, Ageing]) -> Figure:
         tuple(marks),
     )
     tables = [_table(n, a, a.curves[metric]) for n, a in views.items()]
-    return Figure(
+    return StudyFigure(
         f"summaries-{metric}", TITLES[metric], said, (drawing(chart),), stacked(tables)
     )
 

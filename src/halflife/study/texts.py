@@ -7,8 +7,8 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.study import axes
-from halflife.study.figures import Figure, Table, drawing, stacked
-from halflife.study.marks import Band, Line, Mark
+from halflife.study.figures import StudyFigure, Table, drawing, stacked
+from halflife.study.marks import BandMark, LineMark, Mark
 from halflife.study.svg import Chart
 
 SHOWN = ("naive", "survival", "bayes", "sampling", "champion", "hindsight")
@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def quality(view: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
+def quality(view: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[StudyFigure]:
     """Show figures against T, a curve for each rule: the paper's Figures 6 to 13."""
     some = [r for r in rows if r["view"] == view and r["policy"] in SHOWN]
     for name, title in TITLES.items():
@@ -35,7 +35,7 @@ def quality(view: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
 
 def _quality(
     view: str, name: str, title: str, rows: Sequence[Mapping[str, Any]]
-) -> Figure:
+) -> StudyFigure:
     marks: list[Mark] = []
     tables: list[dict[str, Any]] = []
     for tone, policy in enumerate(SHOWN):
@@ -47,8 +47,8 @@ def _quality(
             np.array([r[name][side] for r in mine]) for side in ("mean", "low", "high")
         )
         if policy in {"naive", "champion"}:
-            marks.append(Band(every, low, high, "", tone))
-        marks.append(Line(every, mean, policy, tone, dash=tone % 4))
+            marks.append(BandMark(every, low, high, "", tone))
+        marks.append(LineMark(every, mean, policy, tone, dash=tone % 4))
         bounds = {"mean": mean, "low": low, "high": high}
         tables.append({"policy": [policy] * every.size, "every": every} | bounds)
     said = tuple(_said(name, t) for t in tables)
@@ -63,7 +63,7 @@ def _quality(
         tuple(marks),
     )
     file = f"texts-{name.replace('_', '-')}-{view.split(maxsplit=1)[0]}"
-    return Figure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
 
 
 def _said(name: str, table: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ def _said(name: str, table: Mapping[str, Any]) -> str:
     )
 
 
-def alive(view: str, curves: Mapping[str, Floats], tau: float) -> Figure:
+def alive(view: str, curves: Mapping[str, Floats], tau: float) -> StudyFigure:
     """Show the fitted survival of each domain's summaries: the paper's Figure 4."""
     title = f"Fitted survival of summaries by domain ({view}, tau = {tau:g})"
     said = tuple(
@@ -88,7 +88,7 @@ def alive(view: str, curves: Mapping[str, Floats], tau: float) -> Figure:
         axes.linear("age of the summary (weeks)", 0.0, last),
         axes.percent("chance that it is true"),
         tuple(
-            Line(week[kind], curve, kind, tone, dash=tone % 4)
+            LineMark(week[kind], curve, kind, tone, dash=tone % 4)
             for tone, (kind, curve) in enumerate(curves.items())
         ),
     )
@@ -96,10 +96,10 @@ def alive(view: str, curves: Mapping[str, Floats], tau: float) -> Figure:
         {"domain": [k] * c.size, "week": week[k], "alive": c} for k, c in curves.items()
     ]
     file = f"texts-survival-{view.split(maxsplit=1)[0]}"
-    return Figure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
 
 
-def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
+def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> StudyFigure:
     """Show how many updates Naive Bayes makes in each week: the paper's Figure 14."""
     mine = [r for r in rows if r["view"] == view]
     title = f"Updates a week by Naive Bayes ({view})"
@@ -115,7 +115,7 @@ def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
         axes.linear("week of the replay", 0.0, float(week[-1])),
         axes.linear("updates", 0.0, max(float(n.max()) for n in numbers)),
         tuple(
-            Line(week, n, f"tau {r['tau']:g}", tone, dash=tone % 4)
+            LineMark(week, n, f"tau {r['tau']:g}", tone, dash=tone % 4)
             for tone, (r, n) in enumerate(zip(mine, numbers, strict=True))
         ),
     )
@@ -124,7 +124,7 @@ def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
         for r, n in zip(mine, numbers, strict=True)
     ]
     file = f"texts-bayes-{view.split(maxsplit=1)[0]}"
-    return Figure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -18,7 +18,7 @@ INDENT = 22.0
 
 
 @dataclass(frozen=True)
-class Line:
+class TreeLine:
     """One line of the tree.
 
     Attributes:
@@ -35,7 +35,7 @@ class Line:
     remark: str = ""
 
 
-def tree(title: str, about: str, lines: list[Line], name: str) -> str:
+def tree(title: str, about: str, lines: list[TreeLine], name: str) -> str:
     """Return the tree as an ``<svg>`` element."""
     highest = svg.highest(np.array([r.rate[2] for r in lines if r.rate]), least=1e-9)
     axis = linear("ends per object and day", 0.0, highest, most=4)
@@ -65,7 +65,7 @@ def _grid(axis: Axis, base: float) -> Iterator[str]:
     )
 
 
-def _drawn(line: Line, y: float, axis: Axis) -> Iterator[str]:
+def _drawn(line: TreeLine, y: float, axis: Axis) -> Iterator[str]:
     x = 14 + INDENT * line.depth
     room = int((TEXT_END - x - 24) / svg.CHARACTER)
     yield (
@@ -84,7 +84,7 @@ def _drawn(line: Line, y: float, axis: Axis) -> Iterator[str]:
     )
 
 
-def _links(lines: list[Line]) -> Iterator[str]:
+def _links(lines: list[TreeLine]) -> Iterator[str]:
     """Yield what joins each line with the rule that leads to it."""
     parent: dict[int, int] = {}
     for row, line in enumerate(lines):

@@ -11,8 +11,8 @@ from halflife.models.conformal import inside
 from halflife.models.pool import DEFAULT, Study
 from halflife.replay.backtest import forecasts, references
 from halflife.study import axes, empirical
-from halflife.study.figures import Column, Figure, drawing, stacked
-from halflife.study.marks import Band, Line, Mark, Points
+from halflife.study.figures import Column, StudyFigure, drawing, stacked
+from halflife.study.marks import BandMark, LineMark, Mark, Points
 from halflife.study.phrases import day, share, stretch
 from halflife.study.svg import Chart
 
@@ -22,7 +22,7 @@ HORIZONS = (0.03, 0.1, 0.25, 0.5)  # as shares of how far copies are followed
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedForecasts:
     """Forecasts of one metric for one horizon, with what was seen.
 
     Attributes:
@@ -64,17 +64,17 @@ class Judged:
         """Mean width of the interval."""
         return float((self.high - self.low).mean())
 
-    def some(self, most: int) -> "Judged":
+    def some(self, most: int) -> "JudgedForecasts":
         """Return some of the forecasts, evenly spread."""
         count = self.made.size
         rows = np.unique(
             np.linspace(0, count - 1, min(most, count)).round().astype(int)
         )
         columns = (self.made, self.seen, self.mean, self.low, self.high)
-        return Judged(self.metric, self.ahead, *(c[rows] for c in columns))
+        return JudgedForecasts(self.metric, self.ahead, *(c[rows] for c in columns))
 
 
-def judge(known: Study, ahead: Floats, confidence: float) -> list[Judged]:
+def judge(known: Study, ahead: Floats, confidence: float) -> list[JudgedForecasts]:
     """Return forecasts from many looks, each from what was known by then alone."""
     found = []
     looks = known.census.looks
@@ -84,7 +84,7 @@ def judge(known: Study, ahead: Floats, confidence: float) -> list[Judged]:
         bands = forecasts(horizon, DEFAULT, at, confidence) if at.size else []
         for k, band in enumerate(bands):
             seen = horizon.outcome.quality[k][at]
-            found.append(Judged(METRICS[k], days, looks[at], seen, *band))
+            found.append(JudgedForecasts(METRICS[k], days, looks[at], seen, *band))
     return sorted(found, key=lambda j: (j.metric, j.ahead))
 
 
@@ -98,13 +98,13 @@ def horizons(collection: Collection) -> Floats:
     return found
 
 
-def figure(collection: Collection, known: Study, confidence: float) -> Figure:
+def figure(collection: Collection, known: Study, confidence: float) -> StudyFigure:
     """Show forecasts beside what happened, and how often their bounds held."""
     found = judge(known, horizons(collection), confidence)
     title = "Forecasts against what happened"
     if not found:
         few = "There are too few looks to hold a forecast against."
-        return Figure("forecasts", title, (few,), (), {})
+        return StudyFigure("forecasts", title, (few,), (), {})
     ahead = sorted({j.ahead for j in found})
     middle = ahead[min(1, len(ahead) - 1)]
     chosen = [j for j in found if j.ahead == middle]
@@ -120,17 +120,17 @@ def figure(collection: Collection, known: Study, confidence: float) -> Figure:
         f"{count} forecasts of a kind from {day(made[0])} to {day(made[-1])}.",
         "Each was made from nothing but what had been seen by then.",
     )
-    return Figure(
+    return StudyFigure(
         "forecasts", title, said, charts + scatter, _table(found), _shown(found)
     )
 
 
-def _in_time(every: Judged, tone: int) -> Chart:
+def _in_time(every: JudgedForecasts, tone: int) -> Chart:
     judged = every.some(DENSE)
     at, held = judged.made + judged.ahead, judged.held
     marks: tuple[Mark, ...] = (
-        Band(at, judged.low, judged.high, "interval", tone),
-        Line(at, judged.mean, "forecast", tone, dash=1),
+        BandMark(at, judged.low, judged.high, "interval", tone),
+        LineMark(at, judged.mean, "forecast", tone, dash=1),
         Points(at[held], judged.seen[held], "seen, within", 6),
         Points(at[~held], judged.seen[~held], "seen, outside", 1 - tone, hollow=True),
     )
@@ -145,13 +145,13 @@ def _in_time(every: Judged, tone: int) -> Chart:
     )
 
 
-def _scatter(found: list[Judged]) -> Chart:
+def _scatter(found: list[JudgedForecasts]) -> Chart:
     some = [j.some(SPARSE) for j in found]
     low = float(
         np.concatenate([v for j in some for v in (j.mean, j.seen)]).min(initial=HIGHEST)
     )
     ends = np.array([0.0, 1.0])
-    marks: list[Mark] = [Line(ends, ends, "as forecast", 6, dash=2)]
+    marks: list[Mark] = [LineMark(ends, ends, "as forecast", 6, dash=2)]
     for tone, j in enumerate(some):
         name = f"after {stretch(j.ahead)}"
         marks.append(Points(j.mean, j.seen, name, tone, hollow=tone % 2 == 1))
@@ -166,11 +166,11 @@ def _scatter(found: list[Judged]) -> Chart:
     )
 
 
-def _words(j: Judged) -> str:
+def _words(j: JudgedForecasts) -> str:
     return f"after {stretch(j.ahead)} {share(j.coverage)} of the intervals held"
 
 
-def _shown(found: list[Judged]) -> dict[str, Column]:
+def _shown(found: list[JudgedForecasts]) -> dict[str, Column]:
     return {
         "metric": [j.metric for j in found],
         "after": [stretch(j.ahead) for j in found],
@@ -181,7 +181,7 @@ def _shown(found: list[Judged]) -> dict[str, Column]:
     }
 
 
-def _table(found: list[Judged]) -> dict[str, Column]:
+def _table(found: list[JudgedForecasts]) -> dict[str, Column]:
     tables = [
         {
             "metric": [j.metric] * j.made.size,

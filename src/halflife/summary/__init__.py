@@ -7,8 +7,8 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.summary.metrics import (
-    Change,
-    Status,
+    DivergenceStatus,
+    SummaryChange,
     compare,
     kl,
     status,
@@ -19,9 +19,9 @@ from halflife.summary.metrics import (
 )
 
 __all__ = [
-    "Change",
-    "Status",
+    "DivergenceStatus",
     "Summary",
+    "SummaryChange",
     "compare",
     "kl",
     "status",

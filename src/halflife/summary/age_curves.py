@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
-from halflife.summary.drift import Drift, by_age
+from halflife.summary.drift import SummaryDrift, by_age
 from halflife.summary.metrics import METRICS
 
 YEAR = 52  # weeks
@@ -47,7 +47,7 @@ class Ageing:
 
 
 def ageing(
-    found: Sequence[Drift], rng: Generator, *, ages: Ints | None = None
+    found: Sequence[SummaryDrift], rng: Generator, *, ages: Ints | None = None
 ) -> Ageing:
     """Average the metrics by age: first over a database's starts, then over databases.
 

@@ -9,16 +9,16 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
 from halflife.summary import Summary
-from halflife.summary.metrics import METRICS, Change
+from halflife.summary.metrics import METRICS, SummaryChange
 from halflife.summary.pairs import compare_all
-from halflife.summary.weekly import Counted, Weekly
+from halflife.summary.weekly import Weekly, WeeklySummaries
 
 # Makes a summary of a database as it was in a week, say by querying it.
 Maker: TypeAlias = Callable[[Weekly, str, int, Generator], Summary]
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class SummaryDrift:
     """The summaries of one database, compared.
 
     Attributes:
@@ -38,21 +38,21 @@ class Drift:
     week: Ints
     size: Floats
     words: Floats
-    change: Change
+    change: SummaryChange
 
     def age(self) -> Ints:
         """Return how old each summary is in each week; below 0 before it was made."""
         return self.week[None, :] - self.made[:, None]
 
 
-def drift(weekly: Weekly, site: str) -> Drift:
+def drift(weekly: Weekly, site: str) -> SummaryDrift:
     """Compare the complete summaries of a database in all weeks."""
     told = weekly.counted(site)
     change = compare_all(told.count, told.count)
     return _drift(weekly, site, told, told.week, change)
 
 
-def drifts(weekly: Weekly) -> tuple[Drift, ...]:
+def drifts(weekly: Weekly) -> tuple[SummaryDrift, ...]:
     """Compare the complete summaries of every database in all weeks."""
     return tuple(drift(weekly, site) for site in weekly.sites)
 
@@ -65,7 +65,7 @@ def made_drifts(
     *,
     samples: int = 5,
     every: int = 1,
-) -> tuple[Drift, ...]:
+) -> tuple[SummaryDrift, ...]:
     """Compare summaries that a ``Maker`` makes with the complete ones of all weeks.
 
     So a made summary is judged by the truth, also at age 0. It is made ``samples``
@@ -114,9 +114,9 @@ def _matrix(made: Sequence[Summary], known: list[str]) -> Floats:
 
 
 def _drift(
-    weekly: Weekly, site: str, told: Counted, made: Ints, change: Change
-) -> Drift:
-    return Drift(
+    weekly: Weekly, site: str, told: WeeklySummaries, made: Ints, change: SummaryChange
+) -> SummaryDrift:
+    return SummaryDrift(
         name=site,
         stratum=weekly.stratum[weekly.place(site)],
         made=made,
@@ -152,7 +152,7 @@ def drawn(documents: int) -> Maker:
     return made
 
 
-def by_age(found: Drift, ages: Ints) -> Iterator[tuple[str, Floats]]:
+def by_age(found: SummaryDrift, ages: Ints) -> Iterator[tuple[str, Floats]]:
     """Yield each metric with its mean over old summaries, by age; NaN for none."""
     age = found.age()
     where = np.searchsorted(ages, age)

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import Lifetimes
 
@@ -54,7 +54,7 @@ class Features:
 
 
 def features(
-    found: Sequence[Drift],
+    found: Sequence[SummaryDrift],
     lives: Lifetimes,
     *,
     training: int = TRAINING,
@@ -90,7 +90,7 @@ def features(
 ORDER = ("kl", *(m for m in METRICS if m != "kl"))
 
 
-def _of_drift(one: Drift, training: int, lags: int, when: str) -> Floats:
+def _of_drift(one: SummaryDrift, training: int, lags: int, when: str) -> Floats:
     """Return the features of a database in every week (weeks x features)."""
     if one.made.shape != one.week.shape or (one.made != one.week).any():
         raise ValueError(f"{one.name}: features need a summary made in every week")
@@ -122,7 +122,7 @@ def evolution(values: Floats, lag: int, training: int, when: str) -> Floats:
 
 
 def _dummies(
-    found: Sequence[Drift], lives: Lifetimes, topics: Mapping[str, str]
+    found: Sequence[SummaryDrift], lives: Lifetimes, topics: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Floats]:
     """Return a column of 0 and 1 for each topic."""
     known = sorted(set(topics.values()))

@@ -15,7 +15,8 @@ changes in text databases", TODS 2007, section 3.2; the article prints W_D for W
 in wr and leaves the base of the logarithm open: here it is e.
 
 A share of nothing is NaN. So is a divergence over fewer than two shared words: it
-would be 0 for one word, whatever happened to the databases. ``Status`` says why.
+would be 0 for one word, whatever happened to the databases. ``DivergenceStatus`` says
+why.
 """
 
 import math
@@ -28,7 +29,7 @@ import numpy as np
 from halflife.core.arrays import Bytes, Floats, Ints
 
 
-class Status(IntEnum):
+class DivergenceStatus(IntEnum):
     """Whether the divergence of two summaries means something, and why not."""
 
     OK = 0
@@ -39,7 +40,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SummaryChange:
     """The five metrics of many pairs of summaries: arrays of one shape.
 
     Attributes:
@@ -48,7 +49,7 @@ class Change:
         wr: Weighted recall.
         wp: Weighted precision.
         kl: Kullback-Leibler divergence on the shared words; NaN unless ``OK``.
-        status: A ``Status`` each.
+        status: A ``DivergenceStatus`` each.
 
     """
 
@@ -67,11 +68,11 @@ class Change:
         return found
 
 
-METRICS = tuple(f.name for f in fields(Change) if f.name != "status")
+METRICS = tuple(f.name for f in fields(SummaryChange) if f.name != "status")
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class SummaryOverlap:
     """What the metrics of many pairs are made of: sums, all of one shape.
 
     Attributes:
@@ -94,23 +95,27 @@ class Overlap:
     new_shared: Floats
 
     def status(self) -> Bytes:
-        """Return the ``Status`` of each pair."""
+        """Return the ``DivergenceStatus`` of each pair."""
         found = np.select(
             [self.old_words == 0, self.new_words == 0, self.shared < 2],
-            [Status.EMPTY_OLD, Status.EMPTY_NEW, Status.NOTHING_SHARED + self.shared],
-            Status.OK,
+            [
+                DivergenceStatus.EMPTY_OLD,
+                DivergenceStatus.EMPTY_NEW,
+                DivergenceStatus.NOTHING_SHARED + self.shared,
+            ],
+            DivergenceStatus.OK,
         )
         return found.astype(np.int8)
 
-    def change(self, kl: Floats) -> Change:
+    def change(self, kl: Floats) -> SummaryChange:
         """Return the metrics, given divergences that count only where ``OK``."""
         status = self.status()
-        return Change(
+        return SummaryChange(
             ur=share(self.shared, self.new_words),
             up=share(self.shared, self.old_words),
             wr=share(self.new_shared, self.new_total),
             wp=share(self.old_shared, self.old_total),
-            kl=np.where(status == Status.OK, np.maximum(kl, 0.0), np.nan),
+            kl=np.where(status == DivergenceStatus.OK, np.maximum(kl, 0.0), np.nan),
             status=status,
         )
 
@@ -123,7 +128,7 @@ def share(part: Floats, whole: Floats) -> Floats:
 
 def compare_cells(
     old: tuple[Ints, Floats], new: tuple[Ints, Floats], rows: int, columns: int
-) -> Change:
+) -> SummaryChange:
     """Compare the rows of two tables, each given by its cells that are not 0.
 
     A cell is ``row * columns + column``; cells ascend. One pass over the cells.
@@ -134,7 +139,7 @@ def compare_cells(
     row, f_o, f_c = old[0][i] // columns, old[1][i], new[1][j]
     a, b = _sum(row, f_o, rows), _sum(row, f_c, rows)
     ratio = (f_c / b[row]) * np.log((f_c / f_o) * (a / np.maximum(b, 1e-300))[row])
-    found = Overlap(
+    found = SummaryOverlap(
         old_words=_sum(old[0] // columns, np.ones_like(old[1]), rows),
         new_words=_sum(new[0] // columns, np.ones_like(new[1]), rows),
         shared=_sum(row, np.ones_like(f_o), rows),
@@ -157,7 +162,7 @@ def _check(cells: Ints, count: Floats) -> None:
         raise ValueError("the words of a summary must ascend, each once")
 
 
-def compare(old: Mapping[str, float], new: Mapping[str, float]) -> Change:
+def compare(old: Mapping[str, float], new: Mapping[str, float]) -> SummaryChange:
     """Return all metrics of one pair of word counts; arrays of one value."""
     for count in (*old.values(), *new.values()):
         if not 0 <= count < math.inf:
@@ -175,13 +180,13 @@ def compare(old: Mapping[str, float], new: Mapping[str, float]) -> Change:
     return compare_cells(sides[0], sides[1], 1, max(len(place), 1))
 
 
-def status(old: Mapping[str, float], new: Mapping[str, float]) -> Status:
+def status(old: Mapping[str, float], new: Mapping[str, float]) -> DivergenceStatus:
     """Return whether a divergence of the two would mean something.
 
     >>> status({"a": 1.0}, {"a": 2.0, "b": 1.0}).name
     'ONE_SHARED'
     """
-    return Status(int(compare(old, new).status[0]))
+    return DivergenceStatus(int(compare(old, new).status[0]))
 
 
 def unweighted_recall(old: Mapping[str, float], new: Mapping[str, float]) -> float:

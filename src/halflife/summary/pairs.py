@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.core.arrays import Floats, Ints
-from halflife.summary.metrics import Change, Overlap
+from halflife.summary.metrics import SummaryChange, SummaryOverlap
 
 Counts: TypeAlias = NDArray[np.float64] | NDArray[np.int32]
 
@@ -31,7 +31,7 @@ MIX = np.arange(1, 257, dtype=np.uint64) ** np.uint64(3) * np.uint64(
 ) | np.uint64(1)
 
 
-def compare_all(old: Counts, new: Counts) -> Change:
+def compare_all(old: Counts, new: Counts) -> SummaryChange:
     """Compare each row of ``old`` with each row of ``new``; same columns.
 
     Rows are versions, columns words and values counts. The metrics come back as
@@ -109,8 +109,8 @@ def product(a: Floats, b: Floats) -> Floats:
     return found
 
 
-def _change(sums: Floats) -> Change:
-    found = Overlap(*sums[:7])
+def _change(sums: Floats) -> SummaryChange:
+    found = SummaryOverlap(*sums[:7])
     some = found.shared > 0
     a, b = (np.where(some, x, 1.0) for x in (found.old_shared, found.new_shared))
     divergence = (sums[7] - sums[8]) / b + np.log(a / b)

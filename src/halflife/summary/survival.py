@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def first_crossings(
 ) -> tuple[Floats, Bools]:
     """Return length and event of each summary; a length of 0 where nothing was seen.
 
-    ``kl`` is (made x week), as in ``Drift``.
+    ``kl`` is (made x week), as in ``SummaryDrift``.
     """
     late = week[None, :] > made[:, None]
     over = late & (kl > tau)
@@ -69,7 +69,7 @@ def first_crossings(
     return np.maximum(last - made, 0).astype(np.float64), event
 
 
-def lifetimes(found: Sequence[Drift], taus: Sequence[float]) -> Lifetimes:
+def lifetimes(found: Sequence[SummaryDrift], taus: Sequence[float]) -> Lifetimes:
     """Return the lifetimes of all summaries of all databases at each threshold."""
     if not all(0 < tau < np.inf for tau in taus):
         raise ValueError(f"thresholds must be above 0 and finite: {list(taus)}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from halflife.core.arrays import Floats, Ints
 from halflife.summary import Summary
-from halflife.summary.metrics import Change, compare_cells
+from halflife.summary.metrics import SummaryChange, compare_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Summaries:
         )
 
 
-def compare(old: Summaries, new: Summaries, *, base: float = math.e) -> Change:
+def compare(old: Summaries, new: Summaries, *, base: float = math.e) -> SummaryChange:
     """Compare each database's old summary with its new one; arrays over databases.
 
     The tables must be of the same databases in the same order.
@@ -132,7 +132,7 @@ def compare(old: Summaries, new: Summaries, *, base: float = math.e) -> Change:
     rows, columns = len(old.names), max(old.words.size, 1)
     found = compare_cells(old.cells(), new.cells(), rows, columns)
     kl = found.kl / math.log(base)
-    return Change(found.ur, found.up, found.wr, found.wp, kl, found.status)
+    return SummaryChange(found.ur, found.up, found.wr, found.wp, kl, found.status)
 
 
 def aligned(old: Summaries, new: Summaries) -> tuple[Summaries, Summaries]:

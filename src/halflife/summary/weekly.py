@@ -20,7 +20,7 @@ RECENT = 13  # weeks that a news page or a forum keeps in sight
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class WeeklySummaries:
     """The complete summaries of one database in every week.
 
     Attributes:
@@ -159,7 +159,7 @@ class Weekly:
             taken_at=self.begin + 7.0 * week,
         )
 
-    def counted(self, site: str) -> Counted:
+    def counted(self, site: str) -> WeeklySummaries:
         """Return the summaries of a database in all weeks at once.
 
         A word's count rises by one where a document starts and falls by one after
@@ -177,7 +177,7 @@ class Weekly:
             step += sign * np.bincount(cell, minlength=step.size).reshape(step.shape)
             size += sign * np.bincount(at, minlength=size.size)
         kept = slice(self.since, self.weeks)
-        return Counted(
+        return WeeklySummaries(
             np.arange(self.since, self.weeks),
             known,
             np.cumsum(step, axis=0, dtype=np.int32)[kept],

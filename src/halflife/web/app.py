@@ -26,7 +26,7 @@ from halflife.study import league, svg
 from halflife.web import actions, pages, source_page, verdicts, words
 from halflife.web.actions import Deeds
 from halflife.web.board import Board
-from halflife.web.charts import Figure
+from halflife.web.charts import ChartFigure
 from halflife.web.guard import Guard
 from halflife.web.pages import Answer, Params
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
@@ -47,7 +47,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AppSetting:
     """How the app is reached, and what it shows.
 
     Attributes:
@@ -66,10 +66,10 @@ class Setting:
     league: Path | None = None
 
 
-class Site:
+class ProjectPages:
     """The pages of one settings file."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: AppSetting) -> None:
         self.board = Board(setting.config)
         self.deeds = Deeds(self.board.forget)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
@@ -270,7 +270,7 @@ def as_json(answer: Answer, status: int = 200) -> Response:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Figure):
+    if isinstance(value, ChartFigure):
         about = {"name": value.name, "title": value.title, "about": value.about}
         return {**about, "table": _plain(dict(value.table))}
     if isinstance(value, Markup):
@@ -295,9 +295,9 @@ def static(request: Request) -> Response:
     return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})
 
 
-def create(setting: Setting) -> tuple[Starlette, Guard]:
+def create(setting: AppSetting) -> tuple[Starlette, Guard]:
     """Return the app, and what has to stand before all of it, its errors included."""
-    site = Site(setting)
+    site = ProjectPages(setting)
     app = Starlette(
         routes=site.routes(),
         exception_handlers={

@@ -14,7 +14,7 @@ from halflife.models.calibration import Reliability
 from halflife.study import svg
 from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
-from halflife.study.marks import Band, Bars, Line, Mark, Points
+from halflife.study.marks import BandMark, Bars, LineMark, Mark, Points
 from halflife.study.svg import Chart
 from halflife.web import words
 
@@ -28,7 +28,7 @@ LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ChartFigure:
     """A chart, what it shows in words, and its numbers.
 
     Attributes:
@@ -53,15 +53,17 @@ class Figure:
         return [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
 
 
-def _figure(name: str, chart: Chart, table: Mapping[str, Sequence[object]]) -> Figure:
+def _figure(
+    name: str, chart: Chart, table: Mapping[str, Sequence[object]]
+) -> ChartFigure:
     # Every text in a chart is escaped where it is drawn.
     drawn = Markup(svg.chart(chart, name))  # noqa: S704
-    return Figure(name, chart.title, chart.about, drawn, table)
+    return ChartFigure(name, chart.title, chart.about, drawn, table)
 
 
 def decay(
     name: str, cast: Forecast, now: float, target: float, sync_by: float
-) -> Figure:
+) -> ChartFigure:
     """Return how a copy ages if nothing is done, and when that is too old."""
     wait = sync_by - now
     far = 2.5 * wait if 0.0 < wait < math.inf else 7.0
@@ -72,19 +74,19 @@ def decay(
         np.interp(ahead, at, y) for y in (cast.mean, cast.low, cast.high)
     )
     floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
-    marks: list[Mark] = [Line(ahead, mean, f"expected {cast.measure}")]
+    marks: list[Mark] = [LineMark(ahead, mean, f"expected {cast.measure}")]
     said = f"It is {mean[0]:.3f} now"
     if (low < high).any():
-        marks.insert(0, Band(ahead, low, high, "95 % interval"))
+        marks.insert(0, BandMark(ahead, low, high, "95 % interval"))
         said += f" ({low[0]:.3f} to {high[0]:.3f})"
     said += f", and {mean[-1]:.3f} in {words.span(far)} if nothing is fetched."
     if math.isfinite(target):
         ends = np.array([0.0, far])
         floor = min(floor, 0.1 * math.floor(10.0 * target))
-        marks.append(Line(ends, np.full(2, target), f"target {target:g}", 2, 1))
+        marks.append(LineMark(ends, np.full(2, target), f"target {target:g}", 2, 1))
         if 0.0 < wait <= far:
             place = np.full(2, wait)
-            marks.append(Line(place, np.array([floor, 1.0]), "sync by", 1, 2))
+            marks.append(LineMark(place, np.array([floor, 1.0]), "sync by", 1, 2))
     chart = Chart(
         f"{MEASURES[cast.measure]} from now on, if nothing is fetched",
         said,
@@ -96,7 +98,7 @@ def decay(
     return _figure(name, chart, {k: v[::6].tolist() for k, v in columns.items()})
 
 
-def spent(days: Sequence[int], now: float, pace: float) -> Figure:
+def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
     """Return the requests of the last days against the budget."""
     today = math.floor(now)
     left = np.arange(today - len(days) + 1.0, today + 1.0)
@@ -105,7 +107,7 @@ def spent(days: Sequence[int], now: float, pace: float) -> Figure:
     ends = np.array([left[0], left[-1] + 1.0])
     marks = (
         Bars(left + 0.1, left + 0.9, height, "requests"),
-        Line(ends, np.full(2, pace), f"budget: {number(pace)} a day", 1, 1),
+        LineMark(ends, np.full(2, pace), f"budget: {number(pace)} a day", 1, 1),
     )
     chart = Chart(
         "Requests a day",
@@ -122,12 +124,12 @@ def spent(days: Sequence[int], now: float, pace: float) -> Figure:
 
 def buys(
     budgets: Floats, total: Floats, now: tuple[float, float], then: tuple[float, float]
-) -> Figure:
+) -> ChartFigure:
     """Return quality in all against the budget, with two budgets marked."""
     floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
     most = float(budgets[-1])
     marks = (
-        Line(budgets, total, "best quality in all"),
+        LineMark(budgets, total, "best quality in all"),
         Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
         Points(np.array([then[0]]), np.array([then[1]]), "budget to imagine", 1),
     )
@@ -153,7 +155,7 @@ def _until(axis: Axis, high: float) -> Axis:
     return replace(axis, high=high, ticks=ticks)
 
 
-def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:
+def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> ChartFigure:
     """Return how much was seen on each day, one colour a kind."""
     tones = (0, 1, 6)
     wide = 0.8 / max(len(counts), 1)
@@ -177,12 +179,12 @@ def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> Figure:
     return _figure("timeline", chart, table)
 
 
-def told(mean: Floats, found: Floats, inside: Bools) -> Figure:
+def told(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
     """Return what was forecast against what came true."""
     ends = np.array([0.0, 1.0])
     yes = inside
     marks = (
-        Line(ends, ends, "as forecast", 6, 1),
+        LineMark(ends, ends, "as forecast", 6, 1),
         Points(mean[yes], found[yes], "within its interval", 0),
         Points(mean[~yes], found[~yes], "outside", 1, hollow=True),
     )
@@ -200,11 +202,11 @@ def told(mean: Floats, found: Floats, inside: Bools) -> Figure:
     return _figure("told", chart, table)
 
 
-def reliable(table: Reliability) -> Figure:
+def reliable(table: Reliability) -> ChartFigure:
     """Return believed chances of being current beside what checks found."""
     ends = np.array([0.0, 1.0])
     marks = (
-        Line(ends, ends, "as believed", 6, 1),
+        LineMark(ends, ends, "as believed", 6, 1),
         Points(table.forecast, table.found, "found", 0, table.low, table.high),
     )
     chart = Chart(

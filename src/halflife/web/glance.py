@@ -7,7 +7,7 @@ from halflife.engine import held_answers
 from halflife.engine.wallet import Wallet
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
-from halflife.web.rows import PENDING, Row, level
+from halflife.web.rows import PENDING, SourceRow, level
 from halflife.web.survey import Survey, by_day
 
 WHY = "how good its copy is has not been worked out yet"
@@ -37,8 +37,8 @@ def take(config: Config, store: Store, now: float) -> Survey:
     )
 
 
-def _row(source: SourceConfig, held: str | None) -> Row:
-    return Row(
+def _row(source: SourceConfig, held: str | None) -> SourceRow:
+    return SourceRow(
         name=source.name,
         kind=source.kind,
         measure=kind_of(source).measure(source),

@@ -12,7 +12,7 @@ from halflife.engine.held_answers import Waiting
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
 from halflife.web import charts, words
-from halflife.web.rows import PENDING, WORST, Row
+from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
 
 Answer: TypeAlias = dict[str, Any]
@@ -34,11 +34,11 @@ ORDERS = {
 RISKY = frozenset({"failing", "below target", "at risk"})
 
 
-def _soonest(row: Row) -> float:
+def _soonest(row: SourceRow) -> float:
     return math.inf if math.isnan(row.sync_by) else row.sync_by
 
 
-def told(row: Row, now: float) -> Answer:
+def told(row: SourceRow, now: float) -> Answer:
     """Return a source as pages and programs are told of it."""
     figure = {"mean": row.mean, "low": row.low, "high": row.high}
     return {

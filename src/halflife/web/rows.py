@@ -9,7 +9,7 @@ from halflife.config import SourceConfig
 from halflife.core.forecast import Forecast
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE
-from halflife.kinds.page_view import Standing
+from halflife.kinds.page_view import SourceStanding
 from halflife.kinds.protocol import Description
 from halflife.kinds.registry import kind_of
 
@@ -20,7 +20,7 @@ PENDING = "being worked out"  # the health of a source until its quality is know
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One source as it stands now; times in days, rates a day.
 
     Attributes:
@@ -66,20 +66,24 @@ def level(source: SourceConfig) -> float:
     return max(asked, default=math.nan)
 
 
-def seen_together(source: SourceConfig, one: Standing) -> tuple[Row, Forecast | None]:
+def seen_together(
+    source: SourceConfig, one: SourceStanding
+) -> tuple[SourceRow, Forecast | None]:
     """Return one of many sources that were read at once, and its quality from now."""
     return replace(_row(source, one.about), failing=one.failing), one.forecast
 
 
-def alone(appraiser: Appraiser, source: SourceConfig) -> tuple[Row, Forecast | None]:
+def alone(
+    appraiser: Appraiser, source: SourceConfig
+) -> tuple[SourceRow, Forecast | None]:
     """Return a source that is read by itself, and its quality from now on."""
     kind, state = kind_of(source), appraiser.state(source)
     row = _row(source, kind.describe(state))
     return row, kind.quality(state, SURE, AHEAD, looks=False)
 
 
-def _row(source: SourceConfig, about: Description) -> Row:
-    return Row(
+def _row(source: SourceConfig, about: Description) -> SourceRow:
+    return SourceRow(
         source.name,
         source.kind,
         about.measure,
@@ -91,7 +95,7 @@ def _row(source: SourceConfig, about: Description) -> Row:
     )
 
 
-def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:
+def judged(row: SourceRow, cast: Forecast | None, now: float, held: str) -> SourceRow:
     """Return a source with its quality now, and how it is doing."""
     if cast is not None and cast.mean.size:
         below = None if math.isnan(row.target) else cast.first_below(row.target)
@@ -106,7 +110,7 @@ def judged(row: Row, cast: Forecast | None, now: float, held: str) -> Row:
     return replace(row, health=health, why=why)
 
 
-def _health(row: Row, now: float, held: str) -> tuple[str, str]:
+def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
     """Return how a source is doing, and what that rests on."""
     if held:
         return "held", held
@@ -122,7 +126,7 @@ def _health(row: Row, now: float, held: str) -> tuple[str, str]:
     return _against_target(row, now)
 
 
-def _against_target(row: Row, now: float) -> tuple[str, str]:
+def _against_target(row: SourceRow, now: float) -> tuple[str, str]:
     if row.mean < row.target:
         return "below target", f"{row.mean:.3f} is below {row.target:g}"
     if row.sync_by - now <= SOON:

@@ -14,13 +14,13 @@ import uvicorn
 from starlette.applications import Starlette
 
 from halflife.core.errors import UsageError
-from halflife.web.app import Setting, create, hosts
+from halflife.web.app import AppSetting, create, hosts
 
 BYTES = 32  # of a token
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ServeWish:
     """What is to be served, and where.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class RunningServer:
     """A server that is ready.
 
     Attributes:
@@ -96,7 +96,7 @@ def is_loopback(bind: str) -> bool:
         return False
 
 
-def prepare(wish: Wish) -> Served:
+def prepare(wish: ServeWish) -> RunningServer:
     """Listen, and draw a token; raise ``UsageError`` if that would be rash."""
     if not is_loopback(wish.bind) and not wish.expose:
         raise UsageError(
@@ -108,7 +108,7 @@ def prepare(wish: Wish) -> Served:
     token = secrets.token_urlsafe(BYTES)
     allowed = hosts(wish.bind, port, wish.names)
     app, guard = create(
-        Setting(wish.config, token, allowed, f"halflife-{port}", wish.league)
+        AppSetting(wish.config, token, allowed, f"halflife-{port}", wish.league)
     )
     server = Server(
         uvicorn.Config(
@@ -123,10 +123,10 @@ def prepare(wish: Wish) -> Served:
         )
     )
     name = f"[{wish.bind}]" if ":" in wish.bind else wish.bind
-    return Served(f"http://{name}:{port}/?token={token}", app, server, listening)
+    return RunningServer(f"http://{name}:{port}/?token={token}", app, server, listening)
 
 
-def _listen(wish: Wish) -> socket.socket:
+def _listen(wish: ServeWish) -> socket.socket:
     family = socket.AF_INET6 if ":" in wish.bind else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -143,7 +143,7 @@ def _listen(wish: Wish) -> socket.socket:
 
 
 @contextmanager
-def running(wish: Wish) -> Iterator[Served]:
+def running(wish: ServeWish) -> Iterator[RunningServer]:
     """Serve in the background during the block."""
     served = prepare(wish)
     thread = threading.Thread(target=served.run, daemon=True)

@@ -20,9 +20,9 @@ from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
-from halflife.stores.forecasts import Check, Issued
+from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.sqlite import SqliteStore
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 
 DAYS = 30  # that have passed
@@ -203,7 +203,7 @@ def _car(i: int, rng: Generator) -> tuple[str, Attributes]:
 def _summary(store: SqliteStore, now: float) -> None:
     shares = np.linspace(40.0, 5.0, len(WORDS))
     summary = Summary(WORDS, shares, 5200.0, 300)
-    kept = Kept(
+    kept = StoredSummary(
         source="library",
         at=now - 26.0,
         method="qbs",
@@ -237,13 +237,13 @@ def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
     forecasts.settle(told[: int(0.9 * len(told))])
 
 
-def _checks(name: str, now: float, rng: Generator) -> list[Check]:
+def _checks(name: str, now: float, rng: Generator) -> list[ForecastCheck]:
     """Return pages drawn at random: as many are current as was believed."""
     count = SHAPES[name][0]
     believed = rng.uniform(0.3, 1.0, 60)
     fresh = rng.uniform(size=60) < believed
     return [
-        Check(
+        ForecastCheck(
             _key(name, k % count), now - 20.0 + k // 3, 0.02, 1.0,
             float(believed[k]), bool(fresh[k]),
         )

@@ -8,15 +8,15 @@ from typing import Any
 from halflife.config import SourceConfig
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
-from halflife.kinds.page_view import Column, PageRequest, QueryLog
+from halflife.kinds.page_view import PageRequest, QueryLog, TableColumn
 from halflife.kinds.protocol import Description, Reading
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 from halflife.stores.run_history import Ran
 from halflife.web import charts, words
-from halflife.web.charts import Figure
+from halflife.web.charts import ChartFigure
 from halflife.web.pages import Answer, Params, asked, told, whole
-from halflife.web.rows import Row
+from halflife.web.rows import SourceRow
 from halflife.web.survey import Survey
 
 RUNS = 20
@@ -64,8 +64,8 @@ def _run(one: Ran) -> Answer:
 
 
 def _shown(
-    seen: Survey, store: Store, row: Row, settings: SourceConfig, params: Params
-) -> tuple[Answer, list[Figure]]:
+    seen: Survey, store: Store, row: SourceRow, settings: SourceConfig, params: Params
+) -> tuple[Answer, list[ChartFigure]]:
     """Return what the kind of a source shows of it, and what of that is drawn."""
     items = 0 if math.isnan(row.items) else int(row.items)
     view = kind_of(settings).page(
@@ -93,12 +93,12 @@ def _shown(
     return answer, [charts.timeline(*one) for one in view.timelines]
 
 
-def _head(column: Column) -> Answer:
+def _head(column: TableColumn) -> Answer:
     short = column.short or column.title
     return {**column._asdict(), "short": short}
 
 
-def _written(row: Mapping[str, Any], columns: Sequence[Column]) -> Answer:
+def _written(row: Mapping[str, Any], columns: Sequence[TableColumn]) -> Answer:
     """Return a row with its texts made harmless and its moments written as dates."""
     moments = {column.key for column in columns if column.form == "moment"}
     return {key: _cell(value, key in moments) for key, value in row.items()}

@@ -17,7 +17,7 @@ from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 from halflife.web import rows
-from halflife.web.rows import Row
+from halflife.web.rows import SourceRow
 from halflife.web.slider import Slider
 
 MOST_PLANNED = 200  # fetches
@@ -45,7 +45,7 @@ class Survey:
 
     config: Config
     now: float
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     casts: dict[str, Forecast]
     waiting: tuple[Waiting, ...] = ()
     spent: int = 0
@@ -57,7 +57,7 @@ class Survey:
     total: int = 0
     _place: dict[str, int] = field(default_factory=dict)
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> SourceRow | None:
         """Return a source by its name, if there is one."""
         place = self._place.get(name)
         return None if place is None else self.rows[place]
@@ -154,7 +154,7 @@ def _told(
     appraiser: Appraiser,
     source: SourceConfig,
     panoramas: Mapping[ContainedKind, Panorama],
-) -> tuple[Row, Forecast | None]:
+) -> tuple[SourceRow, Forecast | None]:
     """Return a source, and its quality from now on."""
     wide = panoramas.get(kind_of(source))
     if wide is None:

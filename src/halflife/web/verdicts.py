@@ -11,13 +11,13 @@ import numpy as np
 from markupsafe import Markup
 
 from halflife.engine import bootstrap
-from halflife.engine.audit_report import WINDOW, YEAR, Judged, judge
+from halflife.engine.audit_report import WINDOW, YEAR, SourceAudit, judge
 from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
 from halflife.web import charts, words
-from halflife.web.charts import Figure
+from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params, whole
 from halflife.web.slider import Bought, Slider
 from halflife.web.survey import Survey
@@ -133,7 +133,7 @@ def _checked(row: Any) -> Answer:  # noqa: ANN401  (JSON)
     }
 
 
-def _league(rows: Sequence[Answer]) -> Figure:
+def _league(rows: Sequence[Answer]) -> ChartFigure:
     # The picture escapes its texts; its colours and its title stand on the page.
     drawn = Markup(_NOT_HERE.sub("", drawing.picture(rows)))  # noqa: S704
     table = {
@@ -144,12 +144,12 @@ def _league(rows: Sequence[Answer]) -> Figure:
         "high": [row["freshness"]["high"] for row in rows],
     }
     about = f"{len(set(table['policy']))} policies; the dashed lines are bounds."
-    return charts.Figure("league", drawing.TITLE, about, drawn, table)
+    return charts.ChartFigure("league", drawing.TITLE, about, drawn, table)
 
 
 def audit(seen: Survey, _: Params) -> Answer:
     """Return what audits found, and whether forecasts came true, by source."""
-    found: list[Judged] = []
+    found: list[SourceAudit] = []
     told: list[Issued] = []
     checks: list[Checks] = []
     with bootstrap.reading(seen.config) as store:
@@ -177,7 +177,9 @@ def audit(seen: Survey, _: Params) -> Answer:
     }
 
 
-def _audit_figures(told: Sequence[Issued], checks: Sequence[Checks]) -> list[Figure]:
+def _audit_figures(
+    told: Sequence[Issued], checks: Sequence[Checks]
+) -> list[ChartFigure]:
     figures = []
     if told:
         mean = np.array([one.mean for one in told])
@@ -191,7 +193,7 @@ def _audit_figures(told: Sequence[Issued], checks: Sequence[Checks]) -> list[Fig
     return figures
 
 
-def _judged(one: Judged, kind: str, now: float) -> Answer:
+def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
     """Return what audits say of a source, and what that comes to."""
     coverage = one.coverage
     if one.drifting(now):

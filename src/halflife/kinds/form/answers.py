@@ -9,14 +9,14 @@ from halflife.kinds.search.counts import total_of
 from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import check_selector, first, only, select
-from halflife.readers.records import Page, Reader
+from halflife.readers.records import RecordPage, RecordReader
 from halflife.readers.text import is_html, to_text
 
 ITSELF = "[@]"  # JMESPath: the answer is the record
 
 
 @dataclass(frozen=True)
-class FormReader:
+class FormAnswerReader:
     """Where the records of a form's answers are, and the number of hits.
 
     Attributes:
@@ -28,7 +28,7 @@ class FormReader:
 
     """
 
-    records: Reader = field(default_factory=Reader)
+    records: RecordReader = field(default_factory=RecordReader)
     total: str = ""
     one: str = ""
 
@@ -40,7 +40,7 @@ class FormReader:
 
     def read(
         self, body: bytes, content_type: str, name: str
-    ) -> tuple[Page, int | None]:
+    ) -> tuple[RecordPage, int | None]:
         """Return the records of a page, and the hits in all if it says so.
 
         A count of hits of which none is shown on the page is still told: a page
@@ -51,7 +51,7 @@ class FormReader:
 
     def read_one(
         self, body: bytes, content_type: str, name: str
-    ) -> tuple[Page, int | None]:
+    ) -> tuple[RecordPage, int | None]:
         """Return the record that a look-up answered with."""
         html = self._is_html(body, content_type)
         where = self.one or (self.records.records if html else ITSELF)

@@ -21,7 +21,7 @@ from halflife.kinds.form.client import Former
 from halflife.kinds.form.quality import form_quality
 from halflife.kinds.form.runner import Turned
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.web_form import Desk
+from halflife.kinds.form.web_form import WebForm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.pages.audit import (
@@ -35,11 +35,11 @@ from halflife.kinds.pages.audit import (
 )
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.queries.doubt import Doubts
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
-from halflife.queries.turn_result import Kept
+from halflife.queries.turn_result import TurnResult
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store
 from halflife.stores.forecasts import Issued
@@ -62,9 +62,9 @@ class Audit:
     """
 
     source: FormConfig
-    copy: Held
+    copy: FormCopy
     register: Register
-    wish: Wish
+    wish: FormWish
     now: float
     rhythm: Rhythm = FLAT
 
@@ -97,7 +97,7 @@ class Audit:
         return issued_at(self.source.name, cast.measure, self.now, ahead, bands)
 
 
-def _plain(wish: Wish) -> Wish:
+def _plain(wish: FormWish) -> FormWish:
     """Return a wish by which a record is right or wrong, and nothing in between."""
     said = ",".join(wish.measure.columns)
     return replace(wish, measure=measure(f"changed:{said}" if said else "changed"))
@@ -122,7 +122,7 @@ def ready(store: Store, source: FormConfig, now: float) -> Audit | None:
     if source.name not in store.collections():
         return None
     register = store.register(source.name)
-    copy = Held.of(register)
+    copy = FormCopy.of(register)
     if not copy.records or not copy.begun:
         return None
     wish, rhythm = runner.wish(source), rhythms.rhythm(store, source.name)
@@ -143,7 +143,7 @@ async def audit(
     how = client.corrected(former.store, source)
     ledgers: list[Ledger] = []
 
-    def work(desk: Desk, run: Run) -> Draws:
+    def work(desk: WebForm, run: Run) -> Draws:
         del run
         ledgers.append(Ledger(desk, requests + OVER))
         return draw(ledgers[0], asked.copy.records, rng, requests, known=asked.known)
@@ -220,7 +220,7 @@ async def turn(
     if left is None or left > 0:
         turned = await runner.sync(former, source, most=left)
     else:
-        turned = Turned(Looked(source.name, 0), Kept({}, stop=CHECKED))
+        turned = Turned(Looked(source.name, 0), TurnResult({}, stop=CHECKED))
     if not first:
         spent = await audit(former, source, checks, rng)
     looked = replace(turned.looked, requests=turned.requests + spent)

@@ -10,22 +10,22 @@ from numpy.random import Generator
 
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.core.forms import Attribute, Found, Interface, Term
+from halflife.core.forms import Attribute, Interface, ResultPage, Term
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor, in_thread
 from halflife.engine.loop import Clock
 from halflife.kinds.chosen import of_kind
 from halflife.kinds.form.addresses import Addresses, Place
-from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.web_form import Desk, FormEngine, FormSettings
+from halflife.kinds.form.web_form import FormEngine, FormSettings, WebForm
 from halflife.kinds.search.dictionary import COMMON
 from halflife.net.gate import Gate
 from halflife.queries.form_facts import Measured
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
-from halflife.readers.records import Reader
+from halflife.readers.records import RecordReader
 from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes.form_facts import FORM_FACTS
 
@@ -85,10 +85,10 @@ def settings(source: FormConfig) -> FormSettings:
             "the form, or leave next out"
         )
     try:
-        records = Reader(
+        records = RecordReader(
             source.key, source.format, source.records, source.fields, source.next
         )
-        reader = FormReader(records, source.total, source.lookup_records)
+        reader = FormAnswerReader(records, source.total, source.lookup_records)
     except ConfigError as error:
         raise ConfigError(f"source {source.name}: {error}") from None
     return FormSettings(addresses, reader, interface(source), network.access(source))
@@ -195,7 +195,7 @@ class Former:
         self.store, self.clock = store, clock
         self._visitor = Visitor(config, store, clock, gate)
         self.spent = 0  # requests paid for by what was asked last
-        self._desk: Desk | None = None
+        self._desk: WebForm | None = None
 
     def ease(self) -> None:
         """Ask nothing more and wait for no answer; what was learned so far counts."""
@@ -206,10 +206,10 @@ class Former:
         self,
         source: FormConfig,
         how: FormSettings,
-        work: Callable[[Desk, Run], Result],
+        work: Callable[[WebForm, Run], Result],
         *,
         most: int | None = None,
-        told: Callable[[Found], None] = lambda _: None,
+        told: Callable[[ResultPage], None] = lambda _: None,
         write: Callable[[Result, Run], None] = lambda *_: None,
     ) -> Result:
         """Return what ``work`` finds out in a thread of its own, by asking a form.
@@ -221,7 +221,7 @@ class Former:
         """
         async with self._visitor.visit(source.name, most) as visit:
             loop, purse = asyncio.get_running_loop(), visit.purse
-            desk = Desk(FormEngine(visit.gate, how, purse), loop, told=told)
+            desk = WebForm(FormEngine(visit.gate, how, purse), loop, told=told)
             self._desk = desk
             try:
                 found = await in_thread(lambda: work(desk, visit.run), desk.cancel)
@@ -235,12 +235,12 @@ class Former:
         source: FormConfig,
         *,
         requests: int = REQUESTS,
-        told: Callable[[Found], None] = lambda _: None,
+        told: Callable[[ResultPage], None] = lambda _: None,
     ) -> Probed:
         """Measure a form, and remember what was found."""
         how = settings(source)
 
-        def work(desk: Desk, run: Run) -> Measured:
+        def work(desk: WebForm, run: Run) -> Measured:
             rng = np.random.default_rng(run.id)
             terms = seeds(source, rng)
             ledger = Ledger(desk)

@@ -23,7 +23,7 @@ _PAGING = frozenset({"page", "start", "offset"})
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedForm:
     """What the form of a search page asks for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Described:
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
-def described(html: str, url: str) -> Described:
+def described(html: str, url: str) -> DescribedForm:
     """Return what the form of a web page asks for; of several, the largest.
 
     Texts are taken for keywords, choices for selects with their values, and two
@@ -56,7 +56,7 @@ def described(html: str, url: str) -> Described:
     return max(usable, key=lambda form: len(form.attributes))
 
 
-def _form(form: dict[str, Any], url: str) -> Described | None:
+def _form(form: dict[str, Any], url: str) -> DescribedForm | None:
     """Return what a form asks for; None if what it is sent to is no address."""
     address = _address(form["action"], url)
     if not address:
@@ -83,7 +83,7 @@ def _form(form: dict[str, Any], url: str) -> Described | None:
             unseen.append((name, value[:LONGEST]))
     address += f"?{urlencode(unseen, errors='replace')}" if unseen else ""
     found = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]
-    return Described(
+    return DescribedForm(
         address,
         tuple(attribute for attribute, _ in found),
         {attribute.name: place for attribute, place in found},

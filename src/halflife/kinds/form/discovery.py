@@ -9,7 +9,7 @@ from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, Unreachable
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
-from halflife.kinds.form.description import Described, described
+from halflife.kinds.form.description import DescribedForm, described
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.search.discovery import Wanted
 from halflife.net.addresses import parse_url, shown
@@ -51,7 +51,7 @@ async def _find(config: Config, store: Store, wanted: Wanted) -> FormConfig:
         return FormConfig.of(wanted.source(_settings(found)))
 
 
-async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
+async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> DescribedForm:
     """Return what the form of a search page asks for."""
     trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
     access = network.access(wanted.source(trial), page=True)
@@ -67,7 +67,7 @@ async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> Described:
         raise SourceError(f"{shown(wanted.url)}: {error}") from None
 
 
-def _settings(found: Described) -> dict[str, object]:
+def _settings(found: DescribedForm) -> dict[str, object]:
     """Return a form as settings."""
     attributes: dict[str, dict[str, object]] = {}
     for attribute in found.attributes:

@@ -47,9 +47,9 @@ from halflife.kinds.whole import (
 )
 from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Whole
-from halflife.models.rhythm import Learned
-from halflife.queries.form_copy import Held
-from halflife.queries.turn_result import Asked
+from halflife.models.rhythm import LearnedRhythm
+from halflife.queries.form_copy import FormCopy
+from halflife.queries.turn_result import PlannedQuery
 from halflife.readers.containment import contained
 from halflife.stores import Store
 
@@ -83,9 +83,9 @@ class FormState:
     now: float
     reading: Reading
     collection: Collection | None
-    copy: Held | None
+    copy: FormCopy | None
     interface: Interface
-    habit: Learned
+    habit: LearnedRhythm
     turns: Floats
 
     @property
@@ -163,7 +163,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 
-    def _asked(self, state: FormState, copy: Held, most: int) -> list[Asked]:
+    def _asked(self, state: FormState, copy: FormCopy, most: int) -> list[PlannedQuery]:
         rhythm, when = state.habit.rhythm, (state.now, most)
         return runner.planned(copy, state.interface, rhythm, state.source, when)
 
@@ -236,7 +236,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
 
     def steps(self, state: FormState, most: int) -> list[Step]:
         """Return what would be asked first, best first."""
-        asked = self._asked(state, state.copy or Held.of(Register()), most)
+        asked = self._asked(state, state.copy or FormCopy.of(Register()), most)
         return [Step(one.what, one.requests, one.gain, one.why) for one in asked]
 
     def ages(self, state: FormState, *, some: bool = False) -> Floats:

@@ -11,11 +11,11 @@ from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.turnover import bounds
-from halflife.queries.form_copy import Held
+from halflife.queries.form_copy import FormCopy
 
 
 def form_quality(
-    copy: Held,
+    copy: FormCopy,
     source: FormConfig,
     now: float,
     sure: float,
@@ -54,7 +54,7 @@ def form_quality(
     return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
 
 
-def form_ages(copy: Held, source: FormConfig, now: float) -> Floats:
+def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:
     """Return the days since each record was seen; for new ones, since any look."""
     new = runner.wish(source).purpose == "new"
     seen = [copy.last] if new else list(copy.seen.values())

@@ -13,7 +13,7 @@ from halflife.core.object_store import NEVER, Attributes
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.queries.table_form import Tabled
 from halflife.recordings.relations import Relation
-from halflife.replay.world import Asked, Recorded, Told, as_json
+from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
 KEY = "_key"  # the field with the key of a record
@@ -23,7 +23,7 @@ RECORDS = "/api/records"
 def form(present: Callable[[float], Form]) -> Recorded:
     """Return a form at ``/api/records``; ``present`` gives it as it was at a time."""
 
-    def answer(asked: Asked, now: float) -> Told:
+    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         path, table = asked.url.raw_path, present(now)
         if path.startswith(f"{RECORDS}/"):
             return _record(table, unquote(path.removeprefix(f"{RECORDS}/")))
@@ -37,13 +37,13 @@ def form(present: Callable[[float], Form]) -> Recorded:
     return answer
 
 
-def _record(table: Form, key: str) -> Told:
+def _record(table: Form, key: str) -> RecordedAnswer:
     for name, record in table.fetch(key).records.items():
         return as_json({**record, KEY: name})
     return as_json({"error": "no such record"}, 404)
 
 
-def _results(table: Form, asked: Mapping[str, str]) -> Told:
+def _results(table: Form, asked: Mapping[str, str]) -> RecordedAnswer:
     page = max(int(asked.get("page", "1")) - 1, 0)
     newest = asked.get("sort") == "date" and table.interface.newest
     found = table.ask(query_of(table.interface, asked), page, newest=newest)
@@ -121,7 +121,7 @@ class RecordedForm:
             )
         return self._forms[look]
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the form answered at a moment."""
         return form(self.table)(asked, now)
 

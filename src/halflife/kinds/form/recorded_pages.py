@@ -3,7 +3,7 @@
 from html import escape
 from urllib.parse import quote
 
-from halflife.core.forms import Found, Interface
+from halflife.core.forms import Interface, ResultPage
 from halflife.core.object_store import Attributes
 
 KEY = "_key"  # the field with the key of a record
@@ -36,7 +36,7 @@ def form_page(interface: Interface) -> str:
     )
 
 
-def results(found: Found, begin: int) -> str:
+def results(found: ResultPage, begin: int) -> str:
     """Return a page of results; "1-10 of 3,850" says how many there are."""
     told = ""
     if found.total is not None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halflife import plugins
-from halflife.alerts.schemas import Column
+from halflife.alerts.schemas import ColumnFill
 from halflife.core.errors import ConfigError, SourceError
-from halflife.core.forms import Found, Interface
+from halflife.core.forms import Interface, ResultPage
 from halflife.core.object_store import Attributes, Listing, Register
 from halflife.core.tracker import Change, Tracker
 from halflife.core.wording import count
@@ -20,7 +20,7 @@ from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.web_form import Desk
+from halflife.kinds.form.web_form import WebForm
 from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
@@ -29,8 +29,8 @@ from halflife.kinds.listing.runner import Looked
 from halflife.kinds.listing.schema_drift import TOTAL
 from halflife.models.rhythm import Rhythm
 from halflife.queries.first_crawl import crawling, first_crawl
-from halflife.queries.form_copy import Held, Wish
-from halflife.queries.frontier import Crawl, restored, written
+from halflife.queries.form_copy import FormCopy, FormWish
+from halflife.queries.frontier import CrawlState, restored, written
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
@@ -39,8 +39,8 @@ from halflife.queries.policies import (
     KnownPolicy,
     NewPolicy,
 )
-from halflife.queries.reported_total import Reported
-from halflife.queries.turn_result import Asked, Kept
+from halflife.queries.reported_total import ReportedTotal
+from halflife.queries.turn_result import PlannedQuery, TurnResult
 from halflife.queries.upkeep import ahead, keep
 from halflife.readers.containment import contained
 from halflife.stores import NoteBook, Run, Store
@@ -70,7 +70,7 @@ class Turned:
     """
 
     looked: Looked
-    kept: Kept
+    kept: TurnResult
 
     @property
     def source(self) -> str:
@@ -127,7 +127,7 @@ class Turned:
         )
 
 
-def wish(source: FormConfig) -> Wish:
+def wish(source: FormConfig) -> FormWish:
     """Return what a copy is kept for, as the settings say; or ``ConfigError``."""
     try:
         differs = measure(source.differs_by or "changed")
@@ -135,7 +135,7 @@ def wish(source: FormConfig) -> Wish:
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"source {source.name}: {error}") from None
     new, known = policies_of(source)
-    return Wish(
+    return FormWish(
         source.purpose,
         differs,
         weight,
@@ -168,10 +168,10 @@ def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
     return new, known
 
 
-def held(store: Store, source: FormConfig) -> Held:
+def held(store: Store, source: FormConfig) -> FormCopy:
     """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
-    copy = Held.of(store.register(source.name) if known else Register())
+    copy = FormCopy.of(store.register(source.name) if known else Register())
     copy = replace(copy, reported=_reported(store, source))
     rounds = FORM_ROUND.load(store, source.name)
     if rounds is not None and rounds.of == _rounds_of(store, source):
@@ -183,8 +183,8 @@ def held(store: Store, source: FormConfig) -> Held:
 
 
 def _restored(
-    store: Store, source: FormConfig, what: NoteKind[CrawlNote], copy: Held
-) -> Crawl | None:
+    store: Store, source: FormConfig, what: NoteKind[CrawlNote], copy: FormCopy
+) -> CrawlState | None:
     """Return a crawl that was cut short; None if there is none to go on with."""
     kept = what.load(store, source.name)
     # What was proved by other claims is not.
@@ -193,7 +193,7 @@ def _restored(
     return restored(kept.crawl, copy.records)
 
 
-def _reported(store: Store, source: FormConfig) -> Reported | None:
+def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
     """Return how many records a form reports, if its numbers can be believed."""
     reported = REPORTED_TOTAL.load(store, source.name)
     if reported and client.corrected(store, source).interface.counts == "none":
@@ -216,7 +216,7 @@ async def sync(
     source: FormConfig,
     *,
     most: int | None = None,
-    told: Callable[[Asked], None] = lambda _: None,
+    told: Callable[[PlannedQuery], None] = lambda _: None,
 ) -> Turned:
     """Ask a form for what puts most right, as far as the budget or ``most`` goes.
 
@@ -229,14 +229,14 @@ async def sync(
     link = _link(former.store, source, copy)
     notes = _Notes(former, source, copy, asyncio.get_running_loop())
 
-    def work(desk: Desk, run: Run) -> Kept:
+    def work(desk: WebForm, run: Run) -> TurnResult:
         notes.run, notes.desk = run, desk
         crawl = copy.crawl or copy.search
         if link and crawl is not None and crawl.begun is not None:
             desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
 
-        def turn() -> Kept:
+        def turn() -> TurnResult:
             if not copy.records or not copy.begun:
                 notes.crawl = crawling(ledger, copy)
                 return first_crawl(notes.crawl, former.clock())
@@ -257,10 +257,10 @@ async def sync(
     return Turned(notes.looked, kept)
 
 
-def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> Kept:
+def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> TurnResult:
     """Return what a turn that broke off came to: what was shown until then counts."""
     left = None if crawl is None else crawl.so_far()
-    return Kept(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
+    return TurnResult(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
 
 
 class _Notes:
@@ -273,11 +273,11 @@ class _Notes:
         self,
         former: client.Former,
         source: FormConfig,
-        copy: Held,
+        copy: FormCopy,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.run: Run | None = None
-        self.desk: Desk | None = None
+        self.desk: WebForm | None = None
         self.crawl: Crawling | None = None
         self._search: Crawling | None = None
         self.looked: Looked | None = None
@@ -286,17 +286,17 @@ class _Notes:
         self._fresh: dict[str, Attributes] = {}
         self._answers = 0
         self._before = Change()
-        self._told = Column(0, 0)  # answers that told the number of hits
+        self._told = ColumnFill(0, 0)  # answers that told the number of hits
 
     def search_begins(self, crawl: "Crawling") -> None:
         """Take in that missing records are looked for from now on."""
         self._search = crawl
 
-    def hear(self, found: Found) -> None:
+    def hear(self, found: ResultPage) -> None:
         """Take in an answer; in the thread that asked."""
         self._fresh.update(found.records)
         answers, told = self._told.records, self._told.filled
-        self._told = Column(answers + 1, told + (found.total is not None))
+        self._told = ColumnFill(answers + 1, told + (found.total is not None))
         self._answers += 1
         if self._answers >= NOTED and self.run is not None:
             note = submit(self._note(self.run), self._loop)
@@ -318,7 +318,7 @@ class _Notes:
             self._save(SEARCH, self._search.so_far())
         self._fresh = {}
 
-    def write(self, kept: Kept, run: Run) -> None:
+    def write(self, kept: TurnResult, run: Run) -> None:
         """Write down the whole of it, or put it aside if it is not credible."""
         store, source, spent = self._former.store, self._source, self._former.spent
         _remember(store, source, kept, self._former.clock())
@@ -349,7 +349,7 @@ class _Notes:
                 REPORTED_TOTAL.remove(store, source.name)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 
-    def _save(self, what: NoteKind[CrawlNote], crawl: Crawl | None) -> None:
+    def _save(self, what: NoteKind[CrawlNote], crawl: CrawlState | None) -> None:
         """Write down from where a crawl goes on, or that it does not."""
         store, source = self._former.store, self._source
         if crawl is None:
@@ -361,7 +361,7 @@ class _Notes:
         kept = CrawlNote(_claims(store, source), written(crawl), link)
         what.save(store, kept, source.name)
 
-    def _save_rounds(self, kept: Kept) -> None:
+    def _save_rounds(self, kept: TurnResult) -> None:
         """Write down from where rounds go on, or that none does."""
         store, source = self._former.store, self._source
         if kept.new_round is None and kept.known_round is None:
@@ -371,7 +371,7 @@ class _Notes:
         rounds = FormRound(of, kept.new_round, kept.known_round)
         FORM_ROUND.save(store, rounds, source.name)
 
-    def _ends(self, kept: Kept) -> bool:
+    def _ends(self, kept: TurnResult) -> bool:
         """Say whether a crawl of several turns has come to its end."""
         return self.crawl is not None and self.crawl.resumed and kept.left is None
 
@@ -380,7 +380,7 @@ class _Notes:
         return max(self._former.clock(), nextafter(tracked.last, inf))
 
 
-def _link(store: Store, source: FormConfig, copy: Held) -> str:
+def _link(store: Store, source: FormConfig, copy: FormCopy) -> str:
     """Return where the page is that a crawl goes on with, if only a link led there.
 
     So a crawl that the budget cuts short does not walk the same pages every turn.
@@ -390,7 +390,7 @@ def _link(store: Store, source: FormConfig, copy: Held) -> str:
     return kept.link if kept else ""
 
 
-def _remember(store: Store, source: FormConfig, kept: Kept, now: float) -> None:
+def _remember(store: Store, source: FormConfig, kept: TurnResult, now: float) -> None:
     """Keep what the latest queries brought, for people to look at."""
     rows = [TriedQuery(now, *one) for one in reversed(kept.tried)]
     latest = [*rows, *tried(store, source)][:REMEMBERED]
@@ -418,8 +418,8 @@ def plan(
     source: FormConfig,
     now: float,
     most: int,
-    known: Held | None = None,
-) -> list[Asked]:
+    known: FormCopy | None = None,
+) -> list[PlannedQuery]:
     """Return what a turn would ask first, best first; nothing is sent.
 
     ``known`` is the copy, if it was read already.
@@ -432,12 +432,12 @@ def plan(
 
 
 def planned(
-    copy: Held,
+    copy: FormCopy,
     interface: Interface,
     rhythm: Rhythm,
     source: FormConfig,
     when: tuple[float, int],
-) -> list[Asked]:
+) -> list[PlannedQuery]:
     """Return what a turn would ask first; ``when`` is now, and for how many requests.
 
     It goes by what the form can do, and by the source's own time.
@@ -445,7 +445,7 @@ def planned(
     now, most = when
     if not copy.records:
         first = "everything, query by query"
-        return [Asked(first, most, 0.0, "there is no copy yet")]
+        return [PlannedQuery(first, most, 0.0, "there is no copy yet")]
     rng = np.random.default_rng(0)
     own, moment = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
     return ahead(own, interface, wish(source), moment, rng, most)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from halflife.config.answers import NO_HITS, RecordsConfig, ResultsConfig
-from halflife.config.values import Line, Table, Url, filled, places
+from halflife.config.values import Line, SettingsTable, Url, filled, places
 from halflife.kinds.form.policy_jobs import check_jobs
 
 _PLACES = frozenset({"page", "offset", "count"})
@@ -16,7 +16,7 @@ Purpose: TypeAlias = Literal["new", "known", "both"]
 AttributeName = Annotated[Line, Field(min_length=1, max_length=200)]
 
 
-class AttributeConfig(Table):
+class AttributeConfig(SettingsTable):
     """Something that a form asks for, and how it is sent."""
 
     kind: Literal["select", "keyword", "range"] = "select"

@@ -7,10 +7,10 @@ import numpy as np
 from halflife.models.turnover import Turnover, unevenly
 
 if TYPE_CHECKING:
-    from halflife.queries.form_copy import Held
+    from halflife.queries.form_copy import FormCopy
 
 
-def turnover(copy: "Held") -> Turnover:
+def turnover(copy: "FormCopy") -> Turnover:
     """Return how fast records come and go, by a copy and by what went of it.
 
     A record that went is taken to have gone halfway between when it was last seen and

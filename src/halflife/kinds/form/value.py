@@ -15,9 +15,9 @@ from halflife.kinds.form import runner
 from halflife.kinds.form.settings import FormConfig
 from halflife.market.curves import Decay
 from halflife.market.price import QUICKEST
-from halflife.queries.form_copy import Held, Wish
+from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
-from halflife.queries.turn_result import Asked
+from halflife.queries.turn_result import PlannedQuery
 from halflife.stores import Store
 
 FARTHEST = 365.0  # days that anything is foreseen
@@ -25,20 +25,20 @@ HORIZONS = 40
 PLANNED = 200  # requests that are thought of at a time
 
 
-def held(store: Store, source: FormConfig) -> Held | None:
+def held(store: Store, source: FormConfig) -> FormCopy | None:
     """Return the copy, if there is one."""
     copy = runner.held(store, source)
     return copy if copy.records else None
 
 
-def decay(copy: Held, wish: Wish, confidence: float) -> Decay:
+def decay(copy: FormCopy, wish: FormWish, confidence: float) -> Decay:
     """Return how the copy's quality falls after everything was looked at."""
     ahead, mean, low, _ = bounds(copy, wish, confidence)
     return Decay(ahead, mean, low)
 
 
 def bounds(
-    copy: Held, wish: Wish, confidence: float
+    copy: FormCopy, wish: FormWish, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return days ahead, and then the copy's quality: its mean, low and high.
 
@@ -67,7 +67,7 @@ def bounds(
     return ahead, mean * there, low * there, share(true + spread, rate - doubt) * best
 
 
-def found(copy: Held, wish: Wish) -> tuple[float, float]:
+def found(copy: FormCopy, wish: FormWish) -> tuple[float, float]:
     """Return the share of the records reported that is held, and the most it may be.
 
     N / (N + M) for N records held and M that are reported and missing. What a form
@@ -80,7 +80,7 @@ def found(copy: Held, wish: Wish) -> tuple[float, float]:
     return n / (n + copy.missing), n / (n + copy.missing - copy.doubtful)
 
 
-def _true(copy: Held, wish: Wish, ahead: Floats) -> Floats:
+def _true(copy: FormCopy, wish: FormWish, ahead: Floats) -> Floats:
     """Return what share of the copy's records is still true after so many days."""
     # Whatever differs by how much: a share of the copy is true, or it is not.
     said = ",".join(wish.measure.columns)
@@ -91,19 +91,19 @@ def _true(copy: Held, wish: Wish, ahead: Floats) -> Floats:
     return np.clip(1.0 - np.array(lost), 0.0, 1.0)
 
 
-def whole(copy: Held, source: FormConfig) -> float:
+def whole(copy: FormCopy, source: FormConfig) -> float:
     """Return the requests that a look at everything takes, at least."""
     return max(len(copy.records) / source.per_page, 1.0)
 
 
 def steps(
-    store: Store, source: FormConfig, now: float, copy: Held | None = None
-) -> list[Asked]:
+    store: Store, source: FormConfig, now: float, copy: FormCopy | None = None
+) -> list[PlannedQuery]:
     """Return what could be asked next, best first, each with what it buys."""
     return runner.plan(store, source, now, PLANNED, copy)
 
 
-def gains(copy: Held, found: list[Asked]) -> tuple[Floats, Floats]:
+def gains(copy: FormCopy, found: list[PlannedQuery]) -> tuple[Floats, Floats]:
     """Return requests and quality-days of steps.
 
     A step buys records put right times days, so a share of the copy times days.

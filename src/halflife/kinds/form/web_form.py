@@ -16,16 +16,16 @@ from halflife.core.errors import (
     SourceError,
     Unreachable,
 )
-from halflife.core.forms import Found, Interface, Query
+from halflife.core.forms import Interface, Query, ResultPage
 from halflife.engine.threads import LoopCaller
 from halflife.kinds.form.addresses import Addresses
-from halflife.kinds.form.answers import FormReader
+from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.page_links import PageLinks
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained, read_in_thread
-from halflife.readers.records import UNREADABLE, Page
+from halflife.readers.records import UNREADABLE, RecordPage
 
 TRIES = 2  # requests for an answer, if the first says that the server is in trouble
 PAGES = 100_000  # results pages of one query, whatever the form says
@@ -49,7 +49,7 @@ class FormSettings:
     """
 
     addresses: Addresses
-    reader: FormReader
+    reader: FormAnswerReader
     interface: Interface
     access: Access = field(default_factory=Access)
 
@@ -99,7 +99,9 @@ class FormEngine:
         self._purse.pay(requests)
         self.requests += requests
 
-    async def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    async def ask(
+        self, query: Query, page: int = 0, *, newest: bool = False
+    ) -> ResultPage:
         """Return a page of results.
 
         Raise ``BudgetSpent`` if it could not be paid for, ``SourceError`` if there
@@ -108,12 +110,12 @@ class FormEngine:
         """
         self._check(query, newest=newest)
         if page and not self._paged:
-            return Found(requests=0)
+            return ResultPage(requests=0)
         before = self.requests
         found = await self._turn((query, newest), page)
         return replace(found, requests=self.requests - before)
 
-    async def _turn(self, walk: Walk, page: int) -> Found:
+    async def _turn(self, walk: Walk, page: int) -> ResultPage:
         """Return a page, after those before it if only they lead there."""
         url = await self._address(walk, page)
         with contained(str(url)):
@@ -123,10 +125,12 @@ class FormEngine:
                 self._links.forget(walk)  # it has expired; from the first page again
                 return await self._turn(walk, page)
             if url is None or reply is None:
-                return Found()
+                return ResultPage()
             return await self._shown(walk, page, url, reply)
 
-    async def _shown(self, walk: Walk, page: int, url: URL, reply: Answer) -> Found:
+    async def _shown(
+        self, walk: Walk, page: int, url: URL, reply: Answer
+    ) -> ResultPage:
         """Return what an answer shows, and note where it leads."""
         read = self.settings.reader.read
         shown, total = await _read(read, reply, url)
@@ -134,7 +138,7 @@ class FormEngine:
             self._learn(shown, total)
         leads = self._links.note(walk, page, url, shown.next) if self.linked else True
         more = self._goes_on(walk, page, shown, total) and leads
-        return Found(shown.records, total, more)
+        return ResultPage(shown.records, total, more)
 
     async def _address(self, walk: Walk, page: int) -> URL | None:
         """Return where a page is; None if the pages before it do not lead there."""
@@ -161,7 +165,7 @@ class FormEngine:
             return ""
         return "" if known is None else str(known)
 
-    async def fetch(self, key: str) -> Found:
+    async def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none.
 
         Nothing is said only by 404 or 410, or by an answer without records. An
@@ -174,12 +178,12 @@ class FormEngine:
         with contained(str(url)):
             reply = await self._get(url, _GONE)
             if reply is None:
-                return Found(requests=self.requests - before)
+                return ResultPage(requests=self.requests - before)
             page, _ = await _read(self.settings.reader.read_one, reply, url)
         if page.records and key not in page.records:
             raise SourceError(f"{shown(str(url))}: it answered with another record")
         found = {key: page.records[key]} if page.records else {}
-        return Found(found, len(found), requests=self.requests - before)
+        return ResultPage(found, len(found), requests=self.requests - before)
 
     def _check(self, query: Query, *, newest: bool) -> None:
         interface = self.interface
@@ -210,14 +214,16 @@ class FormEngine:
             raise Unreachable(f"{shown(str(url))}: it answered {reply.status}")
         return reply
 
-    def _learn(self, page: Page, total: int | None) -> None:
+    def _learn(self, page: RecordPage, total: int | None) -> None:
         """Learn from a first page how many records a page has."""
         shown, expected = len(page.records), self.interface.page_size
         short = 0 < shown < min(expected, total or 0) and not page.refused
         if shown > expected or (short and not page.duplicates):
             self._claimed = replace(self._claimed, page_size=shown)
 
-    def _goes_on(self, walk: Walk, page: int, found: Page, total: int | None) -> bool:
+    def _goes_on(
+        self, walk: Walk, page: int, found: RecordPage, total: int | None
+    ) -> bool:
         """Say whether there may be another page; one that came before is the last."""
         shown, interface = tuple(found.records), self.interface
         if walk != self._walk or not page:
@@ -237,8 +243,10 @@ class FormEngine:
 
 
 async def _read(
-    read: Callable[[bytes, str, str], tuple[Page, int | None]], reply: Answer, url: URL
-) -> tuple[Page, int | None]:
+    read: Callable[[bytes, str, str], tuple[RecordPage, int | None]],
+    reply: Answer,
+    url: URL,
+) -> tuple[RecordPage, int | None]:
     kind = reply.content_type
     try:
         return await read_in_thread(str(url), read, reply.body, kind, url.name)
@@ -248,7 +256,7 @@ async def _read(
         raise SourceError(f"{shown(str(url))}: {UNREADABLE}: {error}") from None
 
 
-class Desk:
+class WebForm:
     """A form as algorithms ask it, as ``core.forms.Form``: from a thread of theirs.
 
     The engine lives in the event loop, where its gate, purse and store belong.
@@ -268,7 +276,7 @@ class Desk:
         engine: FormEngine,
         loop: asyncio.AbstractEventLoop,
         *,
-        told: Callable[[Found], None] = lambda _: None,
+        told: Callable[[ResultPage], None] = lambda _: None,
     ) -> None:
         self.engine = engine
         self.stopped = False
@@ -280,15 +288,15 @@ class Desk:
         """What the form can do, as far as it is known."""
         return self.engine.interface
 
-    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> Found:
+    def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         return self._wait(self.engine.ask(query, page, newest=newest))
 
-    def fetch(self, key: str) -> Found:
+    def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
         return self._wait(self.engine.fetch(key))
 
-    def _wait(self, work: Coroutine[Any, Any, Found]) -> Found:
+    def _wait(self, work: Coroutine[Any, Any, ResultPage]) -> ResultPage:
         if self.stopped:
             work.close()
             raise BudgetSpent("asking was stopped")

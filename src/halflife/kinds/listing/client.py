@@ -21,7 +21,7 @@ from halflife.net.addresses import host_of, parse_url, resolve, shown
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
 from halflife.readers.containment import contained, read_in_thread
-from halflife.readers.records import MOST, UNREADABLE, Page, Reader
+from halflife.readers.records import MOST, UNREADABLE, RecordPage, RecordReader
 from halflife.recordings.snapshots import REFUSED
 
 
@@ -40,7 +40,7 @@ class ListingSettings:
 
     """
 
-    reader: Reader
+    reader: RecordReader
     urls: tuple[str, ...] = ()
     page_url: str = ""
     access: Access = field(default_factory=Access)
@@ -53,7 +53,7 @@ class _NotFound(Unreachable):
 
 
 @dataclass(slots=True)
-class Walk:
+class ListingWalk:
     """What was read so far, page by page.
 
     Attributes:
@@ -86,7 +86,7 @@ class Walk:
     broken: str = ""
     beyond: str = ""
 
-    def add(self, page: Page) -> int:
+    def add(self, page: RecordPage) -> int:
         """Add a page; return how many of its records are new."""
         known = len(self.records)
         for key, record in page.records.items():
@@ -155,7 +155,7 @@ async def look(
     that cannot be read; if the first page fails, there is no listing. Raise
     ``BudgetSpent`` if there is nothing to pay the first one with.
     """
-    at, walk = gate.clock(), Walk()
+    at, walk = gate.clock(), ListingWalk()
     first = settings.page_url or next(iter(settings.urls), "")
     try:
         with contained(first):
@@ -177,7 +177,7 @@ async def look(
 
 
 async def _pages(
-    gate: Gate, settings: ListingSettings, purse: Purse, walk: Walk
+    gate: Gate, settings: ListingSettings, purse: Purse, walk: ListingWalk
 ) -> AsyncGenerator[int]:
     """Read page after page into the walk; yield how many new records each had."""
     if settings.page_url:
@@ -217,8 +217,8 @@ def _is_left(url: URL, link: str, settings: ListingSettings) -> bool:
 
 
 async def _page(
-    gate: Gate, settings: ListingSettings, purse: Purse, url: URL, walk: Walk
-) -> Page:
+    gate: Gate, settings: ListingSettings, purse: Purse, url: URL, walk: ListingWalk
+) -> RecordPage:
     if walk.pages >= settings.max_pages:
         raise SourceError(f"it has more than {count(settings.max_pages, 'page')}")
     where = shown(str(url))
@@ -241,7 +241,7 @@ async def _page(
     return page
 
 
-def _check_kind(page: Page, reader: Reader, walk: Walk) -> None:
+def _check_kind(page: RecordPage, reader: RecordReader, walk: ListingWalk) -> None:
     """Raise if an answer came in a format in which the list is not."""
     if walk.kind and page.kind != walk.kind:
         raise SourceError(f"it answered {page.kind} after {walk.kind}")

@@ -30,11 +30,11 @@ from halflife.core.errors import (
     Unreachable,
 )
 from halflife.core.object_store import Listing
-from halflife.kinds.listing.client import Walk
+from halflife.kinds.listing.client import ListingWalk
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import resolve
 from halflife.net.gate import Gate
-from halflife.readers.records import MOST, Reader
+from halflife.readers.records import MOST, RecordReader
 from halflife.readers.text import to_text
 
 MOST_PAGES = 10_000  # of one call of ``pages``, whatever the answers say
@@ -193,8 +193,8 @@ async def look(
     Whatever the function raises leaves the listing incomplete; if that was before its
     first record there is no listing. Raise ``BudgetSpent`` if nothing could be paid.
     """
-    at, walk, session = gate.clock(), Walk(), Session(gate, purse, access)
-    reader, records = Reader(source.key, "json"), list[object]()
+    at, walk, session = gate.clock(), ListingWalk(), Session(gate, purse, access)
+    reader, records = RecordReader(source.key, "json"), list[object]()
     try:
         async with aclosing(source(session)) as found:  # type: ignore[type-var]
             async for record in found:

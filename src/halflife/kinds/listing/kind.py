@@ -41,7 +41,7 @@ from halflife.kinds.whole import (
 )
 from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.stand import FIRST, LATEST, SOONEST, Memory, Stand
+from halflife.market.stand import FIRST, LATEST, SOONEST, Stand, TargetMemory
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Rhythm
@@ -145,9 +145,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         self,
         state: ListingState,
         goal: Goal,
-        memory: Memory,
+        memory: TargetMemory,
         settled: Sequence[Issued],
-    ) -> tuple[Stand, Memory] | None:
+    ) -> tuple[Stand, TargetMemory] | None:
         """Return how it stands to a goal.
 
         Under a schedule it asks for a fetch when it is due; what targets of its own ask

@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.core.object_store import NEVER, Attributes
 from halflife.recordings.relations import Relation
-from halflife.replay.world import Asked, Recorded, Told, as_json
+from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
 PER_PAGE = 50  # objects on a page of a listing whose real pages are not known
@@ -19,7 +19,7 @@ def listing(
 ) -> Recorded:
     """Return a listing at ``/objects`` of all that is there at a time."""
 
-    def answer(asked: Asked, now: float) -> Told:
+    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         if asked.url.path != "/objects":
             return as_json({"error": "no such page"}, 404)
         there = present(now)
@@ -72,7 +72,7 @@ class RecordedListing:
             self._known[look] = self.relation.at(look)
         return self._known[look]
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return a page of the listing of a moment."""
         return listing(self.present, self.per_page)(asked, now)
 

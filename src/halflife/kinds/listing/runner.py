@@ -18,11 +18,11 @@ from halflife.engine.offline import is_lost
 from halflife.kinds.listing import function, schema_drift
 from halflife.kinds.listing.client import ListingSettings, look
 from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
-from halflife.models.guard import DeleteGuard, Verdict
+from halflife.models.guard import DeleteGuard, LossVerdict
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
-from halflife.readers.records import UNREADABLE, Reader
+from halflife.readers.records import UNREADABLE, RecordReader
 from halflife.stores import Run, Staged, Store
 
 HOURS = 24.0
@@ -110,7 +110,7 @@ class Looked:
 
 def settings(source: ListingConfig) -> ListingSettings:
     """Return how a listing is asked and read."""
-    reader = Reader(
+    reader = RecordReader(
         source.key, source.format, source.records, source.fields, source.next
     )
     return ListingSettings(
@@ -132,7 +132,7 @@ def tracker(store: Store, source: SourceConfig) -> Tracker:
     return Tracker(register, group=source.group, confirm=source.confirm_hours / HOURS)
 
 
-def doubt(tracked: Tracker, listing: Listing) -> Verdict | None:
+def doubt(tracked: Tracker, listing: Listing) -> LossVerdict | None:
     """Return what the guard holds against a listing; None if it is credible."""
     held, gone, gap = tracked.losses(listing)
     if not (listing.complete or listing.absent) or not held:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from halflife.alerts.schemas import (
-    Column,
+    ColumnFill,
     Difference,
     columns,
     differences,
@@ -66,7 +66,7 @@ def look(store: NoteBook, source: RecordsConfig, listing: Listing) -> str:
 
 
 def heard(
-    store: NoteBook, source: SourceConfig, seen: Mapping[str, Column], now: float
+    store: NoteBook, source: SourceConfig, seen: Mapping[str, ColumnFill], now: float
 ) -> None:
     """Take in what the answers of a form or a search hold."""
     memory = recall(store, source, ANSWERS)
@@ -92,7 +92,7 @@ def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
 
 def after(
     memory: AnswerMemory,
-    seen: Mapping[str, Column],
+    seen: Mapping[str, ColumnFill],
     found: Iterable[Difference],
     now: float,
 ) -> AnswerMemory:

@@ -17,7 +17,7 @@ from halflife.kinds.protocol import NEVER_SEEN, Memo, Reading
 from halflife.market.curves import Decay
 from halflife.market.stand import FIRST
 from halflife.models.recall_curve import Knots
-from halflife.models.rhythm import Learned
+from halflife.models.rhythm import LearnedRhythm
 from halflife.policies.listings import ListingPolicy, ListingTerms
 
 _TIGHT = 1e-6  # days; a difference of two moments is not exact
@@ -44,7 +44,7 @@ class ListingState:
     whole: float
     shortest: float
     collection: Collection | None
-    habit: Learned
+    habit: LearnedRhythm
     memo: Memo
     expected: int
 

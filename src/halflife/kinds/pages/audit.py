@@ -25,7 +25,7 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective
 from halflife.models.quality import freshness_forecast
-from halflife.stores.forecasts import Check, Issued
+from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.parts import ForecastLog
 
 NOW = 0.0
@@ -212,10 +212,10 @@ async def _look(
     return fresh, purse.spent
 
 
-def _checks(view: View, one: Drawn, found: Mapping[str, bool]) -> list[Check]:
+def _checks(view: View, one: Drawn, found: Mapping[str, bool]) -> list[ForecastCheck]:
     alive = _alive(view, one.rows)
     return [
-        Check(
+        ForecastCheck(
             key := view.keys[row],
             view.now,
             one.chance,
@@ -267,7 +267,11 @@ def issue(kept: ForecastLog, source: str, made: Sequence[Issued]) -> None:
 
 
 def _settle_pages(
-    kept: ForecastLog, one: Drawn, checks: Sequence[Check], now: float, rng: Generator
+    kept: ForecastLog,
+    one: Drawn,
+    checks: Sequence[ForecastCheck],
+    now: float,
+    rng: Generator,
 ) -> None:
     """Write down what the pages drawn tell of forecasts that are due."""
     answered = [check for check in checks if check.fresh is not None]

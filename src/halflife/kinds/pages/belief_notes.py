@@ -1,19 +1,19 @@
 """What a belief learned, kept between runs."""
 
 from halflife.belief.hints import Hinted
-from halflife.belief.neighbours import Memory, Neighbours
-from halflife.belief.poisson import PoissonBelief, Prior
+from halflife.belief.neighbours import NeighbourMemory, Neighbours
+from halflife.belief.poisson import PoissonBelief, RatePrior
 from halflife.core.store import NoteBook
 from halflife.stores.notes.busy_times import BUSY_TIMES
 from halflife.stores.notes.rate_prior import RATE_PRIOR
 
 
-def recall(store: NoteBook) -> Prior | None:
+def recall(store: NoteBook) -> RatePrior | None:
     """Return the spread of rates that was learned last, if any."""
     return RATE_PRIOR.load(store)
 
 
-def recall_busy(store: NoteBook) -> Memory | None:
+def recall_busy(store: NoteBook) -> NeighbourMemory | None:
     """Return what was learned last of busy times, if anything was."""
     return BUSY_TIMES.load(store)
 

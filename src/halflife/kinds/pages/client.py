@@ -19,7 +19,7 @@ from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
 from halflife.net.dates import to_http
 from halflife.net.gate import Gate
-from halflife.net.rounds import Round
+from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.maps import MapEntry, may_be_map, read_map
 from halflife.readers.text import check_mode, digest, fingerprint, media_type
@@ -67,7 +67,7 @@ class _Visit:
     site: SiteSettings
 
 
-class Pages:
+class PageClient:
     """Fetches pages through the gate and says what it saw.
 
     A page that is a sitemap or a feed also gives hints of the pages it names.
@@ -98,7 +98,7 @@ class Pages:
             yield Looks.of(failed)
         self._seen = {k: at for k, at in self._seen.items() if now - at < LATELY}
         errand = _Errand(self._gate, now, purse, self._seen)
-        turn = Round(visits, errand, self._concurrency)
+        turn = JobRound(visits, errand, self._concurrency)
         async with aclosing(turn.batches()) as batches:
             async for batch in batches:
                 if batch:

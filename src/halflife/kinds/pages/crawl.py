@@ -27,9 +27,9 @@ from halflife.policies.rounds import InRounds
 from halflife.stores import Store
 
 if TYPE_CHECKING:
-    from halflife.kinds.pages.client import Pages, SiteSettings
-    from halflife.kinds.pages.runner import Keeper, Outcome
-    from halflife.kinds.pages.site import Crawl, Frontier
+    from halflife.kinds.pages.client import PageClient, SiteSettings
+    from halflife.kinds.pages.runner import Keeper, SyncOutcome
+    from halflife.kinds.pages.site import Frontier, SitePages
 
 HOPS = 8  # requests that redirects may take besides what was asked for
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
@@ -121,7 +121,7 @@ def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CrawlProgress:
     """How far the crawl of a site has come.
 
     Attributes:
@@ -158,7 +158,7 @@ class Progress:
         return f"{said}; {self.note}" if self.note else said
 
 
-def progress(store: Store, source: PagesConfig) -> Progress:
+def progress(store: Store, source: PagesConfig) -> CrawlProgress:
     """Return how far the crawl of a site has come."""
     evidence = store.evidence([source.name])
     held = int(np.count_nonzero(evidence.looks))
@@ -172,7 +172,7 @@ def progress(store: Store, source: PagesConfig) -> Progress:
         )
     frontier = len(evidence) - held
     gone = int(np.count_nonzero((evidence.looks > 0) & (evidence.seen == Seen.ABSENT)))
-    return Progress(source.name, len(evidence), held, frontier, copies, gone, note)
+    return CrawlProgress(source.name, len(evidence), held, frontier, copies, gone, note)
 
 
 def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
@@ -198,27 +198,27 @@ def following(source: PagesConfig, site: "SiteSettings") -> "SiteSettings":
 
 
 def crawl(
-    pages: "Pages",
+    pages: "PageClient",
     store: Store,
     sources: Iterable[PagesConfig],
     source_of: Callable[[str], str],
-) -> "Pages | Crawl":
+) -> "PageClient | SitePages":
     """Return the pages of sources, with what those of sites lead to."""
-    from halflife.kinds.pages.site import Crawl  # noqa: PLC0415  (slow to import)
+    from halflife.kinds.pages.site import SitePages  # noqa: PLC0415  (slow to import)
 
     found = {source.name: frontier(store, source) for source in sites(sources)}
-    return Crawl(pages, found, source_of=source_of) if found else pages
+    return SitePages(pages, found, source_of=source_of) if found else pages
 
 
 def frontier(store: Store, source: PagesConfig) -> "Frontier":
     """Return what is known of a site, as the store has it; copies lose weight."""
     from halflife.kinds.pages.links import Scope  # noqa: PLC0415
-    from halflife.kinds.pages.site import Follow, Frontier, Limits  # noqa: PLC0415
+    from halflife.kinds.pages.site import CrawlLimits, Follow, Frontier  # noqa: PLC0415
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
     links, items = store.links([source.name]), store.items()
     named = {canonical(url) for url in source.addresses}
-    limits = Limits(source.depth, source.most, source.variants)
+    limits = CrawlLimits(source.depth, source.most, source.variants)
     _reweigh(store, source, links, named)
     return Frontier(
         source.name,
@@ -269,7 +269,7 @@ async def turns(
     told: Callable[[Looks], None] = lambda _: None,
     *,
     found: int = 0,
-) -> "Outcome":
+) -> "SyncOutcome":
     """Turn until no more pages are found, or the budget or ``most`` is spent.
 
     Each turn brings pages that the next may look at; no page is looked at twice. A
@@ -292,7 +292,7 @@ async def turns(
     return outcome
 
 
-def _led_astray(outcome: "Outcome") -> bool:
+def _led_astray(outcome: "SyncOutcome") -> bool:
     """Say whether requests were spent and not one page was seen, or failed."""
     seen = outcome.total("looks") + outcome.total("failed")
     return outcome.requests > 0 and seen == 0

@@ -22,7 +22,7 @@ from halflife.stores import Run, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class KeepWish:
     """What somebody wants to keep."""
 
     urls: tuple[str, ...]
@@ -102,18 +102,18 @@ def gathered(urls: Sequence[str], listed: Path | None) -> tuple[str, ...]:
     return found
 
 
-def preview(path: Path, wish: Wish) -> list[Added]:
+def preview(path: Path, wish: KeepWish) -> list[Added]:
     """Check that the URLs could be added; write nothing and send nothing."""
     wished(path, wish)
     return [Added(url, wish.home(url)) for url in wish.urls]
 
 
-def wished(path: Path, wish: Wish) -> Config:
+def wished(path: Path, wish: KeepWish) -> Config:
     """Return the settings as they would be."""
     return Config.parse(with_sources(path, wish.sources()), path)
 
 
-def add(path: Path, wish: Wish, *, check: bool) -> list[Added]:
+def add(path: Path, wish: KeepWish, *, check: bool) -> list[Added]:
     """Add what can be looked at to the settings, and to what is known."""
     found = _probe(path, wish) if check else preview(path, wish)
     good = replace(wish, urls=tuple(row.url for row in found if not row.trouble))
@@ -125,7 +125,7 @@ def add(path: Path, wish: Wish, *, check: bool) -> list[Added]:
     return found
 
 
-def _probe(path: Path, wish: Wish) -> list[Added]:
+def _probe(path: Path, wish: KeepWish) -> list[Added]:
     """Look at each URL once; what was seen of the good ones is kept."""
     config = wished(path, wish)
     chosen = config.named(list(dict.fromkeys(map(wish.home, wish.urls))))
@@ -147,7 +147,7 @@ def _probe(path: Path, wish: Wish) -> list[Added]:
 
 
 async def _look(
-    config: Config, store: Store, run: Run, wish: Wish
+    config: Config, store: Store, run: Run, wish: KeepWish
 ) -> dict[str, list[Observation]]:
     """Return what each URL showed: the page itself, then the pages it lists."""
     wallet = Wallet(store, config.budget)
@@ -170,7 +170,7 @@ async def _look(
     return looks
 
 
-def _judge(url: str, wish: Wish, looks: dict[str, list[Observation]]) -> Added:
+def _judge(url: str, wish: KeepWish, looks: dict[str, list[Observation]]) -> Added:
     """Say what a look at a URL means for adding it."""
     row = Added(url, wish.home(url))
     if url not in looks:

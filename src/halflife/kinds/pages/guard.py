@@ -28,11 +28,11 @@ from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.pages.replaced_copies import ReplacedCopies
 from halflife.models.page_guard import (
     UNSURE,
+    AnswerVerdict,
     Doubt,
-    Neighbours,
+    SiteEvidence,
     Sketch,
-    Verdict,
-    Waiting,
+    WaitingAnswer,
     doubt,
     doubt_unsure,
     is_outage,
@@ -40,12 +40,12 @@ from halflife.models.page_guard import (
     settle_unsure,
 )
 from halflife.stores import Run, Store, held_pages
-from halflife.stores.held_pages import HELD, KEPT, WAITS, Answer, HeldPage
+from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch, HeldPage
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 
 if TYPE_CHECKING:
-    from halflife.kinds.pages.client import Pages
-    from halflife.kinds.pages.site import Crawl
+    from halflife.kinds.pages.client import PageClient
+    from halflife.kinds.pages.site import SitePages
 
 NOTE = "not believed yet: "  # the note of a failed observation begins so
 MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
@@ -58,7 +58,9 @@ SAME_AS_HELD = "its text is that of other pages which are held"
 MOVED = "moved for good"  # a server that says so means it
 
 
-def guarded(inner: "Pages | Crawl", store: Store, run: Run, clock: Clock) -> "Guarded":
+def guarded(
+    inner: "PageClient | SitePages", store: Store, run: Run, clock: Clock
+) -> "Guarded":
     """Return a source of pages whose doubtful answers are put aside."""
     return Guarded(inner, store, run, clock)
 
@@ -75,7 +77,7 @@ class Guarded:
     """Passes on what a source of pages observed, as far as it is to be believed."""
 
     def __init__(
-        self, inner: "Pages | Crawl", store: Store, run: Run, clock: Clock
+        self, inner: "PageClient | SitePages", store: Store, run: Run, clock: Clock
     ) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
         self._held = store.held_answers
@@ -124,7 +126,7 @@ class Guarded:
         """Return observations with failures in place of those not believed."""
         evidence = self._store.evidence(self._run.sources)
         found, failed = list(looks), {}
-        aside: list[Answer] = []
+        aside: list[HeldFetch] = []
         for i, look in enumerate(found):
             if not _is_news(evidence, look):
                 if self._is_held_still(look):
@@ -148,7 +150,7 @@ class Guarded:
             return False
         return row.digest == look.digest
 
-    def _put_all_aside(self, answers: Iterable[Answer]) -> None:
+    def _put_all_aside(self, answers: Iterable[HeldFetch]) -> None:
         with self._store.together():
             self._store.fence(self._run)
             for answer in answers:
@@ -163,7 +165,7 @@ class Guarded:
         if row.state != WAITS:
             self._state[place] = row.state
 
-    def _doubted(self, look: Observation) -> Answer | None:
+    def _doubted(self, look: Observation) -> HeldFetch | None:
         """Return an answer with what speaks against it; None if it is believed."""
         from halflife.readers.page_sketch import (  # noqa: PLC0415  (slow)
             sketch,
@@ -186,14 +188,16 @@ class Guarded:
         if before.shape and held is not None:
             became.setdefault(before.shape, _Before(held.digest)).keys.add(look.key)
         found = self._against(place, before, after)
-        if found is None or (found.verdict is Verdict.WAIT and MOVED in look.note):
+        if found is None or (
+            found.verdict is AnswerVerdict.WAIT and MOVED in look.note
+        ):
             return None
         if found.why == UNSURE and self._is_lively(look.key, place):
             return None
-        state = HELD if found.verdict is Verdict.HOLD else WAITS
+        state = HELD if found.verdict is AnswerVerdict.HOLD else WAITS
         # Somebody may have said already that such an answer is broken.
         state = KEPT if self._state.get(place) == KEPT else state
-        return Answer(look, state, found.why, before.shape, after.shape)
+        return HeldFetch(look, state, found.why, before.shape, after.shape)
 
     def _is_lively(self, key: str, place: tuple[str, str]) -> bool:
         """Say whether a page shows one text after another, or one that many share."""
@@ -206,9 +210,13 @@ class Guarded:
     ) -> Doubt | None:
         """Return what speaks against an answer: by itself, and among the others."""
         if not before.shape:
-            return Doubt(Verdict.HOLD, SAME_AS_HELD) if place in self._state else None
+            return (
+                Doubt(AnswerVerdict.HOLD, SAME_AS_HELD)
+                if place in self._state
+                else None
+            )
         if before.shape != after.shape and self._is_outage(place):
-            return Doubt(Verdict.HOLD, SAME_TEXT)
+            return Doubt(AnswerVerdict.HOLD, SAME_TEXT)
         return doubt(before, after) or doubt_unsure(before, after)
 
     def _is_outage(self, place: tuple[str, str]) -> bool:
@@ -239,7 +247,7 @@ class Guarded:
             return False
         return len(before.keys | {evidence.keys[row] for row in rows.tolist()}) <= 1
 
-    def _put_aside(self, answer: Answer) -> None:
+    def _put_aside(self, answer: HeldFetch) -> None:
         held = self._held
         room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
         held.save(self._run.id, answer, room=room)
@@ -303,9 +311,11 @@ class Guarded:
             more = len(unsure) - len(same)  # that show other texts
             around = self._neighbours(rows, same[0].since, shape=shape, more=more)
             verdict = settle_unsure(self._waiting(same), around)
-            if verdict is Verdict.BELIEVE or (ends and self._tried(verdict, same)):
+            if verdict is AnswerVerdict.BELIEVE or (
+                ends and self._tried(verdict, same)
+            ):
                 believed += same
-            elif ends and verdict is Verdict.HOLD:
+            elif ends and verdict is AnswerVerdict.HOLD:
                 state = self._state.get((same[0].source, shape), HELD)
                 self._held.set_state(same, state, SAME_TEXT)
         if ends:
@@ -313,9 +323,9 @@ class Guarded:
             believed += self._settle(rest, len(believed))
         return believed
 
-    def _tried(self, verdict: Verdict, rows: Sequence[HeldPage]) -> bool:
+    def _tried(self, verdict: AnswerVerdict, rows: Sequence[HeldPage]) -> bool:
         """Say whether a row is believed for now, as its copy can be put back."""
-        return verdict is Verdict.PROVISIONAL and self._replaced.keep(rows[0])
+        return verdict is AnswerVerdict.PROVISIONAL and self._replaced.keep(rows[0])
 
     def _put_back(self, rows: Sequence[HeldPage]) -> None:
         """Put back copies of a site that a text replaced which is held now."""
@@ -323,7 +333,7 @@ class Guarded:
         for shape, row in held.items():
             for one in self._replaced.like(row.source, shape):
                 around = self._neighbours(rows, one.since, shape=shape)
-                if settle_unsure([], around) is Verdict.HOLD:
+                if settle_unsure([], around) is AnswerVerdict.HOLD:
                     self._replaced.put_back(one, row)
 
     def _settle(self, rows: Sequence[HeldPage], more: int) -> Sequence[HeldPage]:
@@ -334,10 +344,10 @@ class Guarded:
         well = self._held.well_since(source, host, first) + more
         others = self._held.others(source, host) + more
         verdict = settle(self._waiting(rows), well, others)
-        if verdict is Verdict.HOLD:
+        if verdict is AnswerVerdict.HOLD:
             why = f"{len(rows)} pages changed beyond recognition at once"
             self._held.set_state(rows, HELD, why)
-        return rows if verdict is Verdict.BELIEVE else []
+        return rows if verdict is AnswerVerdict.BELIEVE else []
 
     def _neighbours(
         self,
@@ -346,7 +356,7 @@ class Guarded:
         *,
         shape: str,
         more: int = 0,
-    ) -> Neighbours:
+    ) -> SiteEvidence:
         """Return what a site shows of a text; ``more`` pages showed other texts."""
         source, host = rows[0].source, rows[0].host
         replaced = len(self._replaced.like(source, shape))
@@ -354,11 +364,11 @@ class Guarded:
         # A page whose copy was replaced is no witness for what replaced it.
         well = max(self._held.well_since(source, host, since) - replaced, 0)
         others = max(self._held.others(source, host) - replaced, 0)
-        return Neighbours(held, replaced, well + more, others + more)
+        return SiteEvidence(held, replaced, well + more, others + more)
 
-    def _waiting(self, rows: Iterable[HeldPage]) -> list[Waiting]:
+    def _waiting(self, rows: Iterable[HeldPage]) -> list[WaitingAnswer]:
         now = self._clock()
-        return [Waiting(row.shape, now - row.since, row.seen) for row in rows]
+        return [WaitingAnswer(row.shape, now - row.since, row.seen) for row in rows]
 
 
 def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:

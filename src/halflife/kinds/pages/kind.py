@@ -21,7 +21,7 @@ from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.pages import map_discovery, target_warmup
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.state import Neighbourhood, PagesState, sampled
-from halflife.kinds.pages.target import Pages
+from halflife.kinds.pages.target import PageSnapshot
 from halflife.kinds.pages.worker import opened
 from halflife.kinds.protocol import (
     OVERDUE,
@@ -37,7 +37,7 @@ from halflife.kinds.protocol import (
 )
 from halflife.kinds.terms import BY_ITEM
 from halflife.market import price
-from halflife.market.stand import TURN, Memory, Stand
+from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.quality import beta_bounds, freshness_forecast
 from halflife.policies.planner import law, taken
@@ -202,11 +202,15 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return Prospects(weighted, view.cost[rows], many)
 
     def stand(
-        self, state: PagesState, goal: Goal, memory: Memory, settled: Sequence[Issued]
-    ) -> tuple[Stand, Memory] | None:
+        self,
+        state: PagesState,
+        goal: Goal,
+        memory: TargetMemory,
+        settled: Sequence[Issued],
+    ) -> tuple[Stand, TargetMemory] | None:
         """Return how pages stand to a goal; looks before there was one teach too."""
         del settled  # rounds tell what forecasts would
-        pages = Pages(state, goal)
+        pages = PageSnapshot(state, goal)
         if not pages.known:
             return None
         if memory.began == -inf:

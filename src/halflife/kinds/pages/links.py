@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLinks:
     """What a page says of where it leads.
 
     Attributes:
@@ -60,7 +60,7 @@ class Found:
     urls: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_links(page: str, url: str) -> Found:
+def read_links(page: str, url: str) -> FoundLinks:
     """Return where a web page at ``url`` leads.
 
     Links are those of ``a``, ``area``, frames, and ``link`` with ``rel`` next or
@@ -68,7 +68,7 @@ def read_links(page: str, url: str) -> Found:
     page, be not followed (``nofollow``). No more than ``MOST`` links are read.
 
     >>> read_links('<base href="/b/"><a href="c#top">x</a>', "http://example.org/")
-    Found(to=('http://example.org/b/c',), canonical='', urls={})
+    FoundLinks(to=('http://example.org/b/c',), canonical='', urls={})
     """
     base, based, home, open_to_all = _Base(url), False, "", True
     to: dict[str, str] = {}
@@ -84,8 +84,8 @@ def read_links(page: str, url: str) -> Found:
         elif name == "link" and "canonical" in _rel(attributes) and not home:
             home = next(_spelled(base, attributes.get("href", "")), ("", ""))[0]
     if not open_to_all:
-        return Found((), home)
-    return Found(tuple(to), home, {k: u for k, u in to.items() if u != k})
+        return FoundLinks((), home)
+    return FoundLinks(tuple(to), home, {k: u for k, u in to.items() if u != k})
 
 
 def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:

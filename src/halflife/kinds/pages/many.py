@@ -23,7 +23,7 @@ _TABLE = np.geomspace(1e-4, 40.0, 4000)  # rate times interval
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedPages:
     """Pages and the sources they belong to.
 
     Attributes:
@@ -58,7 +58,7 @@ class Casts(NamedTuple):
 
 
 def forecasts(
-    owned: Owned, ahead: Floats, confidence: float = 0.95
+    owned: OwnedPages, ahead: Floats, confidence: float = 0.95
 ) -> tuple[Casts, Forecast]:
     """Return the freshness of each source, and of all pages together.
 
@@ -97,7 +97,7 @@ class _Pairs(NamedTuple):
     group: Ints
 
 
-def _pairs(owned: Owned) -> _Pairs:
+def _pairs(owned: OwnedPages) -> _Pairs:
     group = owned.view.group
     both = owned.code.astype(np.int64) * (int(group.max(initial=0)) + 1) + group
     _, first, of = np.unique(both, return_index=True, return_inverse=True)
@@ -121,7 +121,7 @@ class _Moments(NamedTuple):
     together: float
 
 
-def _moments(owned: Owned, pairs: _Pairs | None, later: float) -> _Moments:
+def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     """Return the sums some days later, over all pages, some of them at a time."""
     view, n = owned.view, owned.n
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
@@ -149,7 +149,9 @@ def _shares(moments: _Moments, whole: Floats) -> tuple[Floats, Floats]:
     return mean, np.append(variance, all_) / each**2
 
 
-def worths(owned: Owned, names: Sequence[str], weight: Floats) -> list[Worth | None]:
+def worths(
+    owned: OwnedPages, names: Sequence[str], weight: Floats
+) -> list[Worth | None]:
     """Return what requests buy at each source; None where nothing was looked at.
 
     At a price p of a request, a page of share w, rate r and cost c is looked at every

@@ -8,7 +8,14 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.wording import count, span
 from halflife.kinds import item_groups
 from halflife.kinds.daily_counts import DAYS, daily, last_days
-from halflife.kinds.page_view import Column, PageRequest, PageView, Parts, Row, Timeline
+from halflife.kinds.page_view import (
+    LinkedParts,
+    PageRequest,
+    PageView,
+    Row,
+    TableColumn,
+    Timeline,
+)
 from halflife.kinds.pages.panorama import PagesPanorama
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import Store
@@ -17,17 +24,17 @@ PAGE = 25  # items at a time
 MOST = 2000  # pages of which observations are drawn
 QUICK = 200_000  # pages up to which the chance of a change is computed for each
 COLUMNS = (
-    Column("item", "page", "address"),
-    Column("changed", "chance it has changed", "share", "has changed"),
-    Column("rate", "changes a day", "number"),
-    Column("looks", "fetches", "text"),
-    Column("changes", "changes", "text"),
-    Column("last_look", "last fetch", "moment"),
-    Column("held", "copy", "copy"),
+    TableColumn("item", "page", "address"),
+    TableColumn("changed", "chance it has changed", "share", "has changed"),
+    TableColumn("rate", "changes a day", "number"),
+    TableColumn("looks", "fetches", "text"),
+    TableColumn("changes", "changes", "text"),
+    TableColumn("last_look", "last fetch", "moment"),
+    TableColumn("held", "copy", "copy"),
 )
 GROUP_COLUMNS = (
-    Column("rate", "changes a day", "number"),
-    Column("changed", "chance of a change since", "share", "changed"),
+    TableColumn("rate", "changes a day", "number"),
+    TableColumn("changed", "chance of a change since", "share", "changed"),
 )
 
 
@@ -55,7 +62,9 @@ def page(asked: PageRequest[PagesConfig]) -> PageView:
         items=_items(wide, rows[shown], stale[shown]),
         number=number,
         pages=pages,
-        parts=Parts("folder", GROUP_COLUMNS, item_groups.of_pages(keys, rate, stale)),
+        parts=LinkedParts(
+            "folder", GROUP_COLUMNS, item_groups.of_pages(keys, rate, stale)
+        ),
         timelines=_observed(asked.reading.store, evidence.number[rows], view.now),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from halflife.config import Config
 from halflife.engine import network
 from halflife.kinds.pages import crawl, map_discovery
-from halflife.kinds.pages.client import Pages, SiteSettings
+from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
 from halflife.stores import Store
@@ -54,7 +54,7 @@ def pages(
     owner: Callable[[str], str],
     *,
     store: Store | None = None,
-) -> Pages:
+) -> PageClient:
     """Return the sources that the settings name, as one source of pages.
 
     With a ``store`` it says where the pages of sites lead, and what maps name is
@@ -70,7 +70,7 @@ def pages(
             else:
                 bounds = map_discovery.limits(store, source, evidence)
                 sites[source.name] = replace(sites[source.name], limits=bounds)
-    return Pages(
+    return PageClient(
         gate,
         sites,
         source_of=owner,

@@ -9,9 +9,9 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap
-from halflife.kinds.page_view import Planned, Standing
+from halflife.kinds.page_view import Planned, SourceStanding
 from halflife.kinds.pages import many
-from halflife.kinds.pages.many import Owned
+from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
@@ -40,7 +40,7 @@ class PagesPanorama:
         self.standings, together = self._described(ahead)
         self.together = together if len(self.owned.view) else None
 
-    def _owned(self, reading: Reading) -> Owned:
+    def _owned(self, reading: Reading) -> OwnedPages:
         """Return which source each page belongs to; of a stranger the first."""
         names = [source.name for source in self.sources]
         evidence = self.outlook.evidence
@@ -50,9 +50,9 @@ class PagesPanorama:
             found = rows_of(reading.store, names, evidence, named)
             for i, name in enumerate(names):
                 code[found[name]] = i
-        return Owned(self.outlook.view, code, len(names))
+        return OwnedPages(self.outlook.view, code, len(names))
 
-    def _described(self, ahead: Floats) -> tuple[dict[str, Standing], Forecast]:
+    def _described(self, ahead: Floats) -> tuple[dict[str, SourceStanding], Forecast]:
         """Return each source with its freshness from now on, and that of all."""
         owned, view, evidence = self.owned, self.owned.view, self.outlook.evidence
         casts, together = many.forecasts(owned, ahead)
@@ -69,7 +69,7 @@ class PagesPanorama:
             at = view.now + ahead if held[i] else np.zeros(0)
             mean, low, high = (bound[i, : at.size] for bound in casts)
             cast = Forecast("freshness", at, mean, low, high)
-            found[source.name] = Standing(about, cast, int(failing[i]))
+            found[source.name] = SourceStanding(about, cast, int(failing[i]))
         return found, together
 
     @cached_property

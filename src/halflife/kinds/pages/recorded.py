@@ -13,7 +13,7 @@ from halflife.recordings import histories
 from halflife.recordings.pages import Recording
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
-from halflife.replay.world import Asked, Recorded, Told, html
+from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, html
 from halflife.stores import Store
 
 LAST_DAY = 20_076.0  # on which recorded sites end: any day will do
@@ -22,7 +22,7 @@ LAST_DAY = 20_076.0  # on which recorded sites end: any day will do
 def site(text: Callable[[str, float], str | None]) -> Recorded:
     """Return a site; ``text`` says what a path shows at a time, None if nothing."""
 
-    def answer(asked: Asked, now: float) -> Told:
+    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         said = text(asked.url.path.removeprefix("/"), now)
         if said is None:
             return html("<!DOCTYPE html><p>there is no such page</p>", 404)
@@ -59,7 +59,7 @@ class RecordedPages:
         span = begin + days, end + days
         return replace(self, recording=self.recording.moved(days), span=span)
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return the page of a moment."""
         return site(self._text)(asked, now)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from halflife.engine.loop import Clock
 from halflife.models.page_guard import WITNESSES
 from halflife.stores import Run, Store
-from halflife.stores.held_pages import Answer, HeldPage
+from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.notes.replaced_copies import REPLACED_COPIES, ReplacedCopy
 
 MOST = 8  # of a source; each is read at the start of every sync
@@ -81,7 +81,7 @@ class ReplacedCopies:
             return  # it has become another since
         # At a time of its own: the log has an observation of the first already.
         look = replace(look, at=self._clock(), content=content)
-        answer = Answer(look, held.state, held.why, one.was, one.shape)
+        answer = HeldFetch(look, held.state, held.why, one.was, one.shape)
         self._store.held_answers.save(self._run.id, answer)
         self._store.held_answers.put_back(one.observation)
 

@@ -37,7 +37,7 @@ LONGEST_NAP = 3600.0
 
 
 @dataclass(slots=True)
-class Tally:
+class SourceTally:
     """What a sync saw of one source."""
 
     looks: int = 0
@@ -48,7 +48,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Outcome:
+class SyncOutcome:
     """What a sync did.
 
     Attributes:
@@ -60,7 +60,7 @@ class Outcome:
 
     requests: int = 0
     found: int = 0
-    sources: dict[str, Tally] = field(default_factory=dict)
+    sources: dict[str, SourceTally] = field(default_factory=dict)
 
     @property
     def silent(self) -> list[str]:
@@ -68,12 +68,12 @@ class Outcome:
         tallies = self.sources.items()
         return [name for name, t in tallies if t.failed and not t.looks]
 
-    def add(self, other: "Outcome") -> None:
+    def add(self, other: "SyncOutcome") -> None:
         """Add what another turn of the same sync did."""
         self.requests += other.requests
         self.found += other.found
         for name, more in other.sources.items():
-            tally = self.sources.setdefault(name, Tally())
+            tally = self.sources.setdefault(name, SourceTally())
             tally.looks += more.looks
             tally.changed += more.changed
             tally.failed += more.failed
@@ -179,12 +179,12 @@ class Keeper:
         told: Callable[[Looks], None] = lambda _: None,
         *,
         since: float | None = None,
-    ) -> Outcome:
+    ) -> SyncOutcome:
         """Spend up to so many requests; return what came of it.
 
         What was looked at from ``since`` on, by default from now on, is done.
         """
-        outcome, known = Outcome(), len(self._evidence)
+        outcome, known = SyncOutcome(), len(self._evidence)
 
         def hear(looks: Looks) -> None:
             self._count(looks, outcome)
@@ -207,11 +207,11 @@ class Keeper:
         self._since = None
         return outcome
 
-    def _count(self, looks: Looks, outcome: Outcome) -> None:
+    def _count(self, looks: Looks, outcome: SyncOutcome) -> None:
         for look in looks:
             if look.seen is Seen.HINT:
                 continue
-            tally = outcome.sources.setdefault(self._owner(look.key), Tally())
+            tally = outcome.sources.setdefault(self._owner(look.key), SourceTally())
             if look.note.startswith(guard.NOTE):
                 continue  # what is put aside is told of apart
             if look.seen is Seen.FAILED:

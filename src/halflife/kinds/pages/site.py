@@ -18,7 +18,7 @@ from halflife.core.errors import SourceError
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.core.request import Fetch, Request
-from halflife.kinds.pages.client import Pages
+from halflife.kinds.pages.client import PageClient
 from halflife.kinds.pages.links import Scope, is_endless, read_links, shape, spelled
 from halflife.net.access import Answer
 from halflife.net.addresses import host_of, shown
@@ -29,7 +29,7 @@ SPELLING = "whatwg"  # of keys; links that were read in another are read again
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CrawlLimits:
     """How far links are followed.
 
     Attributes:
@@ -102,7 +102,7 @@ class Frontier:
         self,
         source: str,
         follow: Follow,
-        limits: Limits,
+        limits: CrawlLimits,
         *,
         depth: Mapping[str, int],
         read: Mapping[str, str] | None = None,
@@ -203,12 +203,12 @@ class Frontier:
         return Item(key, self.source, self._weight, group=host_of(key), url=sent)
 
 
-class Crawl:
+class SitePages:
     """Pages, of which some belong to sites: there what they lead to is found too."""
 
     def __init__(
         self,
-        pages: Pages,
+        pages: PageClient,
         frontiers: Mapping[str, Frontier],
         *,
         source_of: Callable[[str], str],

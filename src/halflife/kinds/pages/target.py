@@ -13,8 +13,8 @@ from halflife.core.arrays import Bools, Floats
 from halflife.core.wording import number
 from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
-from halflife.market.stand import FIRST, ROUND, Memory, Stand
-from halflife.market.target_rule import Goal, Round
+from halflife.market.stand import FIRST, ROUND, Stand, TargetMemory
+from halflife.market.target_rule import Goal, TargetRound
 
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
@@ -22,7 +22,7 @@ LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
 WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
 
 
-class Pages:
+class PageSnapshot:
     """The pages of a source at one moment.
 
     Args:
@@ -50,7 +50,7 @@ class Pages:
         age = np.where(view.held, view.exposure + ahead, 0.0)
         return 1.0 - np.clip(view.survival.alive(age)[self.rows], 0.0, 1.0)
 
-    def stand(self, memory: Memory) -> tuple[Stand, Memory]:
+    def stand(self, memory: TargetMemory) -> tuple[Stand, TargetMemory]:
         """Return how they stand, and what to remember."""
         memory = self._turned(memory)
         unseen = self._unseen(memory)
@@ -69,7 +69,7 @@ class Pages:
         again = memory.length / 2.0
         return Stand(self.source.name, asked, memory.needed, said, again), memory
 
-    def _enough(self, memory: Memory, unseen: Bools, lot: int) -> int:
+    def _enough(self, memory: TargetMemory, unseen: Bools, lot: int) -> int:
         """Return how many pages to look at, if all is as it is believed.
 
         A lot is looked at each day, or twice a day if the level is to be sure, more
@@ -96,7 +96,7 @@ class Pages:
             count = min(max(2 * count, lot), order.size)
         return count
 
-    def _turned(self, memory: Memory) -> Memory:
+    def _turned(self, memory: TargetMemory) -> TargetMemory:
         """Return the memory of the round that this moment belongs to.
 
         A round in which much is found ends early: what was looked at in it is soon out
@@ -120,7 +120,7 @@ class Pages:
             chances=self.chances(),
         )
 
-    def _length(self, memory: Memory | None = None) -> float:
+    def _length(self, memory: TargetMemory | None = None) -> float:
         """Return the days in which a part of the loss that is allowed will come.
 
         As fast as is believed; within a round at least as fast as what it has found.
@@ -135,16 +135,16 @@ class Pages:
         lasts = self.goal.loss / max(pace, 1e-9)
         return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
-    def _unseen(self, memory: Memory) -> Bools:
+    def _unseen(self, memory: TargetMemory) -> Bools:
         unseen: Bools = self.view.age[self.rows] >= self.now - memory.began
         return unseen
 
-    def _round(self, memory: Memory, unseen: Bools) -> Round:
+    def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
         share, before = self.share, memory.chances
         now, later = self.chances(), self.chances(memory.length)
         stale = float(share[unseen] @ now[unseen])
         changed = self.view.changed[self.rows] & ~self._unseen(memory)
-        return Round(
+        return TargetRound(
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),
             left=float(share[unseen] @ before[unseen]),

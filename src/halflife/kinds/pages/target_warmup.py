@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.kinds.pages.target import Pages
-from halflife.market.target_rule import HALF, Past, Round
+from halflife.kinds.pages.target import PageSnapshot
+from halflife.market.target_rule import HALF, Past, TargetRound
 from halflife.stores import Store
 
 FARTHEST = int(2 * HALF)  # days that are looked back on
 MOST = 500_000  # looks that are read at once, at most
 
 
-def past(store: Store, pages: Pages) -> Past:
+def past(store: Store, pages: PageSnapshot) -> Past:
     """Return what the looks so far have shown, the latest day counting most.
 
     What pages are believed to lose is today's belief. Nothing is told if there are so
@@ -37,13 +37,13 @@ def past(store: Store, pages: Pages) -> Past:
         share = pages.share[page]
         believed, lost = float(share @ stale), float(share @ changed)
         days = float(np.mean(np.minimum(gap, 1.0)))
-        told = Round(things, believed, 0.0, lost, 0.0, 0.0, 0.0, days)
+        told = TargetRound(things, believed, 0.0, lost, 0.0, 0.0, 0.0, days)
         found = found.learned(told, 1.0)
         found = replace(found, watched=found.watched + 1.0)
     return found
 
 
-def _days(store: Store, pages: Pages) -> Iterator[tuple[Ints, Floats, Bools]]:
+def _days(store: Store, pages: PageSnapshot) -> Iterator[tuple[Ints, Floats, Bools]]:
     """Return the pages that were looked at on each day, the oldest day first.
 
     With each the days since the look before, and whether it had changed; of several

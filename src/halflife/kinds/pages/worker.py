@@ -8,12 +8,12 @@ from math import inf
 from halflife.core.observation import Looks
 from halflife.core.wording import span
 from halflife.engine import targets
-from halflife.engine.offline import Steady
+from halflife.engine.offline import OfflineSource
 from halflife.engine.wallet import spent
 from halflife.kinds.pages import audit, crawl
 from halflife.kinds.pages.interval_limits import Punctual, Spaced
 from halflife.kinds.pages.random_share import HalfDrawn
-from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, Outcome, keeping
+from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, SyncOutcome, keeping
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.protocol import Desk, Errand, Report, Worker
 from halflife.policies.shortlist import Shortlist
@@ -35,7 +35,7 @@ class PageWorker:
     ) -> None:
         self._desk, self.keeper, self._sources = desk, keeper, group
         self._group = tuple(source.name for source in group)
-        self._steady = Steady(keeper.loop.source)
+        self._steady = OfflineSource(keeper.loop.source)
         keeper.loop = replace(keeper.loop, source=self._steady)
         self._paced = False
         self._owed = 0.0  # checks; fractions add up
@@ -82,7 +82,7 @@ class PageWorker:
 
     async def _turned(
         self, errand: Errand, requests: int, checks: tuple[int, int]
-    ) -> Outcome:
+    ) -> SyncOutcome:
         """Spend what the checks leave; a crawl goes on while it finds pages.
 
         ``checks`` has the requests of the checks, and the pages that they found.
@@ -150,7 +150,7 @@ def _waiting(keeper: Keeper) -> str:
 
 
 def report_on(
-    group: tuple[str, ...], outcome: Outcome, *, lost: bool, heard: bool
+    group: tuple[str, ...], outcome: SyncOutcome, *, lost: bool, heard: bool
 ) -> Report:
     """Return the report on a turn of pages."""
     tallies = outcome.sources

@@ -12,7 +12,7 @@ from halflife.net.addresses import resolve
 from halflife.readers import xml_stream
 from halflife.readers.expressions import compiled, one_line
 from halflife.readers.json_document import load_json
-from halflife.readers.markup import Query, check_selector, first, only, select
+from halflife.readers.markup import MarkupQuery, check_selector, first, only, select
 from halflife.readers.text import is_html, to_text, visible
 from halflife.readers.xml_stream import root_name
 
@@ -160,7 +160,7 @@ class AnswerReader:
         if not self.hits:
             raise SourceError("its answer is HTML; say where the hits and links are")
         wanted = tuple({self.link, self.key, self.text, self.snippet, ""})
-        queries = [Query(self.hits, wanted, MOST, LONGEST)]
+        queries = [MarkupQuery(self.hits, wanted, MOST, LONGEST)]
         queries += [first(self.total)] if self.total else []
         rows, *told = select(text, queries)
         total = total_of(only(told[0])) if told else None

@@ -12,7 +12,7 @@ from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.stores import Store, summaries, summary_lifetimes
 from halflife.stores.forecasts import Issued
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 
 HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days of which forecasts are made
 
@@ -47,7 +47,7 @@ def audit_summary(store: Store, source: SearchConfig) -> bool:
 class _Look:
     """The last look at a database, and the summary that is in use after it."""
 
-    used: Kept
+    used: StoredSummary
     at: float
     tau: float
 
@@ -76,7 +76,7 @@ def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:
 
 
 def _foreseen(
-    store: Store, used: Kept, source: SearchConfig, at: float
+    store: Store, used: StoredSummary, source: SearchConfig, at: float
 ) -> list[Issued]:
     """Return the chance that a summary holds; one summary holds or does not."""
     age = max(at - used.at, 0.0)

@@ -19,7 +19,7 @@ from halflife.engine.leased_session import Visitor, in_thread
 from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
-from halflife.kinds.search.client import Engine, Line
+from halflife.kinds.search.client import BlockingSearch, Engine
 from halflife.kinds.search.dictionary import dictionary
 from halflife.kinds.search.runner import Heard, given, settings
 from halflife.kinds.search.settings import TAU, SearchConfig
@@ -29,7 +29,7 @@ from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.recheck import LIMIT, Rechecked, recheck
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store, summary_drift, summary_lifetimes
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_drift import LastCheck
 
 
@@ -121,7 +121,7 @@ class Checker:
         self.store, self.clock = store, clock
         self._visitor = Visitor(config, store, clock, gate)
         self._words = dictionary(store, None)
-        self._line: Line | None = None
+        self._line: BlockingSearch | None = None
 
     def ease(self) -> None:
         """Ask nothing more and wait for no answer."""
@@ -129,7 +129,7 @@ class Checker:
             self._line.cancel()
 
     async def check(
-        self, source: SearchConfig, kept: Kept, *, most: int | None = None
+        self, source: SearchConfig, kept: StoredSummary, *, most: int | None = None
     ) -> Checked:
         """Check a summary as far as the budget goes, and keep what that tells.
 
@@ -141,7 +141,7 @@ class Checker:
             engine = Engine(visit.gate, how, visit.purse)
             heard = Heard()
             loop = asyncio.get_running_loop()
-            line = Line(engine, loop, snippets=snippets, told=heard)
+            line = BlockingSearch(engine, loop, snippets=snippets, told=heard)
             self._line = line
             shown = how.per_page if given(how, snippets=snippets) else PER_QUERY
             rng = np.random.default_rng(visit.run.id)
@@ -170,7 +170,9 @@ class Checker:
                 line.trouble = str(error)
                 return self._told(visit.run, kept, Rechecked(None, nan, ()), line)
 
-    def _told(self, run: Run, kept: Kept, found: Rechecked, line: Line) -> Checked:
+    def _told(
+        self, run: Run, kept: StoredSummary, found: Rechecked, line: BlockingSearch
+    ) -> Checked:
         """Write down what a check has told."""
         now = self.clock()
         trouble = _trouble(line) if found.holds is None else ""
@@ -195,7 +197,7 @@ class Checker:
 
 
 def seen_again(
-    before: LastCheck, kept: Kept, found: Rechecked, now: float
+    before: LastCheck, kept: StoredSummary, found: Rechecked, now: float
 ) -> LastCheck:
     """Return what a check showed of the documents that a summary was made of.
 
@@ -210,7 +212,7 @@ def seen_again(
     return LastCheck(kept.version, now, share, found.excess, asked, passed)
 
 
-def _trouble(line: Line) -> str:
+def _trouble(line: BlockingSearch) -> str:
     """Say what the database did to end a check; nothing if we ended it."""
     if line.blind:
         return "it shows only snippets of its documents now"

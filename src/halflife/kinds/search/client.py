@@ -19,7 +19,7 @@ from halflife.core.errors import (
     Unreachable,
     UsageError,
 )
-from halflife.core.search import Answer, Document
+from halflife.core.search import Document, SearchAnswer
 from halflife.engine.threads import LoopCaller
 from halflife.kinds.search.answers import AnswerReader, Hit, Results
 from halflife.net.access import Access, Answer as Reply
@@ -140,7 +140,7 @@ class Engine:
         """Requests sent so far."""
         return self._purse.paid
 
-    async def search(self, query: str, most: int, skip: int = 0) -> Answer:
+    async def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return the next ``most`` matches after the first ``skip``.
 
         Raise ``BudgetSpent`` if no answer could be paid for, ``SourceError`` if there
@@ -150,7 +150,7 @@ class Engine:
         total, hits = await self._hits(query, skip, min(skip + most, self.settings.cap))
         documents = [await self._document(hit) for hit in hits]
         paid, cut = self._purse.paid - before, self._cut(query, total)
-        return Answer(total, tuple(documents), paid, cut)
+        return SearchAnswer(total, tuple(documents), paid, cut)
 
     def _cut(self, query: str, total: int | None) -> bool:
         """Say whether more documents match a query than can be reached.
@@ -277,7 +277,7 @@ def _text(reply: Reply) -> str:
     return to_text(reply.content_type, reply.body) if plain else ""
 
 
-class Line:
+class BlockingSearch:
     """An engine as samplers ask it: from a thread of theirs, waiting for answers.
 
     The engine lives in the event loop, where its gate, purse and store belong. What
@@ -301,7 +301,7 @@ class Line:
         loop: asyncio.AbstractEventLoop,
         *,
         snippets: bool = True,
-        told: Callable[[Answer], None] = lambda _: None,
+        told: Callable[[SearchAnswer], None] = lambda _: None,
     ) -> None:
         self.engine = engine
         self.over = False
@@ -316,12 +316,12 @@ class Line:
         self._glimpses: float = BLIND if not snippets else inf  # that are still borne
         self._caller = LoopCaller(loop)
 
-    def search(self, query: str, most: int, skip: int = 0) -> Answer:
+    def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return the next ``most`` matches after the first ``skip``."""
         if self.over:
-            return Answer(None, (), ENDLESS)
+            return SearchAnswer(None, (), ENDLESS)
         if skip >= self.engine.settings.cap:
-            return Answer(None, (), 0)
+            return SearchAnswer(None, (), 0)
         before = self.engine.requests
         work = self.engine.search(query, most, skip)
         try:
@@ -335,9 +335,11 @@ class Line:
         else:
             self._take(answer)
             return answer
-        return Answer(None, (), ENDLESS if self.over else self.engine.requests - before)
+        return SearchAnswer(
+            None, (), ENDLESS if self.over else self.engine.requests - before
+        )
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: SearchAnswer) -> None:
         self.answered += 1
         self._row = 0
         if any(document.whole for document in answer.documents):

@@ -33,7 +33,7 @@ _OURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedSearch:
     """How a site says that it can be searched.
 
     Attributes:
@@ -66,7 +66,7 @@ def linked(page: str, url: str) -> str:
     return ""
 
 
-def read_description(body: bytes, url: str) -> Described:
+def read_description(body: bytes, url: str) -> DescribedSearch:
     """Return the best way to search that a description from ``url`` gives.
 
     OpenSearch 1.1, draft 6. Addresses for suggestions and those that are posted to are
@@ -112,7 +112,7 @@ class _Description:
         self._naming = False
 
 
-def _ways(given: dict[str, str], url: str, name: str) -> Iterator[Described]:
+def _ways(given: dict[str, str], url: str, name: str) -> Iterator[DescribedSearch]:
     """Return the way to search that a ``Url`` element gives, if we can use it."""
     kind = given.get("type", "").partition(";")[0].strip().lower()
     rels = given.get("rel", "results").split()
@@ -122,7 +122,7 @@ def _ways(given: dict[str, str], url: str, name: str) -> Iterator[Described]:
     template = _translated(given.get("template", ""))
     address = _joined(url, template) if template and "{query}" in template else ""
     if address:
-        yield Described(
+        yield DescribedSearch(
             address,
             kind,
             _first(given.get("pageOffset", "1")),

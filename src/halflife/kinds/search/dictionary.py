@@ -8,7 +8,7 @@ from halflife.core.errors import ConfigError, UsageError
 from halflife.core.observation import Seen
 from halflife.kinds.search.client import words_of
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.rules import Probes
+from halflife.probing.rules import TopicProbes
 from halflife.readers.text import is_html, to_text, visible
 from halflife.stores import Store
 
@@ -115,17 +115,17 @@ def _of_copies(store: Store) -> list[str]:
     return [word for word, _ in counts.most_common(TAKEN)]
 
 
-def probes(file: Path | None = None) -> Probes:
+def probes(file: Path | None = None) -> TopicProbes:
     """Return the topics to probe for: those of a TOML file, or a few common ones.
 
     The file has a table ``topics``, in which each topic has a list of those below it
     or a table of such, and a table ``queries`` with a list of queries for each topic.
     """
     if file is None:
-        return Probes.of(Hierarchy.of(TOPICS.keys()), TOPICS)
+        return TopicProbes.of(Hierarchy.of(TOPICS.keys()), TOPICS)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-        return Probes.of(Hierarchy.of(table["topics"]), table["queries"])
+        return TopicProbes.of(Hierarchy.of(table["topics"]), table["queries"])
     except RecursionError:
         raise UsageError(f"--probes {file}: it is nested too deeply") from None
     except (OSError, ValueError) as error:  # bad text, bad TOML, a number without end

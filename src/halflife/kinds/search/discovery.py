@@ -12,7 +12,7 @@ from halflife.config.edit import add_sources, with_sources
 from halflife.config.kinds import read_source
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, Unreachable, UsageError
-from halflife.core.search import Answer
+from halflife.core.search import SearchAnswer
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.kinds.search.client import Engine
@@ -66,7 +66,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSearch:
     """A database that can be searched, and what a first query found.
 
     Attributes:
@@ -94,7 +94,7 @@ class Found:
         }
 
 
-def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found:
+def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> FoundSearch:
     """Add a database to the settings, after a first query if ``check``.
 
     An address that holds ``{query}`` is taken as it is; any other is fetched, to find
@@ -105,7 +105,7 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
     templated = "{query}" in wanted.url
     if templated and not (check and write):
         source = wanted.source({"search_url": wanted.url})
-        found = Found(SearchConfig.of(source))
+        found = FoundSearch(SearchConfig.of(source))
     elif not write:
         raise UsageError("what a description says cannot be told without fetching it")
     else:
@@ -118,11 +118,13 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
     return found
 
 
-async def _find(config: Config, store: Store, wanted: Wanted, *, check: bool) -> Found:
+async def _find(
+    config: Config, store: Store, wanted: Wanted, *, check: bool
+) -> FoundSearch:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
         source = SearchConfig.of(wanted.source(await _described(gate, purse, wanted)))
-        return await _tried(gate, purse, source) if check else Found(source)
+        return await _tried(gate, purse, source) if check else FoundSearch(source)
 
 
 async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, object]:
@@ -161,12 +163,12 @@ async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
     return reply
 
 
-async def _tried(gate: Gate, purse: Purse, source: SearchConfig) -> Found:
+async def _tried(gate: Gate, purse: Purse, source: SearchConfig) -> FoundSearch:
     """Send common words until one finds something."""
     engine = Engine(gate, settings(source, fetch=False), purse)
-    answer, word = Answer(None, ()), ""
+    answer, word = SearchAnswer(None, ()), ""
     for word in TRIED:
         answer = await engine.search(word, source.per_page)
         if answer.documents:
             break
-    return Found(source, word, len(answer.documents), answer.total)
+    return FoundSearch(source, word, len(answer.documents), answer.total)

@@ -27,7 +27,7 @@ from halflife.kinds.protocol import (
 )
 from halflife.kinds.search import check, rules, runner, selection
 from halflife.kinds.search.audit import audit_summary
-from halflife.kinds.search.rules import Choice
+from halflife.kinds.search.rules import SearchChoice
 from halflife.kinds.search.selection import Holding
 from halflife.kinds.search.settings import SearchConfig
 from halflife.kinds.whole import AHEAD, WholeKind, WholeResult
@@ -36,14 +36,14 @@ from halflife.market.curves import Decay
 from halflife.market.stand import ROUND, SOONEST
 from halflife.market.target_rule import Goal, Whole
 from halflife.models.drift import WeibullSurvival
-from halflife.models.rhythm import Learned
+from halflife.models.rhythm import LearnedRhythm
 from halflife.stores import summaries
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from halflife.kinds.page_view import PageRequest, PageView, Table
+    from halflife.kinds.page_view import PageRequest, PageTable, PageView
     from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
@@ -64,7 +64,7 @@ class Used:
 
     """
 
-    kept: Kept
+    kept: StoredSummary
     survival: WeibullSurvival
     holding: Holding
     looked: float
@@ -90,8 +90,8 @@ class SearchState:
     now: float
     reading: Reading
     used: Used | None
-    choice: Choice | None = None
-    habit: Learned = field(default_factory=Learned)
+    choice: SearchChoice | None = None
+    habit: LearnedRhythm = field(default_factory=LearnedRhythm)
 
     @property
     def age(self) -> float:
@@ -135,12 +135,14 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
                 found |= _joint(reading, source)
         return {source.name: found[source.name] for source in sources}
 
-    def own_table(self, reading: Reading, sources: Sequence[SearchConfig]) -> "Table":
+    def own_table(
+        self, reading: Reading, sources: Sequence[SearchConfig]
+    ) -> "PageTable":
         """Return how large databases are, and how old their summaries."""
-        from halflife.kinds.page_view import Table  # noqa: PLC0415
+        from halflife.kinds.page_view import PageTable  # noqa: PLC0415
         from halflife.kinds.search import status  # noqa: PLC0415
 
-        return Table("searches", status.rows(reading.store, sources, reading.now))
+        return PageTable("searches", status.rows(reading.store, sources, reading.now))
 
     def page(self, asked: "PageRequest[SearchConfig]") -> "PageView":
         """Return the summary in use, and what it rests on."""
@@ -344,11 +346,11 @@ class SearchReader:
         """Summarise the database anew, for somebody who asked for it."""
         desk, source = self._desk, self._source
         kept = summaries.current(desk.store, source.name)
-        wish = runner.again(kept) if kept else runner.Wish()
+        wish = runner.again(kept) if kept else runner.SummaryWish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=errand.most)
 
-    def _summarizer(self, wish: runner.Wish) -> runner.Summarizer:
+    def _summarizer(self, wish: runner.SummaryWish) -> runner.Summarizer:
         desk = self._desk
         return runner.Summarizer(desk.config, desk.store, wish, desk.clock, desk.gate)
 
@@ -360,11 +362,11 @@ class SearchReader:
             checker = check.Checker(desk.config, desk.store, desk.clock, desk.gate)
             self._worker = checker
             return await checker.check(source, kept, most=requests)
-        wish = runner.again(kept) if kept else runner.Wish()
+        wish = runner.again(kept) if kept else runner.SummaryWish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=requests)
 
-    def _checks(self, kept: Kept, requests: int) -> bool:
+    def _checks(self, kept: StoredSummary, requests: int) -> bool:
         """Say whether the summary is checked; if a rule decides, the grant tells.
 
         A check is granted fewer requests than a new summary takes.
@@ -400,7 +402,7 @@ def used(reading: Reading, source: SearchConfig) -> Used | None:
     )
 
 
-def _deal(state: SearchState, kept: Kept, alive: Floats) -> Floats:
+def _deal(state: SearchState, kept: StoredSummary, alive: Floats) -> Floats:
     """Return what a look takes, in renewals; a rule that never checks renews."""
     if state.choice is not None and state.choice.renews:
         return np.ones_like(alive)

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from halflife.core.wording import count
-from halflife.kinds.page_view import Column, PageView
+from halflife.kinds.page_view import PageView, TableColumn
 from halflife.stores import Store, summaries
 
 WORDS = 20  # of a summary
 COLUMNS = (
-    Column("item", "word", "address"),
-    Column("about", "about"),
-    Column("last_look", "last seen", "moment"),
+    TableColumn("item", "word", "address"),
+    TableColumn("about", "about"),
+    TableColumn("last_look", "last seen", "moment"),
 )
 
 

@@ -15,9 +15,9 @@ from halflife.kinds.search.settings import TAU
 from halflife.recordings import textdb
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
-from halflife.replay.world import Asked, Recorded, Told, as_json
+from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store, summaries
-from halflife.summary.drift import Drift, drift
+from halflife.summary.drift import SummaryDrift, drift
 from halflife.summary.metrics import METRICS
 from halflife.summary.weekly import Weekly
 
@@ -35,7 +35,7 @@ def search_box(
 ) -> Recorded:
     """Return a search at ``/search``; ``find`` names what a word finds, in order."""
 
-    def answer(asked: Asked, now: float) -> Told:
+    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         found = find(asked.url.query.get("q", "").lower(), now)
         return results(asked, found, lambda name: (name, text(name)))
 
@@ -43,8 +43,8 @@ def search_box(
 
 
 def results(
-    asked: Asked, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
-) -> Told:
+    asked: RecordedRequest, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
+) -> RecordedAnswer:
     """Return a page of what was found; ``hit`` gives the name and text of each."""
     if asked.url.path != "/search":
         return as_json({"error": "no such page"}, 404)
@@ -104,7 +104,7 @@ class RecordedSearch:
         return begin, begin + WEEK * (weekly.weeks - weekly.since)
 
     @cached_property
-    def drift(self) -> Drift:
+    def drift(self) -> SummaryDrift:
         """The complete summaries of all weeks, compared."""
         return drift(self.weekly, self.site)
 
@@ -122,7 +122,7 @@ class RecordedSearch:
         """Return the same database as if all had happened so many days later."""
         return replace(self, began=self.span[0] + days, _made={})
 
-    def answer(self, asked: Asked, now: float) -> Told:
+    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the search box answered at a moment."""
         query = asked.url.query.get("q", "").lower()
         return results(asked, self._find(query, self.week(now)), self._hit)

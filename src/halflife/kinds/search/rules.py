@@ -22,13 +22,19 @@ from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts import Refreshes
-from halflife.policies.texts.live import WEEK, Checks, Choices, Databases, SearchPolicy
+from halflife.policies.texts.live import (
+    WEEK,
+    Choices,
+    Databases,
+    SearchPolicy,
+    SummaryChecks,
+)
 from halflife.stores import Store, summary_drift
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SearchChoice:
     """What a rule does for one database.
 
     Attributes:
@@ -76,8 +82,8 @@ def _loaded(name: str) -> SearchPolicy:
 
 
 def choices(
-    reading: Reading, source: SearchConfig, kept: Mapping[str, Kept]
-) -> Mapping[str, Choice]:
+    reading: Reading, source: SearchConfig, kept: Mapping[str, StoredSummary]
+) -> Mapping[str, SearchChoice]:
     """Return what the rule of a source does, for all databases that name it.
 
     ``kept`` are the summaries in use of databases of this rule; those without one are
@@ -117,7 +123,7 @@ def bad_choices(found: Choices, n: int) -> str:
 
 def _priced(
     name: str, sources: Sequence[SearchConfig], known: Databases, found: Choices
-) -> dict[str, Choice]:
+) -> dict[str, SearchChoice]:
     """Return each choice with what it is worth a request.
 
     Whatever is due is worth ``price`` at least and twice that at most: the higher its
@@ -128,7 +134,7 @@ def _priced(
     look = np.where(found.renews, known.cost, np.minimum(known.check, known.cost))
     lives = found.survival
     return {
-        source.name: Choice(
+        source.name: SearchChoice(
             name,
             bool(found.renews[i]),
             bool(found.due[i]),
@@ -157,7 +163,7 @@ def _worth(known: Databases, found: Choices) -> float:
 
 
 def databases(
-    reading: Reading, sources: Sequence[SearchConfig], kept: Sequence[Kept]
+    reading: Reading, sources: Sequence[SearchConfig], kept: Sequence[StoredSummary]
 ) -> Databases:
     """Return what a store knows of databases that share a rule."""
     store, config = reading.store, reading.config
@@ -186,7 +192,7 @@ def databases(
     )
 
 
-def _check(source: SearchConfig, kept: Kept) -> float:
+def _check(source: SearchConfig, kept: StoredSummary) -> float:
     """Return the requests of a check; ``inf`` where topics were probed for."""
     by_words = kept.method == "qbs"
     return float(selection.check_requests(source, kept)) if by_words else inf
@@ -202,7 +208,7 @@ def _refreshes(store: Store, sources: Sequence[SearchConfig]) -> Refreshes:
     return Refreshes(table[:, 0].astype(np.intp), table[:, 1], table[:, 2])
 
 
-def _checks(store: Store, kept: Sequence[Kept]) -> Checks:
+def _checks(store: Store, kept: Sequence[StoredSummary]) -> SummaryChecks:
     """Return the checks of summaries in use; those of others count, and no more."""
     told = [summary_drift.last_check(store, one.source) for one in kept]
     mine: Bools = np.array(
@@ -212,7 +218,7 @@ def _checks(store: Store, kept: Sequence[Kept]) -> Checks:
     def column(values: Sequence[float], none: float) -> Floats:
         return np.asarray(np.where(mine, np.array(values, np.float64), none))
 
-    return Checks(
+    return SummaryChecks(
         column([t.at for t in told], -inf),
         column([t.share for t in told], 0.0),
         column([t.kl for t in told], nan),

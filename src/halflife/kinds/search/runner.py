@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from halflife.alerts.schemas import Column
+from halflife.alerts.schemas import ColumnFill
 from halflife.config import Config
 from halflife.core.errors import ConfigError, SourceError, UsageError
-from halflife.core.search import Answer
+from halflife.core.search import SearchAnswer
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor, in_thread
@@ -23,21 +23,21 @@ from halflife.kinds.chosen import of_kind
 from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
 from halflife.kinds.search.answers import AnswerReader
-from halflife.kinds.search.client import Engine, Line, SearchSettings
+from halflife.kinds.search.client import BlockingSearch, Engine, SearchSettings
 from halflife.kinds.search.dictionary import dictionary, probes
 from halflife.kinds.search.settings import SearchConfig
 from halflife.net.gate import Gate
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.query_sampling import DOCUMENTS, PER_QUERY, query_based_sample
-from halflife.probing.rules import Probes
+from halflife.probing.rules import TopicProbes
 from halflife.probing.sample import Ending, Sample
 from halflife.probing.sample_resample import WORDS
-from halflife.probing.size import Method, Size, estimate_size
-from halflife.probing.totals import Told
+from halflife.probing.size import DatabaseSize, SearchSizeMethod, estimate_size
+from halflife.probing.totals import TotalsTrust
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store, summaries, summary_drift, summary_lifetimes
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_drift import Refresh
 from halflife.stores.summary_lifetimes import Life
 from halflife.summary import Summary
@@ -46,11 +46,13 @@ METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
 DEAR = 20  # words asked for the size if each document costs a request
 RESERVE = 4  # one request in so many is left for the size
-_TRUE = frozenset({Told.CONSISTENT, Told.ROUNDED})  # totals that frequencies follow
+_TRUE = frozenset(
+    {TotalsTrust.CONSISTENT, TotalsTrust.ROUNDED}
+)  # totals that frequencies follow
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SummaryWish:
     """How databases are to be summarised.
 
     Attributes:
@@ -93,7 +95,7 @@ class Summarized:
     source: str
     requests: int
     ending: str
-    kept: Kept | None = None
+    kept: StoredSummary | None = None
     in_use: bool = False
     held: str = ""
     run: int = 0
@@ -145,7 +147,7 @@ class Summarized:
         kept, high = self.kept, self.kept.high
         top = f"{high:.0f}" if high < inf else "?"
         about = f", about {', '.join(kept.topics)}" if kept.topics else ""
-        cut = kept.sized == str(Method.CUT_OFF)
+        cut = kept.sized == str(SearchSizeMethod.CUT_OFF)
         said = (
             f"{self.source}: {count(kept.summary.sampled, 'document')} read, "
             f"{count(len(kept.summary.words), 'word')}, "
@@ -199,34 +201,34 @@ def settings(source: SearchConfig, *, fetch: bool) -> SearchSettings:
 class Means(NamedTuple):
     """What sampling needs besides the database."""
 
-    wish: Wish
+    wish: SummaryWish
     words: tuple[str, ...]
-    probes: Probes
+    probes: TopicProbes
     room: int  # requests that may be spent
     rng: Generator
 
 
-class Learned(NamedTuple):
+class SampledDatabase(NamedTuple):
     """What sampling found; ``size`` is None if nothing was left to find it with."""
 
     sample: Sample
-    size: Size | None
+    size: DatabaseSize | None
     topics: tuple[str, ...] = ()
 
 
 class Heard:
     """Hears answers, counts what they hold, and passes them on."""
 
-    def __init__(self, told: Callable[[Answer], None] = lambda _: None) -> None:
+    def __init__(self, told: Callable[[SearchAnswer], None] = lambda _: None) -> None:
         self._told = told
         names = (
             listing_schema_drift.HITS,
             listing_schema_drift.TOTAL,
             listing_schema_drift.WORDS,
         )
-        self.columns = dict.fromkeys(names, Column(0, 0))
+        self.columns = dict.fromkeys(names, ColumnFill(0, 0))
 
-    def __call__(self, answer: Answer) -> None:
+    def __call__(self, answer: SearchAnswer) -> None:
         """Count what an answer holds."""
         found = answer.documents
         words = sum(bool(document.words) for document in found)
@@ -237,7 +239,7 @@ class Heard:
 
     def _count(self, name: str, records: int, filled: int) -> None:
         old = self.columns[name]
-        self.columns[name] = Column(old.records + records, old.filled + filled)
+        self.columns[name] = ColumnFill(old.records + records, old.filled + filled)
 
 
 class Summarizer:
@@ -256,7 +258,7 @@ class Summarizer:
         self,
         config: Config,
         store: Store,
-        wish: Wish,
+        wish: SummaryWish,
         clock: Clock = bootstrap.clock,
         gate: Gate | None = None,
     ) -> None:
@@ -264,7 +266,7 @@ class Summarizer:
         self._visitor = Visitor(config, store, clock, gate)
         self._words = dictionary(store, wish.dictionary)
         self._probes = probes(wish.probes)
-        self._line: Line | None = None
+        self._line: BlockingSearch | None = None
 
     def ease(self) -> None:
         """Ask nothing more and wait for no answer; what was learned so far is kept."""
@@ -276,7 +278,7 @@ class Summarizer:
         source: SearchConfig,
         *,
         most: int | None = None,
-        told: Callable[[Answer], None] = lambda _: None,
+        told: Callable[[SearchAnswer], None] = lambda _: None,
     ) -> Summarized:
         """Sample a database as far as the budget goes, and keep what was learned.
 
@@ -287,7 +289,7 @@ class Summarizer:
             engine = Engine(visit.gate, how, visit.purse)
             loop = asyncio.get_running_loop()
             heard = Heard(told)
-            line = Line(engine, loop, snippets=self.wish.snippets, told=heard)
+            line = BlockingSearch(engine, loop, snippets=self.wish.snippets, told=heard)
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left
             means = Means(self.wish, self._words, self._probes, room, rng)
@@ -302,7 +304,11 @@ class Summarizer:
                 return Summarized(source.name, engine.requests, str(error))
 
     def _keep(
-        self, run: Run, source: SearchConfig, learned: Learned, line: Line
+        self,
+        run: Run,
+        source: SearchConfig,
+        learned: SampledDatabase,
+        line: BlockingSearch,
     ) -> Summarized:
         """Write a summary down, if there is anything to summarise."""
         ending = in_words(learned.sample, line)
@@ -320,12 +326,14 @@ class Summarizer:
         return Summarized(source.name, requests, ending, kept, in_use)
 
 
-def again(kept: Kept) -> Wish:
+def again(kept: StoredSummary) -> SummaryWish:
     """Return how a database is summarised once more."""
-    return Wish(kept.method, snippets=selection.is_glimpsed(kept))
+    return SummaryWish(kept.method, snippets=selection.is_glimpsed(kept))
 
 
-def judge(store: Store, old: Kept | None, new: Kept, tau: float) -> None:
+def judge(
+    store: Store, old: StoredSummary | None, new: StoredSummary, tau: float
+) -> None:
     """Write down what a new summary tells of the one that was in use before."""
     if old is not None:
         differs, life = selection.divergence(old, new), selection.life(store, old)
@@ -336,7 +344,7 @@ def judge(store: Store, old: Kept | None, new: Kept, tau: float) -> None:
     summary_lifetimes.note(store, new.source, Life(new.version, new.at, new.at))
 
 
-def _note_refresh(store: Store, new: Kept, refresh: Refresh) -> None:
+def _note_refresh(store: Store, new: StoredSummary, refresh: Refresh) -> None:
     """Keep what a refresh showed, with those before it that nobody kept yet."""
     before: list[Refresh] = []
     if not summary_drift.refreshes(store, new.source):
@@ -354,7 +362,7 @@ def given(how: SearchSettings, *, snippets: bool) -> bool:
     return bool(snippets or how.reader.text or engine)
 
 
-def learn(db: Line, means: Means) -> Learned:
+def learn(db: BlockingSearch, means: Means) -> SampledDatabase:
     """Sample a database and find its size; blocks, and never raises for the remote."""
     wish, how = means.wish, db.engine.settings
     told = given(how, snippets=wish.snippets)
@@ -382,10 +390,10 @@ def learn(db: Line, means: Means) -> Learned:
         words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
         rng, cap = means.rng, how.cap
         size = estimate_size(db, sample, rng, words=words, most=most, cap=cap)
-    return Learned(sample, size, topics)
+    return SampledDatabase(sample, size, topics)
 
 
-def in_words(sample: Sample, line: Line) -> str:
+def in_words(sample: Sample, line: BlockingSearch) -> str:
     """Say why sampling ended."""
     if line.stopped:
         return "stopped before it was done"
@@ -403,10 +411,12 @@ def in_words(sample: Sample, line: Line) -> str:
     return f"{sample.ending} ({count(line.answered, 'query', 'queries')}{failed})"
 
 
-def _made(source: str, now: float, method: str, learned: Learned) -> Kept:
+def _made(
+    source: str, now: float, method: str, learned: SampledDatabase
+) -> StoredSummary:
     sample, size = learned.sample, learned.size
     seen = float(len(sample.documents))
-    return Kept(
+    return StoredSummary(
         source=source,
         at=now,
         method=method,
@@ -423,7 +433,7 @@ def _made(source: str, now: float, method: str, learned: Learned) -> Kept:
     )
 
 
-def _summary(sample: Sample, size: Size | None) -> Summary:
+def _summary(sample: Sample, size: DatabaseSize | None) -> Summary:
     """Return the summary; frequencies follow the totals if these can be believed."""
     if size is None:
         return sample.summary()

@@ -13,15 +13,15 @@ from halflife.models.drift import WeibullSurvival, features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.net.addresses import parse_url
 from halflife.probing import recheck
-from halflife.selection.choice import Belief, Ranking, select
+from halflife.selection.choice import Ranking, SummaryFreshness, select
 from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
-from halflife.selection.table import Table
+from halflife.selection.table import FrequencyTable
 from halflife.stores import Store, summaries, summary_lifetimes
-from halflife.stores.summaries import Kept
+from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_lifetimes import Life
-from halflife.summary.lifetime import Outcome, learned
+from halflife.summary.lifetime import SummaryOutcome, learned
 from halflife.summary.split_test import excess
 
 METHODS = ("cori", "bgloss", "lm", "redde", "crcs")
@@ -39,7 +39,7 @@ def check_method(method: str) -> None:
 
 
 def rank(  # noqa: PLR0913  (what a choice goes by)
-    kept: Sequence[Kept],
+    kept: Sequence[StoredSummary],
     sources: Sequence[SearchConfig],
     query: str,
     now: float,
@@ -56,21 +56,21 @@ def rank(  # noqa: PLR0913  (what a choice goes by)
     check_method(method)
     scorer = _scorer(method, kept)
     names = [one.source for one in kept]
-    table = Table.of(names, [one.summary for one in kept])
+    table = FrequencyTable.of(names, [one.summary for one in kept])
     fresh = belief(kept, sources, now, store)
     return select(table, query, scorer, most=most, belief=fresh)
 
 
 def known(
     store: Store, sources: Sequence[SearchConfig]
-) -> tuple[list[Kept], list[SearchConfig]]:
+) -> tuple[list[StoredSummary], list[SearchConfig]]:
     """Return the summaries in use, and the databases that have none."""
     found = [(source, summaries.current(store, source.name)) for source in sources]
     kept = [one for _, one in found if one is not None]
     return kept, [source for source, one in found if one is None]
 
 
-def _scorer(method: str, kept: Sequence[Kept]) -> Scorer:
+def _scorer(method: str, kept: Sequence[StoredSummary]) -> Scorer:
     if method == "bgloss":
         return bgloss
     if method in {"redde", "crcs"}:
@@ -81,11 +81,11 @@ def _scorer(method: str, kept: Sequence[Kept]) -> Scorer:
 
 
 def belief(
-    kept: Sequence[Kept],
+    kept: Sequence[StoredSummary],
     sources: Sequence[SearchConfig],
     now: float,
     store: Store | None = None,
-) -> Belief:
+) -> SummaryFreshness:
     """Return how fresh summaries are believed to be.
 
     By the published model that goes by the domain and the number of documents
@@ -99,7 +99,7 @@ def belief(
         holding(one, where.get(one.source), store).alive(np.array([days]))[0]
         for one, days in zip(kept, age.tolist(), strict=True)
     ]
-    return Belief(age, np.array(alive))
+    return SummaryFreshness(age, np.array(alive))
 
 
 class Holding(NamedTuple):
@@ -132,7 +132,7 @@ class Holding(NamedTuple):
 
 
 def holding(
-    kept: Kept, source: SearchConfig | None, store: Store | None = None
+    kept: StoredSummary, source: SearchConfig | None, store: Store | None = None
 ) -> Holding:
     """Return how long the summary in use holds, by the model and by all looks."""
     if store is None:
@@ -143,7 +143,7 @@ def holding(
 
 
 def survival(
-    kept: Kept, source: SearchConfig, store: Store | None = None
+    kept: StoredSummary, source: SearchConfig, store: Store | None = None
 ) -> WeibullSurvival:
     """Return how long a summary holds from when it is made.
 
@@ -153,25 +153,27 @@ def survival(
     return _survival(kept, source) if store is None else _learned(kept, source, store)
 
 
-def _learned(kept: Kept, source: SearchConfig | None, store: Store) -> WeibullSurvival:
+def _learned(
+    kept: StoredSummary, source: SearchConfig | None, store: Store
+) -> WeibullSurvival:
     known = summary_lifetimes.lives(store, kept.source)
     return learned(
-        _survival(kept, source), [Outcome(one.held, one.failed) for one in known]
+        _survival(kept, source), [SummaryOutcome(one.held, one.failed) for one in known]
     )
 
 
-def life(store: Store, kept: Kept) -> Life:
+def life(store: Store, kept: StoredSummary) -> Life:
     """Return what looks have shown of the summary in use."""
     return summary_lifetimes.life(store, kept.source, kept.version, kept.at)
 
 
-def looked(store: Store, kept: Kept) -> float:
+def looked(store: Store, kept: StoredSummary) -> float:
     """Return when the database was last looked at: summarised or checked."""
     known = summary_lifetimes.lives(store, kept.source)
     return max([kept.at, *(one.looked for one in known)])
 
 
-def held(old: Kept, new: Kept, tau: float = CHANGED) -> bool | None:
+def held(old: StoredSummary, new: StoredSummary, tau: float = CHANGED) -> bool | None:
     """Say whether a summary still held when another was made; None if unknown.
 
     It did if the new one is no farther from it than ``tau``, less what two samples
@@ -181,7 +183,7 @@ def held(old: Kept, new: Kept, tau: float = CHANGED) -> bool | None:
     return None if differs is None else differs <= tau
 
 
-def divergence(old: Kept, new: Kept) -> float | None:
+def divergence(old: StoredSummary, new: StoredSummary) -> float | None:
     """Return how far a summary is from the one before, beyond chance; or None."""
     number = zlib.crc32(new.source.encode())
     rng = np.random.default_rng([new.version, number])
@@ -189,18 +191,18 @@ def divergence(old: Kept, new: Kept) -> float | None:
     return None if differs is None else differs.excess
 
 
-def is_glimpsed(kept: Kept) -> bool:
+def is_glimpsed(kept: StoredSummary) -> bool:
     """Say whether a summary was made of snippets."""
     return bool(kept.documents) and not any(one.whole for one in kept.documents)
 
 
-def check_requests(source: SearchConfig, kept: Kept) -> int:
+def check_requests(source: SearchConfig, kept: StoredSummary) -> int:
     """Return the requests of a check; more if each document takes one of its own."""
     given = is_glimpsed(kept) or source.hit_text or source.engine in TEXTS
     return recheck.MOST if given else recheck.DEAR
 
 
-def look_requests(store: Store, source: SearchConfig, kept: Kept) -> int:
+def look_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:
     """Return the requests of the next look: of a check, or of a new summary.
 
     It is made anew if it did not pass a check, if a check would not be cheaper, and if
@@ -212,7 +214,7 @@ def look_requests(store: Store, source: SearchConfig, kept: Kept) -> int:
     return check
 
 
-def deal(alive: Floats, source: SearchConfig, kept: Kept) -> Floats:
+def deal(alive: Floats, source: SearchConfig, kept: StoredSummary) -> Floats:
     """Return what a look takes, in renewals, where a summary holds with this chance.
 
     That is a check, and a renewal as often as the check is not passed.
@@ -223,7 +225,7 @@ def deal(alive: Floats, source: SearchConfig, kept: Kept) -> Floats:
     return np.asarray(check / kept.requests + (1.0 - alive) * FOUND + alive * ALARMS)
 
 
-def _survival(kept: Kept, source: SearchConfig | None) -> WeibullSurvival:
+def _survival(kept: StoredSummary, source: SearchConfig | None) -> WeibullSurvival:
     where, tau = ("misc", TAU) if source is None else (domain(source), source.tau)
     model = paper("QBS" if kept.method == "qbs" else "FPS", SIZE)
     x = features(max(kept.summary.size, 1.0), 0.0, tau, SIZE)

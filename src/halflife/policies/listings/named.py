@@ -8,7 +8,7 @@ from halflife.core.lifetimes import Collection
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.pace import pace, worth_at
 from halflife.policies.listings.schedules import (
-    Fixed,
+    FixedInterval,
     GroupThreshold,
     ModelThreshold,
     PacedThreshold,
@@ -37,7 +37,7 @@ def _grouped(terms: ListingTerms) -> Schedule:
 
 
 def _fixed(terms: ListingTerms) -> Schedule:
-    return Fixed(terms.longest if terms.longest < inf else USUAL_DAYS)
+    return FixedInterval(terms.longest if terms.longest < inf else USUAL_DAYS)
 
 
 def _paced_gain(known: Collection, ages: Floats, terms: ListingTerms) -> Floats:

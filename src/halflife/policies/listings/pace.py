@@ -13,7 +13,7 @@ FARTHEST = 365.0  # days; no schedule waits longer
 _STEPS = 400
 
 
-class Pace(NamedTuple):
+class TurnoverPace(NamedTuple):
     """How fast a set changes; rates per day.
 
     Attributes:
@@ -36,7 +36,7 @@ class Pace(NamedTuple):
     come_spread: float
 
 
-def pace(known: Collection, window: float = 45.0) -> Pace:
+def pace(known: Collection, window: float = 45.0) -> TurnoverPace:
     """Return how fast the source changed between the looks of the last days.
 
     Over a gap g that k of n objects outlasted, ``gone`` is -ln(k/n)/g, weighted by
@@ -48,7 +48,7 @@ def pace(known: Collection, window: float = 45.0) -> Pace:
     held = float(size[-1]) if size.size else 0.0
     size = size[:-1]
     if gap.size == 0:
-        return Pace(held, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+        return TurnoverPace(held, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
     kept = np.maximum(size - ends, 0.0) + 0.5
     decay = float((size * np.log((size + 0.5) / kept)).sum())
     span = float(gap.sum())
@@ -57,7 +57,7 @@ def pace(known: Collection, window: float = 45.0) -> Pace:
     seen = lazy_scipy.exprel(-x)
     come = float((news.sum() + 0.5) / (seen * gap).sum())
     died = -np.expm1(-x)
-    return Pace(
+    return TurnoverPace(
         held,
         gone,
         come,
@@ -94,7 +94,7 @@ def _spread(seen: Floats, mean: Floats, variance: Floats) -> float:
     return max(float(spread), 1.0)
 
 
-def expected(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
+def expected(paced: TurnoverPace, ahead: Floats, measure: Measure) -> Floats:
     """Return the expected quality so many days after the last look.
 
     precision = exp(-a t). With k = n exp(-a t) objects kept of n and
@@ -111,7 +111,9 @@ def expected(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
     return found
 
 
-def lower(paced: Pace, ahead: Floats, measure: Measure, confidence: float) -> Floats:
+def lower(
+    paced: TurnoverPace, ahead: Floats, measure: Measure, confidence: float
+) -> Floats:
     """Return the one-sided lower bound of the quality, by the delta method.
 
     The variances are those of the objects that last (binomial) and of those that
@@ -133,7 +135,7 @@ def lower(paced: Pace, ahead: Floats, measure: Measure, confidence: float) -> Fl
     return low
 
 
-def worth(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
+def worth(paced: TurnoverPace, ahead: Floats, measure: Measure) -> Floats:
     """Return U(t) = t D(t) - integral of D, D = 1 - expected quality; days."""
     times = np.concatenate([[0.0], ahead])
     loss = np.concatenate([[0.0], 1.0 - expected(paced, ahead, measure)])
@@ -142,19 +144,19 @@ def worth(paced: Pace, ahead: Floats, measure: Measure) -> Floats:
     return found
 
 
-def worth_at(paced: Pace, ages: Floats, measure: Measure) -> Floats:
+def worth_at(paced: TurnoverPace, ages: Floats, measure: Measure) -> Floats:
     """Return the same at any ages, in any order."""
     ahead = moments(paced)
     times, found = np.r_[0.0, ahead], np.r_[0.0, worth(paced, ahead, measure)]
     return np.interp(ages, times, found)
 
 
-def _kept_and_new(paced: Pace, ahead: Floats) -> tuple[Floats, Floats]:
+def _kept_and_new(paced: TurnoverPace, ahead: Floats) -> tuple[Floats, Floats]:
     x = paced.gone * ahead
     return paced.size * np.exp(-x), paced.come * ahead * lazy_scipy.exprel(-x)
 
 
-def moments(paced: Pace) -> Floats:
+def moments(paced: TurnoverPace) -> Floats:
     """Return moments from very soon to very late for such a pace, in days."""
     turnover = paced.gone + paced.come / max(paced.size, 1.0)
     quick = min(1e-3 / max(turnover, 1e-6), FARTHEST / 10.0)

@@ -13,7 +13,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.grouping.attributes import attributes_that_part
-from halflife.grouping.partition import Terms, partition
+from halflife.grouping.partition import PartitionTerms, partition
 from halflife.models.census import Census
 from halflife.models.experts import Experts
 from halflife.models.parametric import lower_bounds
@@ -41,7 +41,7 @@ class Schedule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedInterval:
     """Fetch every so many days."""
 
     days: float
@@ -56,8 +56,8 @@ class Threshold:
     """Fetch just before the lower bound of the default forecast falls below a level.
 
     Papers/000, s. 6.2, with the pooled forecast (``models.setquality``) in place of the
-    paper's. It is made anew after each fetch, so the schedule adapts; with ``Fixed`` of
-    what it says once, it is static.
+    paper's. It is made anew after each fetch, so the schedule adapts; with
+    ``FixedInterval`` of what it says once, it is static.
 
     Attributes:
         level: The quality to keep.
@@ -211,7 +211,7 @@ class GroupThreshold:
         if not self.group:
             names = attributes_that_part(lives.attributes)
         rng = np.random.default_rng(0)  # the same history has the same groups
-        found = partition(lives, names, rng, terms=Terms(most=GROUPS))
+        found = partition(lives, names, rng, terms=PartitionTerms(most=GROUPS))
         return [known.select(found.of == g) for g in range(len(found))]
 
 

@@ -21,20 +21,20 @@ from halflife.core.categories import Categories
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.core.wording import number
-from halflife.models.fractions import Sample, weighted
+from halflife.models.fractions import CategorySample, weighted
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.policies.sampling import draws
 from halflife.policies.sampling.categories import (
     Categorise,
-    Filed,
+    FixedCategories,
     by_folder,
     by_site,
     by_topic,
     covering,
 )
 from halflife.policies.sampling.shares import (
-    Judge,
+    ShareJudge,
     adjusted,
     best_category,
     quotas,
@@ -44,7 +44,7 @@ from halflife.policies.sampling.sizes import Optimal, Root, SampleSize, stalenes
 
 Spend: TypeAlias = Literal["greedy", "proportional"]
 Inside: TypeAlias = Literal["chance", "staleness", "odds"]
-ROOT, ESTIMATE = Root(), Judge()
+ROOT, ESTIMATE = Root(), ShareJudge()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Sampling:
     categories: Categorise = by_site
     spend: Spend = "greedy"
     size: SampleSize = ROOT
-    judge: Judge = ESTIMATE
+    judge: ShareJudge = ESTIMATE
     inside: Inside = "chance"
     weighted: bool = False
     shared: bool = True
@@ -108,7 +108,9 @@ class Sampling:
             size = draws.importance(view, categories)
         return draws.design(categories, wanted, size, shared=self.shared)
 
-    def sample(self, view: View, categories: Categories, draw: draws.Draw) -> Sample:
+    def sample(
+        self, view: View, categories: Categories, draw: draws.Draw
+    ) -> CategorySample:
         """Return what this turn's looks say of each category."""
         entry = np.flatnonzero(draws.compared(view)[categories.item])
         item = categories.item[entry]
@@ -121,7 +123,7 @@ class Sampling:
         self,
         view: View,
         categories: Categories,
-        sample: Sample,
+        sample: CategorySample,
         budget: Budget,
         rng: np.random.Generator,
     ) -> Plan:
@@ -186,7 +188,7 @@ def _places(value: Floats, rng: np.random.Generator) -> Floats:
     return place
 
 
-def _why(categories: Categories, sample: Sample, of: Ints, row: int) -> str:
+def _why(categories: Categories, sample: CategorySample, of: Ints, row: int) -> str:
     category = int(of[row])
     name = " ".join(categories.names[category].split())
     count = sample.count[category]
@@ -202,14 +204,14 @@ def topic_sampling(
     *,
     spend: Spend = "greedy",
     size: SampleSize = ROOT,
-    judge: Judge = ESTIMATE,
+    judge: ShareJudge = ESTIMATE,
     inside: Inside = "chance",
 ) -> Strategy:
     """Return sampling by fixed categories: the topics of each page, by its key.
 
     A page may be in several categories or in none (Taleghani and Ugur-Ozekinci, s. 3).
     """
-    filed = Filed(categories)
+    filed = FixedCategories(categories)
     policy = Sampling(filed, spend, size, judge, inside)
     plain = inside == "chance" and judge.by != "history"
     return Strategy(
@@ -245,7 +247,7 @@ folder_sampling_proportional = Strategy(
     "sampling with correlation, s. 2.1, by folder",
 )
 sampling_interval = Strategy(
-    Sampling(by_folder(), judge=Judge("lower")),
+    Sampling(by_folder(), judge=ShareJudge("lower")),
     PlainRates,
     "Sample each folder, then refresh those that surely changed most.",
     "sampling with correlation, s. 7.1.3",
@@ -256,12 +258,12 @@ sampling_importance = Strategy(
     paper="sampling with correlation, s. 4.2",
 )
 sampling_history = Strategy(
-    Sampling(by_folder(), judge=Judge("history"), inside="staleness"),
+    Sampling(by_folder(), judge=ShareJudge("history"), inside="staleness"),
     about="Sample each folder, judge it by its history too; stalest pages first.",
     paper="sampling with correlation, s. 7.1.1",
 )
 sampling_odds = Strategy(
-    Sampling(by_folder(), judge=Judge("history"), inside="odds"),
+    Sampling(by_folder(), judge=ShareJudge("history"), inside="odds"),
     about="Sample each folder, and correct by it how stale its pages are believed.",
     paper="sampling with correlation, s. 7.1.1",
 )

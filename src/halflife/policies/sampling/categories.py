@@ -38,7 +38,7 @@ def by_topic(view: View) -> Categories:
     return found
 
 
-class Kept:
+class KeyCategories:
     """Categories that follow from the keys, found once for each set of items.
 
     All views of a turn share one tuple of keys, so a turn files its items once.
@@ -60,12 +60,12 @@ class Kept:
         return self._found
 
 
-def by_folder(fewest: int = FEWEST) -> Kept:
+def by_folder(fewest: int = FEWEST) -> KeyCategories:
     """Return what files pages by folder; a small folder is one with that above it.
 
     A folder of fewer than ``fewest`` pages is no category of its own.
     """
-    return Kept(partial(file_by_folder, fewest=fewest))
+    return KeyCategories(partial(file_by_folder, fewest=fewest))
 
 
 def file_by_folder(keys: Sequence[str], *, fewest: int = FEWEST) -> Categories:
@@ -75,17 +75,17 @@ def file_by_folder(keys: Sequence[str], *, fewest: int = FEWEST) -> Categories:
     return Categories.of_labels([merged[name] for name in folders])
 
 
-class Filed:
+class FixedCategories:
     """Fixed categories by key; an item may be in several, or in none.
 
-    >>> filed = Filed({"a": ("sport", "news"), "b": ("news",)})
+    >>> filed = FixedCategories({"a": ("sport", "news"), "b": ("news",)})
     >>> filed.of(["b", "c", "a"]).names
     ('news', 'sport')
     """
 
     def __init__(self, categories: Mapping[str, Iterable[str]]) -> None:
         self._names = {key: tuple(names) for key, names in categories.items()}
-        self._kept = Kept(self.of)
+        self._kept = KeyCategories(self.of)
 
     def __call__(self, view: View) -> Categories:
         """Return the categories of the view's items."""

@@ -9,8 +9,8 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.categories import Categories
 from halflife.core.view import View
 from halflife.models.fractions import (
+    CategorySample,
     Method,
-    Sample,
     clopper_pearson,
     prior_strength,
     wilson,
@@ -21,7 +21,7 @@ By: TypeAlias = Literal["estimate", "lower", "upper", "posterior", "history"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class ShareJudge:
     """How the changed share of a category is judged by its sample.
 
     Attributes:
@@ -40,7 +40,9 @@ class Judge:
     method: Method = "wilson"
     confidence: float = 0.95
 
-    def __call__(self, sample: Sample, view: View, categories: Categories) -> Floats:
+    def __call__(
+        self, sample: CategorySample, view: View, categories: Categories
+    ) -> Floats:
         """Return the share of each category to go by."""
         common = pooled(sample, view, categories)
         if self.by == "estimate":
@@ -58,7 +60,7 @@ class Judge:
         return (strength * mean + sample.changed) / (strength + sample.count)
 
 
-def pooled(sample: Sample, view: View, categories: Categories) -> float:
+def pooled(sample: CategorySample, view: View, categories: Categories) -> float:
     """Return the changed share of all samples; what is believed if there is none."""
     total = float(sample.count.sum())
     if total > 0:

@@ -19,7 +19,7 @@ SampleSize: TypeAlias = Callable[[View, Categories, float], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedSize:
     """The same number in every category."""
 
     samples: float

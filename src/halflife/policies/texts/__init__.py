@@ -58,7 +58,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SummaryShelf:
     """The summaries as a crawler sees them in one week.
 
     Attributes:
@@ -82,7 +82,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RefreshWish:
     """Databases whose summaries are to be made anew, and those to sample first."""
 
     refresh: Ints = field(default_factory=lambda: NONE)
@@ -114,12 +114,14 @@ class Taught(Protocol):
 class TextPolicy(Protocol):
     """Anything that turns a shelf and a budget into a wish."""
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return what to do next for at most ``budget`` refreshes."""
         ...
 
 
-def best(gain: Floats, budget: float, rng: Generator) -> Wish:
+def best(gain: Floats, budget: float, rng: Generator) -> RefreshWish:
     """Wish for the databases with the most gain, ties by lot; none without gain."""
     order = np.lexsort((rng.random(gain.size), -gain))[: max(int(budget), 0)]
-    return Wish(order[gain[order] > 0])
+    return RefreshWish(order[gain[order] > 0])

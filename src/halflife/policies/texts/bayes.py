@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.policies.texts import Shelf, Wish, best
+from halflife.policies.texts import RefreshWish, SummaryShelf, best
 from halflife.policies.texts.lessons import Lessons
 from halflife.summary.features import evolution
 
@@ -33,7 +33,7 @@ class Bayes:
         self.odds = odds
         self.bounded = bounded
 
-    def score(self, shelf: Shelf, age: Floats) -> Floats:
+    def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return ln(1 + odds of a change), which rises with them and is above 0.
 
         Between two weeks the log odds are on a line, and flat after the last.
@@ -46,12 +46,14 @@ class Bayes:
         low, high = self.odds[row, before], self.odds[row, after]
         return np.asarray(np.logaddexp(0.0, low + (week - before) * (high - low)))
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return the most likely."""
         most = self.odds.shape[1] - 1
         odds = self.odds[np.arange(shelf.age.size), np.minimum(shelf.age, most)]
         if not self.bounded:
-            return Wish(np.flatnonzero((odds > 0) & (shelf.age > 0)))
+            return RefreshWish(np.flatnonzero((odds > 0) & (shelf.age > 0)))
         gain = odds - odds.min(initial=0.0) + 1.0
         return best(np.where(shelf.age > 0, gain, 0.0), budget, rng)
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
-from halflife.policies.texts import Refreshes, Shelf, Wish, best
+from halflife.policies.texts import Refreshes, RefreshWish, SummaryShelf, best
 
 POWERS: Floats = np.linspace(0.3, 1.5, 25)
 USUAL = 1.0  # b where gaps do not differ enough to tell
@@ -33,7 +33,7 @@ WEIGHT = 8.0  # weeks of drift that the expectation counts for
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedDrift:
     """Drift of each database: D(t) = scale t**power."""
 
     scale: Floats
@@ -50,11 +50,13 @@ class Champion:
 
     by_cost = True
 
-    def score(self, shelf: Shelf, age: Floats) -> Floats:
+    def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return U(age) of each database."""
         return learn(shelf.refreshes, shelf.size).worth(age)
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return what is worth most."""
         return best(self.score(shelf, shelf.age.astype(np.float64)), budget, rng)
 
@@ -62,7 +64,7 @@ class Champion:
 champion = Champion()
 
 
-def learn(seen: Refreshes, size: Floats) -> Learned:
+def learn(seen: Refreshes, size: Floats) -> LearnedDrift:
     """Return the drift of each database from refreshes with a known divergence.
 
     a = (own drift + w m) / (own exposure + w), exposure being the sum of g**b over
@@ -77,7 +79,7 @@ def learn(seen: Refreshes, size: Floats) -> Learned:
     light = 1.0 / np.maximum(size, 1.0)
     usual = light * (total.sum() / max(float(watched @ light), _TINY))
     scale = (total + WEIGHT * usual) / (watched + WEIGHT)
-    return Learned(np.maximum(scale, _TINY), b)
+    return LearnedDrift(np.maximum(scale, _TINY), b)
 
 
 def power(database: Ints, gap: Floats, kl: Floats, n: int) -> float:

@@ -28,7 +28,7 @@ from halflife.policies.texts.lessons import (
     LADDER,
     SIZE as BY_SIZE,
     TINY,
-    Fitted,
+    FittedDrift,
     rate_of,
 )
 from halflife.policies.texts.live import WEEK, Databases
@@ -80,7 +80,7 @@ class Experience:
         fitted = self.known.fitted[key][1]
         return self._published(names) if fitted is None else self._told(fitted, names)
 
-    def _fit(self, names: tuple[str, ...]) -> Fitted | None:
+    def _fit(self, names: tuple[str, ...]) -> FittedDrift | None:
         """Return the model of the store's own intervals; None if there are too few."""
         seen = self.known.refreshes
         x = self._columns(names, seen.database, self.known.tau[seen.database])
@@ -105,7 +105,7 @@ class Experience:
         )
         drift = model.drift_
         fine = np.isfinite(drift.rate).all() and np.isfinite(drift.coefficient).all()
-        return Fitted(drift, model.idle_) if fine else None
+        return FittedDrift(drift, model.idle_) if fine else None
 
     def _columns(self, names: Sequence[str], owner: Ints, tau: Floats) -> Floats:
         """Return the features of intervals of these databases at these thresholds."""
@@ -119,7 +119,7 @@ class Experience:
         }
         return np.column_stack([known[name] for name in names])
 
-    def _told(self, fitted: Fitted, names: Sequence[str]) -> WeibullSurvival:
+    def _told(self, fitted: FittedDrift, names: Sequence[str]) -> WeibullSurvival:
         """Return what the store's own model says; else what the published one does."""
         n = len(self.known)
         usual = self._published(names)

@@ -16,9 +16,9 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.models.drift import Drift as Model, DriftModel, WeibullSurvival
+from halflife.models.drift import DriftModel, DriftPrediction as Model, WeibullSurvival
 from halflife.models.spells import Spells
-from halflife.summary.drift import Drift
+from halflife.summary.drift import SummaryDrift
 from halflife.summary.features import Features, features
 from halflife.summary.survival import Lifetimes, lifetimes
 
@@ -30,7 +30,7 @@ LOGS = ("ln_size", "ln_kl_1", "ln_tau")  # ours: kappa spans orders of magnitude
 TINY = 1e-6  # of divergence, so that none at all has a logarithm
 
 
-class Fitted(NamedTuple):
+class FittedDrift(NamedTuple):
     """A model of drift, and the domains in which it saw nothing end."""
 
     drift: Model
@@ -51,11 +51,11 @@ class Lessons:
 
     """
 
-    found: tuple[Drift, ...]
+    found: tuple[SummaryDrift, ...]
     history: int
     tau: float
     start: int = 0
-    fitted: dict[tuple[str, ...], tuple[Fitted, ...]] = field(
+    fitted: dict[tuple[str, ...], tuple[FittedDrift, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -145,7 +145,7 @@ class Lessons:
 
         return odds_of(self)
 
-    def _fit(self, names: tuple[str, ...]) -> tuple[Fitted, ...]:
+    def _fit(self, names: tuple[str, ...]) -> tuple[FittedDrift, ...]:
         """Return a model for each database, fitted to all the others."""
         x = _columns(self.told, names)
         known: Bools = np.asarray(np.isfinite(x).all(axis=1))
@@ -164,7 +164,7 @@ class Lessons:
                 start=start,
             )
             start = model.drift_.coefficient
-            found.append(Fitted(model.drift_, model.idle_))
+            found.append(FittedDrift(model.drift_, model.idle_))
         return tuple(found)
 
 
@@ -186,7 +186,7 @@ def _spells(lives: Lifetimes, known: Bools) -> Spells:
     return Spells.of(np.zeros(length.size), lower, np.where(gone, length, np.inf))
 
 
-def rate_of(fitted: Fitted, stratum: str, x: Floats) -> tuple[float, float]:
+def rate_of(fitted: FittedDrift, stratum: str, x: Floats) -> tuple[float, float]:
     """Return rate and shape, per week, of a database with these features."""
     drift = fitted.drift
     some = [d for d in drift.domains if d not in fitted.idle]

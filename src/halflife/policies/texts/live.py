@@ -23,7 +23,7 @@ from halflife.core.errors import UsageError
 from halflife.core.wording import span
 from halflife.market import price
 from halflife.models.drift import WeibullSurvival
-from halflife.policies.texts import Refreshes, Samples, Shelf, Taught, TextPolicy
+from halflife.policies.texts import Refreshes, Samples, SummaryShelf, Taught, TextPolicy
 from halflife.policies.texts.samples import SHARE
 
 WEEK = 7.0
@@ -33,7 +33,7 @@ _TIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class SummaryChecks:
     """What the latest check of each database showed.
 
     Attributes:
@@ -88,7 +88,7 @@ class Databases:
     weight: Floats
     income: float
     refreshes: Refreshes
-    checks: Checks
+    checks: SummaryChecks
     fitted: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -104,10 +104,10 @@ class Databases:
         """Whether a check is cheaper than a new summary."""
         return np.asarray(self.check < self.cost)
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> SummaryShelf:
         """Return the same as rules for recorded weeks see it."""
         n = len(self)
-        return Shelf(
+        return SummaryShelf(
             0,
             np.asarray((self.now - self.made) / WEEK),
             np.unique(self.domain, return_inverse=True)[1].astype(np.intp),
@@ -174,16 +174,16 @@ class SearchPolicy(Protocol):
 
 
 @runtime_checkable
-class Scored(Protocol):
+class ScoredSummaries(Protocol):
     """A rule that ranks databases by a score that grows with their age."""
 
-    def score(self, shelf: Shelf, age: Floats) -> Floats:
+    def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return the score of each database if its summary were so many weeks old."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueSummaries:
     """When a rule renews a live summary, and how.
 
     Attributes:
@@ -203,7 +203,7 @@ class Due:
     survival: Callable[[Taught], WeibullSurvival] | None = None
 
 
-def choose(rule: Due, known: Databases) -> Choices:
+def choose(rule: DueSummaries, known: Databases) -> Choices:
     """Return what a rule does for each database."""
     from halflife.policies.texts.experience import Experience  # noqa: PLC0415  (scipy)
 
@@ -211,7 +211,7 @@ def choose(rule: Due, known: Databases) -> Choices:
         return sampled(known)
     taught = Experience(known)
     policy = rule.prepare(taught)(known.every)
-    if not isinstance(policy, Scored):
+    if not isinstance(policy, ScoredSummaries):
         raise UsageError(f"{type(policy).__name__} has no score by age")
     found = scheduled(policy, rule, known)
     if rule.survival is None:
@@ -224,7 +224,7 @@ def choose(rule: Due, known: Databases) -> Choices:
     )  # fmt: skip
 
 
-def scheduled(policy: Scored, rule: Due, known: Databases) -> Choices:
+def scheduled(policy: ScoredSummaries, rule: DueSummaries, known: Databases) -> Choices:
     """Return what is due by a score that reaches its level."""
     checks = known.checkable & rule.checks
     cost = np.where(checks, known.check + _failing(known) * known.cost, known.cost)
@@ -248,7 +248,9 @@ def scheduled(policy: Scored, rule: Due, known: Databases) -> Choices:
     return Choices(~checks | doubted, due, every, since, rank, cost, tuple(why))
 
 
-def _level(rule: Due, dense: Floats, cost: Floats, income: float, top: float) -> float:
+def _level(
+    rule: DueSummaries, dense: Floats, cost: Floats, income: float, top: float
+) -> float:
     """Return the score, over ``top``, from which databases are due."""
     if rule.level is not None:
         return rule.level / top

@@ -15,12 +15,12 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.policies.texts import Shelf, Taught, TextPolicy, Wish, best
+from halflife.policies.texts import RefreshWish, SummaryShelf, Taught, TextPolicy, best
 from halflife.policies.texts.bayes import Bayes
 from halflife.policies.texts.champion import champion
 from halflife.policies.texts.lessons import FULL, KAPPA, LOGS, SIZE, Lessons
-from halflife.policies.texts.live import Choices, Databases, Due, choose
-from halflife.policies.texts.samples import PRICE, Sampling
+from halflife.policies.texts.live import Choices, Databases, DueSummaries, choose
+from halflife.policies.texts.samples import PRICE, DatabaseSampling
 from halflife.policies.texts.survival import by_lives
 from halflife.policies.texts.turns import naive
 
@@ -30,7 +30,7 @@ PrepareAny = Callable[[Taught], Callable[[float], TextPolicy]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TextRule:
     """A rule for summaries, not yet prepared.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rule:
     paper: str = ""
     price: float = 0.0
     bounded: bool = True
-    due: Due | None = None
+    due: DueSummaries | None = None
 
     def choose(self, known: Databases) -> Choices:
         """Return what to do for each database of a live store."""
@@ -77,13 +77,13 @@ def _always(policy: TextPolicy) -> PrepareAny:
     return lambda _: lambda _: policy
 
 
-def _survival(names: Sequence[str], about: str, paper: str = "") -> Rule:
+def _survival(names: Sequence[str], about: str, paper: str = "") -> TextRule:
     def frequencies(lessons: Taught) -> Callable[[float], TextPolicy]:
         lives, more = lessons.survival(names), (lessons.cost, lessons.weight)
         return lambda every: by_lives(lives, every, cost=more[0], weight=more[1])
 
-    due = Due(frequencies, survival=lambda taught: taught.survival(names))
-    return Rule(frequencies, about, paper, due=due)
+    due = DueSummaries(frequencies, survival=lambda taught: taught.survival(names))
+    return TextRule(frequencies, about, paper, due=due)
 
 
 class Hindsight:
@@ -93,7 +93,9 @@ class Hindsight:
         weeks = np.arange(divergence.shape[1])
         self.worth = weeks * divergence - np.cumsum(divergence, axis=1)
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return what is worth most."""
         worth = self.worth[np.arange(shelf.age.size), shelf.age]
         return best(worth + 1e-12 * shelf.age, budget, rng)
@@ -108,26 +110,26 @@ def _hindsight(lessons: Lessons) -> Callable[[float], TextPolicy]:
     return lambda _: policy
 
 
-def _bayes(about: str, *, bounded: bool) -> Rule:
+def _bayes(about: str, *, bounded: bool) -> TextRule:
     def prepare(lessons: Taught) -> Callable[[float], TextPolicy]:
         policy = Bayes(lessons.odds(), bounded=bounded)
         return lambda _: policy
 
-    due = Due(prepare, level=None if bounded else float(np.log(2.0)))
+    due = DueSummaries(prepare, level=None if bounded else float(np.log(2.0)))
     paper = f"{PAPER}, s. 5.2"
-    return Rule(prepare, about, paper, bounded=bounded, due=due)
+    return TextRule(prepare, about, paper, bounded=bounded, due=due)
 
 
-def _samples(price: float, about: str, *, live: bool) -> Rule:
-    policy = _always(Sampling(price))
-    due = Due(policy, samples=True) if live else None
+def _samples(price: float, about: str, *, live: bool) -> TextRule:
+    policy = _always(DatabaseSampling(price))
+    due = DueSummaries(policy, samples=True) if live else None
     paper = f"Cho and Ntoulas 2002; {PAPER}, s. 5.3"
-    return Rule(policy, about, paper, price, due=due)
+    return TextRule(policy, about, paper, price, due=due)
 
 
-NAIVE = Rule(
+NAIVE = TextRule(
     _always(naive), "every database every T weeks", f"{PAPER}, s. 4.4",
-    due=Due(_always(naive)),
+    due=DueSummaries(_always(naive)),
 )  # fmt: skip
 SURVIVAL = _survival(FULL, "Eq. 4 with kappa, size and tau", f"{PAPER}, s. 5.1")
 SURVIVAL_SIZE = _survival(SIZE, "Eq. 4 with size and tau", f"{PAPER}, s. 5.1")
@@ -137,14 +139,14 @@ BAYES = _bayes("most likely changed, Naive Bayes", bounded=True)
 BAYES_FREE = _bayes("all likely changed, whatever it costs", bounded=False)
 SAMPLING = _samples(PRICE, "most changed documents, samples paid", live=True)
 SAMPLING_FREE = _samples(0.0, "most changed documents, samples free", live=False)
-CHAMPION = Rule(
+CHAMPION = TextRule(
     _always(champion), "index rule, drift learned by refreshes",
-    due=Due(_always(champion), checks=True),
+    due=DueSummaries(_always(champion), checks=True),
 )  # fmt: skip
-HINDSIGHT = Rule(_hindsight, "index rule, drift known beforehand: a bound")
+HINDSIGHT = TextRule(_hindsight, "index rule, drift known beforehand: a bound")
 CHECKS = ByPrice("checked when a check is worth its price, renewed when it fails")
 
-RULES: Mapping[str, Rule] = MappingProxyType(
+RULES: Mapping[str, TextRule] = MappingProxyType(
     {
         "naive": NAIVE,
         "survival": SURVIVAL,
@@ -161,7 +163,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 )
 
 
-def named(name: str) -> Rule:
+def named(name: str) -> TextRule:
     """Return the rule of this name."""
     if name not in RULES:
         raise UsageError(f"no rule for summaries {name!r}; one of {', '.join(RULES)}")

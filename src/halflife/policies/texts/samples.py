@@ -8,7 +8,7 @@ documents comes first. Documents that are new are in no sample, and so are not s
 import numpy as np
 from numpy.random import Generator
 
-from halflife.policies.texts import Shelf, Wish, best
+from halflife.policies.texts import RefreshWish, SummaryShelf, best
 
 DOCUMENTS = 20  # of a sample
 READ = 300  # documents that a summary is made from, where a database is queried
@@ -16,7 +16,7 @@ PRICE = DOCUMENTS / READ  # of a sample, in refreshes
 SHARE = 0.25  # of the budget that may go into samples
 
 
-class Sampling:
+class DatabaseSampling:
     """Samples the databases in turn, renews those with most changed documents.
 
     A priced rule spends a quarter of each week's budget on samples, oldest first; a
@@ -30,14 +30,16 @@ class Sampling:
     def __init__(self, price: float = PRICE) -> None:
         self.price = price
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return whom to sample, or if this week's samples are taken, whom to renew."""
         n = shelf.age.size
         due = n if self.price == 0 else round(SHARE * shelf.income / self.price)
         taken = int((shelf.samples.week == shelf.week).sum())
         if taken < min(due, n) and budget >= self.price * (due - taken):
             order = np.lexsort((rng.random(n), shelf.samples.week))
-            return Wish(sample=order[: min(due, n) - taken])
+            return RefreshWish(sample=order[: min(due, n) - taken])
         # A sample from before the refresh tells of the summary that was thrown away.
         made = shelf.week - shelf.age
         changed = np.where(shelf.samples.week > made, shelf.samples.share, 0.0)

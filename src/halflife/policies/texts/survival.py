@@ -11,12 +11,12 @@ from halflife.allocation import allocate
 from halflife.core.arrays import Floats
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts.lessons import FULL, Lessons
-from halflife.policies.texts.turns import Frequencies
+from halflife.policies.texts.turns import RefreshFrequencies
 
 
 def by_survival(
     lessons: Lessons, every: float, names: Sequence[str] = FULL
-) -> Frequencies:
+) -> RefreshFrequencies:
     """Return the policy with these features; ``every`` is T, in weeks."""
     return by_lives(lessons.survival(names), every)
 
@@ -27,7 +27,7 @@ def by_lives(
     *,
     cost: Floats | None = None,
     weight: Floats | None = None,
-) -> Frequencies:
+) -> RefreshFrequencies:
     """Return the policy for known lives, time in weeks.
 
     The budget renews every database once in ``every`` weeks. Where refreshes differ in
@@ -43,4 +43,4 @@ def by_lives(
     found = allocate(
         lives.rate, each / every, shape=lives.shape, cost=cost, weight=weight
     )
-    return Frequencies(found.frequency)
+    return RefreshFrequencies(found.frequency)

@@ -5,27 +5,29 @@ from dataclasses import dataclass
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats
-from halflife.policies.texts import Shelf, Wish, best
+from halflife.policies.texts import RefreshWish, SummaryShelf, best
 
 
-class Naive:
+class NaiveSummaries:
     """Renews every database in turn, every T weeks."""
 
-    def score(self, shelf: Shelf, age: Floats) -> Floats:
+    def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return the age: the oldest comes first."""
         del shelf
         return age
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return the oldest summaries."""
         return best(self.score(shelf, shelf.age.astype(float)), budget, rng)
 
 
-naive = Naive()
+naive = NaiveSummaries()
 
 
 @dataclass(frozen=True, slots=True)
-class Frequencies:
+class RefreshFrequencies:
     """Renews each summary so often a week; what is most overdue comes first.
 
     A summary that is ``age`` weeks old is ``age * frequency`` intervals old. As the
@@ -34,11 +36,13 @@ class Frequencies:
 
     frequency: Floats
 
-    def score(self, shelf: Shelf, age: Floats) -> Floats:
+    def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return how many intervals have passed."""
         del shelf
         return age * self.frequency
 
-    def __call__(self, shelf: Shelf, budget: float, rng: Generator) -> Wish:
+    def __call__(
+        self, shelf: SummaryShelf, budget: float, rng: Generator
+    ) -> RefreshWish:
         """Return the most overdue."""
         return best(self.score(shelf, shelf.age.astype(float)), budget, rng)

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from halflife.core.forms import Query
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Choice:
     newest: bool = False
 
 
-class Policy(Protocol):
+class FreshPolicy(Protocol):
     """Chooses the next query from what is held and what was heard.
 
     A policy sends nothing: what it wants to know it asks for by choosing, so every
@@ -45,7 +45,9 @@ class Policy(Protocol):
         """Whether it wants a random sample of the database first."""
         ...
 
-    def next(self, local: Local, ledger: Ledger, rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, ledger: Ledger, rng: Generator
+    ) -> Choice | None:
         """Return what to ask; None if nothing is worth a request."""
         ...
 
@@ -54,6 +56,6 @@ class Policy(Protocol):
 class Ranks(Protocol):
     """A policy that says beforehand what it would ask."""
 
-    def ranked(self, local: Local, most: int) -> list[Choice]:
+    def ranked(self, local: LocalRecords, most: int) -> list[Choice]:
         """Return what promises most now, best first."""
         ...

@@ -15,11 +15,17 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.core.forms import Query, Term
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.form_traits import Learned, progress_of
-from halflife.queries.fresh.outlook import Outlook, Setting, Standing, outlook, viewed
-from halflife.queries.fresh.prior import Prior
+from halflife.queries.fresh.form_traits import FormTraits, progress_of
+from halflife.queries.fresh.outlook import (
+    QueryOutlook,
+    QueryStanding,
+    RoundSetting,
+    outlook,
+    viewed,
+)
+from halflife.queries.fresh.prior import GrowthPrior
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 
 LEAST = 0.1  # new records for a request below which nothing is worth one
 WORTH = {"select": 1.0, "range": 1.0, "keyword": 0.6}  # of a page; see Expected
@@ -51,11 +57,13 @@ class Expected:
     def __init__(self, *, least: float = LEAST, since: float = inf) -> None:
         self.least = least
         self.since = since
-        self._prior = Prior(since)
-        self._learned = Learned()
+        self._prior = GrowthPrior(since)
+        self._learned = FormTraits()
         self._pairs: dict[Term, tuple[float, Choice | None]] = {}
 
-    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the page that promises most; None if none promises enough."""
         self._prior.grow(local)
         self._learned.catch_up(local)
@@ -72,7 +80,7 @@ class Expected:
             return None
         return best
 
-    def ranked(self, local: Local, most: int) -> list[Choice]:
+    def ranked(self, local: LocalRecords, most: int) -> list[Choice]:
         """Return the first pages that promise most now, best first."""
         self._prior.grow(local)
         self._learned.catch_up(local)
@@ -88,12 +96,12 @@ class Expected:
             if ahead.gain[i] >= self.least
         ]
 
-    def _worth(self, local: Local) -> Floats:
+    def _worth(self, local: LocalRecords) -> Floats:
         worth = [WORTH[attribute.kind] for attribute in local.interface.attributes]
         found: Floats = np.array(worth)[self._prior.group]
         return found
 
-    def _standing(self, local: Local, setting: Setting) -> Standing:
+    def _standing(self, local: LocalRecords, setting: RoundSetting) -> QueryStanding:
         held, seen, fresh = (
             counter.values.astype(np.float64)
             for counter in (local.held, local.seen, local.fresh)
@@ -104,13 +112,13 @@ class Expected:
         mean = self._prior.mean(fresh, viewed(seen, there, shown))
         progress = self._learned.progress()
         shape, hidden = self._prior.shape, self._prior.hidden(local, by_attribute)
-        return Standing(held, seen, fresh, mean, shape, shown, hidden, progress)
+        return QueryStanding(held, seen, fresh, mean, shape, shown, hidden, progress)
 
     def _joined(
         self,
-        local: Local,
-        now: tuple[Standing, Outlook],
-        setting: Setting,
+        local: LocalRecords,
+        now: tuple[QueryStanding, QueryOutlook],
+        setting: RoundSetting,
         best: Choice | None,
     ) -> Choice | None:
         """Return a query with a second term, if one promises more than ``best``."""
@@ -127,7 +135,7 @@ class Expected:
         return best
 
     def _again(
-        self, local: Local, term: Term, density: float, setting: Setting
+        self, local: LocalRecords, term: Term, density: float, setting: RoundSetting
     ) -> Choice | None:
         """Return the best query with a second term, as of some pages ago."""
         now = len(local.shown)
@@ -140,7 +148,9 @@ class Expected:
         return found
 
 
-def _split(local: Local, term: Term, density: float, setting: Setting) -> Choice | None:
+def _split(
+    local: LocalRecords, term: Term, density: float, setting: RoundSetting
+) -> Choice | None:
     """Return the best query that joins a second term to one that was cut off."""
     columns = local.within(Query.of(term))
     pairs = [
@@ -154,13 +164,17 @@ def _split(local: Local, term: Term, density: float, setting: Setting) -> Choice
     held, seen, fresh = (c[pairs].astype(np.float64) for c in columns)
     mean = fresh + density * (held + 1.0)
     progress, sure = progress_of(local, queries), np.full(len(pairs), JOINED)
-    standing = Standing(held, seen, fresh, mean, sure, 0.0 * sure, 0.0 * sure, progress)
+    standing = QueryStanding(
+        held, seen, fresh, mean, sure, 0.0 * sure, 0.0 * sure, progress
+    )
     ahead = outlook(standing, setting)
     best = int(np.argmax(ahead.gain))
     return _choice(queries[best], standing, ahead, best)
 
 
-def _choice(query: Query, standing: Standing, ahead: Outlook, best: int) -> Choice:
+def _choice(
+    query: Query, standing: QueryStanding, ahead: QueryOutlook, best: int
+) -> Choice:
     page, gain = int(standing.progress.pages[best]), float(ahead.gain[best])
     why = f"about {ahead.left[best]:.1f} of {ahead.hits[best]:.0f} new, page {page + 1}"
     return Choice(query, page, 1, gain, why)

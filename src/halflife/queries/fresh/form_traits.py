@@ -6,15 +6,15 @@ from math import inf, log, sqrt
 import numpy as np
 
 from halflife.core.forms import Query
-from halflife.queries.fresh.outlook import Progress, Setting
-from halflife.queries.local import Local, Reading
+from halflife.queries.fresh.outlook import ReadingProgress, RoundSetting
+from halflife.queries.local import LocalRecords, QueryReading
 
 STAYS = (17.0, 20.0)  # old records that stayed, of so many, before anything is known
 DOUBT = {"exact": 0.01, "rounded": 0.03, "capped": 0.01, "none": 1.0}
 TRIED = 2.0  # queries after which counts are taken for what they were found to be
 
 
-class Learned:
+class FormTraits:
     """What the readings of a round say about the form and the old records."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Learned:
         self._off = 0.0
         self._tried = 0
 
-    def catch_up(self, local: Local) -> None:
+    def catch_up(self, local: LocalRecords) -> None:
         """Take in the pages that were read since."""
         more = len(local.terms) - len(self._held)
         if more:
@@ -42,7 +42,7 @@ class Learned:
                 self._finish(local, reading)
         self._heard = len(local.log)
 
-    def _show(self, local: Local, query: Query, reading: Reading) -> None:
+    def _show(self, local: LocalRecords, query: Query, reading: QueryReading) -> None:
         """Note which old records were shown without asking for their attribute."""
         asked = {term.attribute for term in query}
         old = {key for key in reading.keys if not local.origin(key)}
@@ -50,27 +50,27 @@ class Learned:
             if attribute.name not in asked:
                 self._elsewhere.setdefault(attribute.name, set()).update(old)
 
-    def _finish(self, local: Local, reading: Reading) -> None:
+    def _finish(self, local: LocalRecords, reading: QueryReading) -> None:
         """Learn from a query that was read whole."""
         self._stayed |= {key for key in reading.keys if not local.origin(key)}
         if reading.told and reading.keys:
             self._off += log(reading.told / len(reading.keys)) ** 2
             self._tried += 1
 
-    def setting(self, local: Local) -> Setting:
+    def setting(self, local: LocalRecords) -> RoundSetting:
         """Return what holds for all queries."""
         interface = local.interface
         stayed, all_ = len(self._stayed), len(self._stayed) + len(local.gone)
         stays = (STAYS[0] + stayed) / (STAYS[1] + all_)
         usual = DOUBT[interface.counts] ** 2 * TRIED
-        return Setting(
+        return RoundSetting(
             page=float(interface.page_size),
             cap=inf if interface.cap is None else float(interface.cap),
             stays=stays,
             doubt=sqrt((usual + self._off) / (TRIED + self._tried)),
         )
 
-    def shown(self, local: Local, stays: float) -> dict[str, float]:
+    def shown(self, local: LocalRecords, stays: float) -> dict[str, float]:
         """Return the share of the old records, by attribute, shown without it.
 
         A term that nobody knew can have come to light only by asking for others.
@@ -83,20 +83,22 @@ class Learned:
             for attribute in local.interface.attributes
         }
 
-    def progress(self) -> Progress:
+    def progress(self) -> ReadingProgress:
         """Return how far the one-term queries were read, as the copy's terms."""
         told, pages, floor, done = self._held.T
-        return Progress(told, pages, floor, done > 0)
+        return ReadingProgress(told, pages, floor, done > 0)
 
 
-def progress_of(local: Local, queries: Sequence[Query]) -> Progress:
+def progress_of(local: LocalRecords, queries: Sequence[Query]) -> ReadingProgress:
     """Return how far queries were read."""
-    rows = [_row(local, local.reads.get(query, Reading())) for query in queries]
+    rows = [_row(local, local.reads.get(query, QueryReading())) for query in queries]
     told, pages, floor, done = np.array(rows).T
-    return Progress(told, pages, floor, done > 0)
+    return ReadingProgress(told, pages, floor, done > 0)
 
 
-def _row(local: Local, reading: Reading) -> tuple[float, float, float, bool]:
+def _row(
+    local: LocalRecords, reading: QueryReading
+) -> tuple[float, float, float, bool]:
     interface = local.interface
     told = np.nan if reading.told is None else float(reading.told)
     if interface.counts == "capped" and interface.cap and told >= interface.cap:
@@ -109,7 +111,7 @@ def _row(local: Local, reading: Reading) -> tuple[float, float, float, bool]:
     return told, float(reading.pages), floor, reading.done
 
 
-def _cut(local: Local, reading: Reading) -> bool:
+def _cut(local: LocalRecords, reading: QueryReading) -> bool:
     """Say whether there may be results that cannot be reached."""
     cap = local.interface.cap
     return cap is not None and len(reading.keys) >= cap

@@ -8,11 +8,11 @@ from typing import Protocol
 from numpy.random import Generator
 
 from halflife.core.errors import BudgetSpent
-from halflife.core.forms import Found
+from halflife.core.forms import ResultPage
 from halflife.core.object_store import Attributes
-from halflife.queries.fresh import Choice, Policy
+from halflife.queries.fresh import Choice, FreshPolicy
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.sampling import Sampling, sample
 
 
@@ -25,7 +25,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenSample:
     """A sample that is simply there, at the least that anything could cost.
 
     No form hands out a random sample; one that did would still take a request for
@@ -47,7 +47,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Drilled:
+class DrilledSample:
     """A sample drawn through the form, by random drill-downs that are charged.
 
     Attributes:
@@ -93,7 +93,7 @@ class Harvest:
     stop: str = ""
 
 
-class Round:
+class HarvestRound:
     """One round of asking, choice by choice.
 
     Args:
@@ -103,7 +103,9 @@ class Round:
 
     """
 
-    def __init__(self, policy: Policy, local: Local, ledger: Ledger) -> None:
+    def __init__(
+        self, policy: FreshPolicy, local: LocalRecords, ledger: Ledger
+    ) -> None:
         self.local = local
         self.harvest = Harvest()
         self._policy = policy
@@ -143,7 +145,7 @@ class Round:
             self._note(key, record, Origin.HARVESTED)
         self._count()
 
-    def _take(self, choice: Choice, found: Found) -> None:
+    def _take(self, choice: Choice, found: ResultPage) -> None:
         local = self.local
         reading = local.newest if choice.newest else local.reading(choice.query)
         before = reading.gained
@@ -189,7 +191,7 @@ class Round:
         done.curve.append((ledger.requests, len(done.new)))
 
 
-def read(ledger: Ledger, choice: Choice) -> Iterator[Found]:
+def read(ledger: Ledger, choice: Choice) -> Iterator[ResultPage]:
     """Return the pages that a choice asks for, each asked for as it comes."""
     interface = ledger.interface
     last = inf if interface.cap is None else interface.pages(interface.cap)
@@ -208,8 +210,8 @@ def read(ledger: Ledger, choice: Choice) -> Iterator[Found]:
 
 
 def harvest(
-    policy: Policy,
-    local: Local,
+    policy: FreshPolicy,
+    local: LocalRecords,
     ledger: Ledger,
     rng: Generator,
     sampler: Sampler | None = None,
@@ -224,7 +226,7 @@ def harvest(
         sampler: Draws the sample, for policies that want one.
 
     """
-    turn = Round(policy, local, ledger)
+    turn = HarvestRound(policy, local, ledger)
     try:
         if sampler is not None and policy.samples:
             turn.sample(sampler, rng)

@@ -13,7 +13,7 @@ from halflife.queries.fresh.harvest import Harvest
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class RoundScores:
     """Coverage and cost of a round.
 
     Attributes:
@@ -39,17 +39,19 @@ class Scores:
     requests: int
 
 
-def scores(harvest: Harvest, before: Collection[str], now: Collection[str]) -> Scores:
+def scores(
+    harvest: Harvest, before: Collection[str], now: Collection[str]
+) -> RoundScores:
     """Return how well a round did, given the copy before and all there is now.
 
     >>> done = Harvest(new={"c": {}}, requests=2, returned=4, unique=3)
     >>> scores(done, {"a", "b"}, {"a", "b", "c", "d"})
-    Scores(tcr=0.75, ccr=0.75, icr=0.5, pnr=0.25, gone=nan, false=nan, requests=2)
+    RoundScores(tcr=0.75, ccr=0.75, icr=0.5, pnr=0.25, gone=nan, false=nan, requests=2)
     """
     there, held = set(now), set(before)
     fresh, went = there - held, held - there
     new = len(fresh & harvest.new.keys())
-    return Scores(
+    return RoundScores(
         tcr=_share(harvest.unique, len(there)),
         ccr=_share(len(there & held) + new, len(there)),
         icr=_share(new, len(fresh)),

@@ -16,7 +16,7 @@ UNEVEN = 0.3  # how much the share of old records that stay differs among querie
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReadingProgress:
     """How far queries were read, one value each.
 
     Attributes:
@@ -34,7 +34,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueryStanding:
     """Where queries stand, one value each.
 
     Attributes:
@@ -58,11 +58,11 @@ class Standing:
     shape: Floats
     shown: Floats
     hidden: Floats
-    progress: Progress
+    progress: ReadingProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RoundSetting:
     """What holds for all queries of a round.
 
     Attributes:
@@ -80,7 +80,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class QueryOutlook:
     """What queries are likely to hold.
 
     Attributes:
@@ -95,7 +95,7 @@ class Outlook:
     gain: Floats
 
 
-def outlook(standing: Standing, setting: Setting) -> Outlook:
+def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
     """Return what is left in every query, and what its next page brings.
 
     With n ~ Gamma(k, mean m) new records, of which a share rho was open to view and
@@ -124,10 +124,10 @@ def outlook(standing: Standing, setting: Setting) -> Outlook:
     unread = np.maximum(hits - read.pages * setting.page, 1.0)
     left = np.where(read.done, left, left + at.hidden * unread)
     gain = np.minimum(left, unread) * np.minimum(setting.page / unread, 1.0)
-    return Outlook(left, hits, np.where(read.done, 0.0, gain))
+    return QueryOutlook(left, hits, np.where(read.done, 0.0, gain))
 
 
-def _believed(at: Standing, there: Floats) -> tuple[Floats, Floats]:
+def _believed(at: QueryStanding, there: Floats) -> tuple[Floats, Floats]:
     """Return the mean and variance of what is left, whatever the form counts."""
     share = viewed(at.seen, there, at.shown)
     post = at.shape + at.fresh

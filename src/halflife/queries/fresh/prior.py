@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from halflife.core.arrays import Floats, Ints
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 
 GROWTH = 0.3  # new records for each old one, before anything is known
 SURE = 5.0  # new records after which what is seen weighs as much as that
@@ -17,7 +17,7 @@ UNHEARD = {"select": (0.5, 3.0), "range": (1.0, 1.0), "keyword": (1.0, 0.3)}
 HIDDEN = (2.0, 0.1)  # new records of unheard values: shape, share of the new records
 
 
-class Prior:
+class GrowthPrior:
     """Expected new records by term, scaled by what the round finds.
 
     A term's weight is its records in the copy, those that came lately ``LATELY``
@@ -43,7 +43,7 @@ class Prior:
         self._unheard: Floats = np.zeros(0)
         self._usual = GROWTH
 
-    def grow(self, local: Local) -> None:
+    def grow(self, local: LocalRecords) -> None:
         """Take in the terms that came since."""
         known = self.weight.size
         if known == len(local.terms):
@@ -83,7 +83,7 @@ class Prior:
         mean: Floats = np.where(heard, growth[self.group] * self.weight, self._unheard)
         return mean
 
-    def hidden(self, local: Local, shown: Mapping[str, float]) -> Floats:
+    def hidden(self, local: LocalRecords, shown: Mapping[str, float]) -> Floats:
         """Return the new records for each hit that other attributes hide, by term.
 
         Records of a value that nobody has heard of (a new company) come to light

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from halflife.core.forms import Query, Term
-from halflife.queries.local import Local, Reading
+from halflife.queries.local import LocalRecords, QueryReading
 from halflife.queries.sampling import DrawnSoFar
 
 Row: TypeAlias = dict[str, Any]
@@ -18,7 +18,7 @@ Queries: TypeAlias = Mapping[str, Sequence[Query]]
 
 
 @runtime_checkable
-class Remembers(Protocol):
+class RemembersNew(Protocol):
     """A rule for new records that remembers more than what was read."""
 
     def so_far(self) -> Queries:
@@ -44,17 +44,17 @@ class NewRound:
 
     began: float
     drawn: DrawnSoFar = field(default_factory=DrawnSoFar)
-    reads: Mapping[Query, Reading] = field(default_factory=dict)
+    reads: Mapping[Query, QueryReading] = field(default_factory=dict)
     queries: Queries = field(default_factory=dict)
 
 
-def open_reads(local: Local) -> dict[Query, Reading]:
+def open_reads(local: LocalRecords) -> dict[Query, QueryReading]:
     """Return how far queries were read, without records that nobody asks for again.
 
     Those of a query without a number of hits tell what share of it was new.
     """
     return {
-        query: Reading(
+        query: QueryReading(
             reading.pages,
             set(reading.keys) if reading.told is None else set(),
             reading.gained,
@@ -99,7 +99,7 @@ def read_round(row: Row) -> NewRound:
     """Return the round that was written down."""
     drawn = row["drawn"]
     reads = {
-        read_terms(terms): Reading(
+        read_terms(terms): QueryReading(
             int(pages), set(keys), int(gained),
             None if told is None else int(told), bool(done), int(barren),
         )

@@ -9,7 +9,7 @@ from halflife.core.forms import Query
 from halflife.queries.fresh import Choice
 from halflife.queries.graph import selection
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local, Origin
+from halflife.queries.local import LocalRecords, Origin
 
 PATIENCE = 10  # issued queries in a row without a new record
 RENEWED = 0.05  # growth of the copy after which Eq. 4 is computed again
@@ -64,7 +64,9 @@ class ByRecord:
         self._rivals = list(queries.get("rivals", ()))
         self._resumed = True
 
-    def next(self, local: Local, _ledger: Ledger, rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, rng: Generator
+    ) -> Choice | None:
         """Return the next probe, or the best of those that were probed."""
         while not self._exhausted(local):
             if not self._rivals:
@@ -82,12 +84,12 @@ class ByRecord:
                 return best
         return None
 
-    def _exhausted(self, local: Local) -> bool:
+    def _exhausted(self, local: LocalRecords) -> bool:
         last = self._issued[-self.patience :]
         barren = [q in local.reads and not local.reads[q].gained for q in last]
         return len(barren) == self.patience and all(barren)
 
-    def _draw(self, local: Local, rng: Generator) -> None:
+    def _draw(self, local: LocalRecords, rng: Generator) -> None:
         """Draw a record that has queries left."""
         for _ in range(TRIES if len(local) else 0):
             row = self._row(local, rng)
@@ -98,7 +100,7 @@ class ByRecord:
                 self._probes = [q for q in self._rivals if q not in local.reads]
                 return
 
-    def _row(self, local: Local, rng: Generator) -> int:
+    def _row(self, local: LocalRecords, rng: Generator) -> int:
         if not self.sharp:
             return int(rng.integers(len(local)))
         if len(local) > (1.0 + self.renewed) * self._chance.size:
@@ -109,7 +111,7 @@ class ByRecord:
         place = int(np.searchsorted(self._chance, rng.random(), side="right"))
         return min(place, self._chance.size - 1)
 
-    def _best(self, local: Local) -> Choice | None:
+    def _best(self, local: LocalRecords) -> Choice | None:
         """Return the most effective rival; None if it promises or leaves nothing."""
         rivals, self._rivals = self._rivals, []
         best = max(rivals, key=lambda query: effect(local, query))
@@ -126,7 +128,7 @@ class ByRecord:
         return Choice(best, reading.pages, None, missing, why)
 
 
-def effect(local: Local, query: Query) -> tuple[float, float]:
+def effect(local: LocalRecords, query: Query) -> tuple[float, float]:
     """Return r = (c - h) / c of a probed query, and c - h to break ties.
 
     Without a count c the first page speaks for the query: the share that was new.

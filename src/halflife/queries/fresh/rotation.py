@@ -16,7 +16,7 @@ from halflife.core.forms import Interface, Query, Term, terms_of
 from halflife.core.object_store import Attributes
 from halflife.queries.fresh import Choice
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 
 SURE = 1.0  # records that came after which a value's own pace weighs as the usual one
 EARLY = 0.25  # the quantile of ages that tells when a value was last read
@@ -123,7 +123,9 @@ class InTurn:
         self.values = values
         self._now, self._usual = now, usual
 
-    def next(self, _local: Local, ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, _local: LocalRecords, ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the value that promises most of those that the budget can read.
 
         If none can be read whole, the best one is read as far as the budget goes.
@@ -137,7 +139,7 @@ class InTurn:
                 return choice
         return replace(some[0], pages=max(ledger.left, 1)) if some else None
 
-    def ranked(self, _local: Local, most: int) -> list[Choice]:
+    def ranked(self, _local: LocalRecords, most: int) -> list[Choice]:
         """Return the values that promise most now, best first."""
         return self._ranked()[:most]
 

@@ -13,7 +13,7 @@ from halflife.core.wording import count
 from halflife.queries.fresh import Choice
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
-from halflife.queries.local import Local
+from halflife.queries.local import LocalRecords
 from halflife.queries.reported_total import at_least
 
 
@@ -27,7 +27,9 @@ class Exhaustive:
 
     samples = False
 
-    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the query that shows most of what was not shown."""
         unseen = local.held.values - local.seen.values
         value = np.maximum(unseen, 0.5 * (local.held.values == 0))
@@ -40,7 +42,7 @@ class Exhaustive:
         return Choice(Query.of(local.terms[best]), pages=None, why=why)
 
 
-class GammaPoisson:
+class GammaPoissonRule:
     """Estimate the new records of every query from a sample, read the best per page.
 
     The new records of a query are n ~ Gamma(k, mean g h), of which a sample of the
@@ -59,7 +61,9 @@ class GammaPoisson:
         self.least = least
         self._drawn: Ints | None = None
 
-    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the query with most new records for a request."""
         if self._drawn is None:
             self._drawn = local.fresh.values.copy()
@@ -83,7 +87,7 @@ class GammaPoisson:
         return Choice(query, pages=None, expected=float(left[best]), why=why)
 
 
-class Oracle:
+class FreshOracle:
     """Know what is there: the query with most new records for a request, whole.
 
     Args:
@@ -97,7 +101,9 @@ class Oracle:
         self.truth = truth
         self._table: Incidence | None = None
 
-    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the query with most new records for a request."""
         table = self._table or Incidence.of(local.interface, self.truth)
         self._table = table
@@ -140,7 +146,9 @@ class Newest:
         self.date = date
         self.unfound = unfound
 
-    def next(self, local: Local, _ledger: Ledger, _rng: Generator) -> Choice | None:
+    def next(
+        self, local: LocalRecords, _ledger: Ledger, _rng: Generator
+    ) -> Choice | None:
         """Return the next page, newest first."""
         interface, reading = local.interface, local.newest
         if not (interface.newest and interface.everything):
@@ -159,13 +167,13 @@ class Newest:
         expected = float(missing) if missing > 0 else nan
         return Choice(Query(), reading.pages, 1, expected, why, newest=True)
 
-    def _missing(self, local: Local) -> int:
+    def _missing(self, local: LocalRecords) -> int:
         """Return how many records are reported, might be shown, and are not held."""
         told = at_least(local.interface.counts, local.newest.told)
         held = len(local) - len(local.gone)
         return 0 if told is None else told - held - self.unfound
 
-    def _tied(self, local: Local) -> bool:
+    def _tied(self, local: LocalRecords) -> bool:
         """Say whether the last record shown has the date of the newest known one."""
         if not self.date:
             return False
@@ -177,7 +185,7 @@ class Newest:
         return newest is not None and newest == last
 
 
-def _pages(local: Local, hits: Ints | Floats) -> Floats:
+def _pages(local: LocalRecords, hits: Ints | Floats) -> Floats:
     """Return the requests that queries with so many hits take."""
     cap = local.interface.cap
     reachable = np.asarray(hits, dtype=np.float64)
@@ -186,7 +194,7 @@ def _pages(local: Local, hits: Ints | Floats) -> Floats:
     return np.maximum(1.0, np.ceil(reachable / local.interface.page_size))
 
 
-def _asked(local: Local) -> Ints:
+def _asked(local: LocalRecords) -> Ints:
     """Return the terms that were asked for alone."""
     numbers = [local.number(query.terms[0]) for query in local.reads if len(query) == 1]
     return np.array([n for n in numbers if n is not None], dtype=np.intp)

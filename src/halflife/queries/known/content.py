@@ -55,10 +55,10 @@ class Growth(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class SteadyCounter:
     """Counters that go up by one every ``days`` days (section 3.1): D(t) = t / days.
 
-    >>> Steady(np.array([4.0])).mean(np.array([10.0]))
+    >>> SteadyCounter(np.array([4.0])).mean(np.array([10.0]))
     array([2.5])
     """
 
@@ -78,13 +78,13 @@ class Steady:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MissedUpdates:
     """The number of updates missed, of tuples that are updated at random moments.
 
     D(t) = rate t with variance size rate t + doubt t**2, where ``doubt`` is the
     variance of what is believed of the rate and ``size`` that of one step.
 
-    >>> Counted(np.array([3.0])).variance(np.array([2.0]))
+    >>> MissedUpdates(np.array([3.0])).variance(np.array([2.0]))
     array([6.])
     """
 

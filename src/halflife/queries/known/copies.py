@@ -14,7 +14,7 @@ from halflife.queries.known.content import (
     expected_staleness,
     weigher,
 )
-from halflife.queries.known.pace import Pace
+from halflife.queries.known.pace import VersionPace
 
 
 class Copy:
@@ -49,7 +49,7 @@ class Copy:
         self.row = {key: i for i, key in enumerate(self.keys)}
         self.held: list[Attributes] = list(records.values())
         self.measure = measure
-        self.pace = Pace(len(self.keys), measure.kind)
+        self.pace = VersionPace(len(self.keys), measure.kind)
         self.seen = np.full(len(self.keys), float(now))
         self.gone, self.doubted, self.strayed = np.zeros((3, len(self.keys)), bool)
         self._weigh = weight or weigher(None)

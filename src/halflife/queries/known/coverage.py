@@ -71,7 +71,7 @@ def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
 
 
 @dataclass(frozen=True)
-class Known:
+class TrueCoverage:
     """The truth: the server's relation lies open."""
 
     server: Incidence
@@ -117,7 +117,7 @@ def ratio(server: Floats, reference: Floats) -> Factor:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledCorpus:
     """A similar relation that lies open, times a factor: c |R_ref(q)|.
 
     The relative error of a count is sqrt(1 / |R_ref| + (error of c / c)^2): the
@@ -134,7 +134,7 @@ class Scaled:
         return settled(pool, shown * self.factor.value, np.sqrt(1 / shown + off**2))
 
 
-class Reported:
+class ReportedCoverage:
     """What a form reports of candidates, as it is asked for one after the other.
 
     What was not reported is guessed: by another coverage, or else by the records held

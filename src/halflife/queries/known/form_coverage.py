@@ -9,17 +9,23 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Bools, Floats
 from halflife.core.errors import BudgetSpent
-from halflife.core.forms import Found
+from halflife.core.forms import ResultPage
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import (
     Coverage,
     Hits,
-    Reported,
-    Scaled,
+    ReportedCoverage,
+    ScaledCorpus,
     counted,
     ratio,
 )
-from halflife.queries.known.greedy import Limits, Offers, Probes, choose, offers
+from halflife.queries.known.greedy import (
+    GreedyLimits,
+    ProbeOffers,
+    ProbePlan,
+    choose,
+    offers,
+)
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
 
@@ -44,7 +50,7 @@ def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
 
 def learned(
     pool: Pool, reference: Incidence, ledger: Ledger, queries: int, rng: Generator
-) -> Scaled:
+) -> ScaledCorpus:
     """Return a scaled reference; its factor is learned from a few counted queries.
 
     The queries are drawn in proportion to their count in the reference, without
@@ -57,10 +63,10 @@ def learned(
     hits = {int(j): told(ledger, pool, int(j)) for j in drawn}
     known = np.array([j for j, count in hits.items() if count is not None], np.intp)
     counts = np.array([hits[int(j)] for j in known], dtype=np.float64)
-    return Scaled(reference, ratio(counts, shown[known]))
+    return ScaledCorpus(reference, ratio(counts, shown[known]))
 
 
-class Told:
+class HitCounts:
     """The hits that the form reports, asked for only where it matters.
 
     What was not asked for is guessed by another coverage. A count that the form keeps
@@ -75,12 +81,12 @@ class Told:
     def __init__(self, ledger: Ledger, guess: Coverage) -> None:
         self.ledger = ledger
         self.guess = guess
-        self._reported: tuple[Pool, Reported] | None = None
+        self._reported: tuple[Pool, ReportedCoverage] | None = None
 
     def hits(self, pool: Pool) -> Hits:
         """Return what was told where it was, and the guess elsewhere."""
         if self._reported is None or self._reported[0] is not pool:
-            self._reported = pool, Reported(pool, self.guess.hits(pool))
+            self._reported = pool, ReportedCoverage(pool, self.guess.hits(pool))
         reported = self._reported[1]
         rounded = self.ledger.interface.counts == "rounded"
         for query in self.ledger.totals:
@@ -109,8 +115,11 @@ class Told:
 
 
 def settle(
-    pool: Pool, coverage: Told, decide: Callable[[Hits], Probes], rounds: int = ROUNDS
-) -> Probes:
+    pool: Pool,
+    coverage: HitCounts,
+    decide: Callable[[Hits], ProbePlan],
+    rounds: int = ROUNDS,
+) -> ProbePlan:
     """Return a choice whose queries were all counted, if the budget lasts.
 
     Choose by what is believed, ask for what was chosen, and choose again. So only
@@ -130,7 +139,7 @@ def settle(
     return probes
 
 
-def send(pool: Pool, probes: Probes, ledger: Ledger) -> Bools:
+def send(pool: Pool, probes: ProbePlan, ledger: Ledger) -> Bools:
     """Send the queries, page by page; return which local records were shown.
 
     If the budget ends before the queries do, what came until then counts.
@@ -145,7 +154,9 @@ def send(pool: Pool, probes: Probes, ledger: Ledger) -> Bools:
     return np.array([key in shown for key in pool.local.keys], dtype=bool)
 
 
-def _answers(pool: Pool, number: int, pages: int, ledger: Ledger) -> Iterator[Found]:
+def _answers(
+    pool: Pool, number: int, pages: int, ledger: Ledger
+) -> Iterator[ResultPage]:
     query = pool.query(number)
     if query is None:
         yield ledger.fetch(pool.key(number))
@@ -154,7 +165,12 @@ def _answers(pool: Pool, number: int, pages: int, ledger: Ledger) -> Iterator[Fo
 
 
 def refresh(
-    pool: Pool, coverage: Told, value: Floats, *, batch: int = 10, rounds: int = 1000
+    pool: Pool,
+    coverage: HitCounts,
+    value: Floats,
+    *,
+    batch: int = 10,
+    rounds: int = 1000,
 ) -> Bools:
     """Choose and send by turns, learning from what comes; return what was shown.
 
@@ -169,7 +185,7 @@ def refresh(
         for _ in range(rounds):
             offered = _open_offers(pool, coverage, sent)
             worth = np.where(_shown(pool, ledger), 0.0, value)
-            chosen = choose(pool, worth, offered, Limits(queries=batch)).queries
+            chosen = choose(pool, worth, offered, GreedyLimits(queries=batch)).queries
             if not chosen.size:
                 break
             for j in chosen.tolist():
@@ -181,7 +197,7 @@ def _shown(pool: Pool, ledger: Ledger) -> Bools:
     return np.array([key in ledger.seen for key in pool.local.keys], dtype=bool)
 
 
-def _open_offers(pool: Pool, coverage: Told, sent: Bools) -> Offers:
+def _open_offers(pool: Pool, coverage: HitCounts, sent: Bools) -> ProbeOffers:
     """Return what is left to buy: first pages that are known cost nothing again."""
     interface = coverage.ledger.interface
     hits = coverage.hits(pool).count

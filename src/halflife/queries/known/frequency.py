@@ -36,7 +36,7 @@ _CLOSE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Frequencies:
+class QueryFrequencies:
     """How often to send each query.
 
     Attributes:
@@ -74,7 +74,7 @@ def frequencies(
     *,
     power: float = 2.0,
     rounds: int = ROUNDS,
-) -> Frequencies:
+) -> QueryFrequencies:
     """Return the best times a day of queries that may share tuples.
 
     Tuples that no query brings are left out. No plan is below the tangent plane at f:
@@ -86,7 +86,7 @@ def frequencies(
     frequency = disjoint_frequencies(gains.sums(b), cost, budget, power=power)
     value, gap = 0.0, 0.0
     if not frequency.any():
-        return Frequencies(frequency, value, gap)
+        return QueryFrequencies(frequency, value, gap)
     for _ in range(rounds):
         times = gains.shares(frequency)
         each = np.where(times > 0, times, 1.0)
@@ -97,4 +97,4 @@ def frequencies(
             break
         frequency = frequency * slope ** (1.0 / (power + 1.0))
         frequency *= budget / float(np.sum(cost * frequency))
-    return Frequencies(frequency, value, gap)
+    return QueryFrequencies(frequency, value, gap)

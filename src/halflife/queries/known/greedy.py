@@ -24,7 +24,7 @@ UNITS = 1 << 31  # of the largest value: whole numbers add up alike in any order
 
 
 @dataclass(frozen=True)
-class Offers:
+class ProbeOffers:
     """What each candidate is worth and costs.
 
     Results are ranked by something that has nothing to do with the query, so a match
@@ -60,7 +60,7 @@ def offers(
     cap: int | None = None,
     reading: Reading = "all",
     by: Literal["requests", "hits"] = "requests",
-) -> Offers:
+) -> ProbeOffers:
     """Return what candidates with so many hits on the server cost and show.
 
     Args:
@@ -79,7 +79,7 @@ def offers(
     one = np.ones_like(n_pages)
     reach = first if reading == "first" else reachable / hits
     pages = n_pages if reading == "all" else one
-    return Offers(
+    return ProbeOffers(
         pages=pages,
         share=reach if reading == "all" else first,
         blocks=n_pages if reading == "some" else one,
@@ -89,7 +89,7 @@ def offers(
 
 
 @dataclass(frozen=True)
-class Limits:
+class GreedyLimits:
     """When to stop.
 
     Attributes:
@@ -104,11 +104,11 @@ class Limits:
     cover: float = 1.0
 
 
-UNLIMITED = Limits()
+UNLIMITED = GreedyLimits()
 
 
 @dataclass(frozen=True)
-class Probes:
+class ProbePlan:
     """Queries to send.
 
     Attributes:
@@ -150,7 +150,7 @@ def units_of(value: Floats) -> list[int]:
 class _State:
     """What is still open, and what each candidate would add."""
 
-    def __init__(self, pool: Pool, value: Floats, offered: Offers) -> None:
+    def __init__(self, pool: Pool, value: Floats, offered: ProbeOffers) -> None:
         self.offered = offered
         self.open = units_of(np.where(pool.reachable, value, 0.0))
         self.left = sum(self.open)
@@ -197,11 +197,11 @@ class _State:
 def choose(
     pool: Pool,
     value: Floats,
-    offered: Offers,
-    limits: Limits = UNLIMITED,
+    offered: ProbeOffers,
+    limits: GreedyLimits = UNLIMITED,
     *,
     begin: tuple[int, ...] = (),
-) -> Probes:
+) -> ProbePlan:
     """Return the greedy choice: each time the block with the best ratio.
 
     The gains of all candidates are kept exact as records are covered (an index from
@@ -241,7 +241,7 @@ def choose(
     return read(pool, value, offered, np.array(taken, dtype=np.intp))
 
 
-def read(pool: Pool, value: Floats, offered: Offers, taken: Ints) -> Probes:
+def read(pool: Pool, value: Floats, offered: ProbeOffers, taken: Ints) -> ProbePlan:
     """Return what reading blocks of candidates refreshes, however they were chosen.
 
     A record is refreshed with probability 1 - prod(1 - seen(q)) over the queries q
@@ -261,12 +261,12 @@ def read(pool: Pool, value: Floats, offered: Offers, taken: Ints) -> Probes:
     alike = np.zeros(missed.size)
     np.maximum.at(alike, rows, seen[source])
     pages = offered.pages[queries] * blocks
-    return Probes(queries, pages, float(value @ (1.0 - missed)), 1.0 - missed, alike)
+    return ProbePlan(queries, pages, float(value @ (1.0 - missed)), 1.0 - missed, alike)
 
 
 def knapsack(
-    pool: Pool, value: Floats, offered: Offers, requests: int, *, depth: int = 0
-) -> Probes:
+    pool: Pool, value: Floats, offered: ProbeOffers, requests: int, *, depth: int = 0
+) -> ProbePlan:
     """Return a choice within so many requests.
 
     The better of the greedy choice and the best single query (Leskovec et al., KDD
@@ -274,7 +274,7 @@ def knapsack(
     from every set of that many queries or fewer; from 3 on that gives 1 - 1/e
     (Sviridenko, 2004), in time that grows with the power of the pool.
     """
-    limits = Limits(requests=requests)
+    limits = GreedyLimits(requests=requests)
     fits = np.flatnonzero(offered.pages <= requests)
     best = choose(pool, value, offered, limits)
     for begin in _begins(pool, value, offered, fits, depth):
@@ -285,7 +285,7 @@ def knapsack(
 
 
 def _begins(
-    pool: Pool, value: Floats, offered: Offers, fits: Ints, depth: int
+    pool: Pool, value: Floats, offered: ProbeOffers, fits: Ints, depth: int
 ) -> Iterator[tuple[int, ...]]:
     """Return the sets of queries to begin from: the best one, or all up to a size."""
     if not depth and fits.size:
@@ -302,7 +302,7 @@ def greedy_probes(
     hits: Floats,
     *,
     k: int | None = None,
-    limits: Limits = UNLIMITED,
+    limits: GreedyLimits = UNLIMITED,
 ) -> Ints:
     """Return the queries of Algorithm 2, which picks by equation 2.
 

@@ -18,7 +18,7 @@ from halflife.core.forms import Interface, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import Sampled
-from halflife.queries.known.coverage import Factor, Hits, Scaled
+from halflife.queries.known.coverage import Factor, Hits, ScaledCorpus
 from halflife.queries.known.form_coverage import learned
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
@@ -63,7 +63,7 @@ class Guess:
         if self.factor > 0:
             known = Incidence.of(interface, records)
             factor = Factor(self.factor, self.error, self.counted)
-            return Scaled(known, factor).hits(pool)
+            return ScaledCorpus(known, factor).hits(pool)
         some = {key: records[key] for key in self.drawn.keys if key in records}
         if not some or not self.drawn.complete:
             return None

@@ -5,13 +5,13 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import tallied
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma
-from halflife.queries.known.content import Ages, Changed, Counted, Growth, Kind
+from halflife.queries.known.content import Ages, Changed, Growth, Kind, MissedUpdates
 
 _REFIT = 1.25  # learn the prior again when the gaps have grown by this factor
 _STEPS = 20_000  # latest steps that the usual one is the median of
 
 
-class Pace:
+class VersionPace:
     """Rates of tuples from the differences between versions.
 
     A tuple that moved by X usual steps in E days has a rate believed to be
@@ -20,7 +20,7 @@ class Pace:
     updates. Whether a tuple changed at all is left to
     ``halflife.models.rates.gamma.GammaPoisson``.
 
-    >>> pace = Pace(2, "ages")
+    >>> pace = VersionPace(2, "ages")
     >>> pace.add(np.array([0, 0, 1]), np.ones(3), np.array([2.0, 3.0, 0.0]))
     >>> bool(pace.rate()[0] > pace.rate()[1] > 0)
     True
@@ -83,7 +83,7 @@ class Pace:
         doubt = self.step**2 * shape / days**2
         if self.kind == "ages":
             return Ages(self.rate(), doubt)
-        return Counted(self.rate(), doubt, self.step)
+        return MissedUpdates(self.rate(), doubt, self.step)
 
     def _posterior(self) -> tuple[Floats, Floats]:
         shape, days = self._prior

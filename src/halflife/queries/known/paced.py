@@ -13,7 +13,7 @@ from math import floor, isfinite
 from numpy.random import Generator
 
 from halflife.queries.known.order import interval_for
-from halflife.queries.known.rules import Choice, Memory, Rounds, Standing
+from halflife.queries.known.rules import KnownChoice, KnownStanding, Memory, Rounds
 
 ALPHA = 0.1  # staleness a tuple and day of a loop that is allowed, by default
 LONGEST = 365.0  # days that a loop lasts at most: whatever stands still may move again
@@ -32,12 +32,12 @@ class Paced:
 
     alpha: float = ALPHA
     _rounds: Rounds = field(default_factory=Rounds)
-    _queue: list[Choice] = field(default_factory=list)
+    _queue: list[KnownChoice] = field(default_factory=list)
     _began: float = 0.0
     _interval: float = 0.0
     _sent: int = 0
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return what is due of the loop; a new one begins when the last is over."""
         del rng
         now = standing.now
@@ -51,7 +51,7 @@ class Paced:
             spent += some[-1].pages
         return some
 
-    def _begins(self, standing: Standing) -> bool:
+    def _begins(self, standing: KnownStanding) -> bool:
         """Begin a new loop, unless the last one is not over; say whether it did."""
         if self._sent and standing.now < self._began + self._sent * self._interval:
             return False
@@ -64,7 +64,7 @@ class Paced:
         self._began, self._sent = standing.now, 0
         return True
 
-    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
         """Return the rest of the loop, and when its queries are due."""
         return Memory(
             (*unsent, *self._queue),

@@ -15,12 +15,12 @@ from halflife.queries.fresh.progress import read_terms, write_terms
 from halflife.queries.known.guess import Guess, read_guess, write_guess
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.refresh import Probe, Refresher
-from halflife.queries.known.rules import Choice, Memory, Remembers, Timed
+from halflife.queries.known.rules import KnownChoice, Memory, RemembersKnown, Timed
 
 Row: TypeAlias = dict[str, Any]
 
 
-class Due(NamedTuple):
+class DueQueries(NamedTuple):
     """A query that is still to be sent.
 
     Attributes:
@@ -76,7 +76,7 @@ class KnownRound:
 
     """
 
-    due: tuple[Due, ...] = ()
+    due: tuple[DueQueries, ...] = ()
     frequent: tuple[Frequent, ...] = field(default=(), repr=False)
     began: float = 0.0
     interval: float = 0.0
@@ -91,9 +91,9 @@ def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
 
     ``unsent`` was planned and not asked.
     """
-    if not isinstance(worker.rule, Remembers):
+    if not isinstance(worker.rule, RemembersKnown):
         return None
-    left = [Choice(probe.number, *probe[3:]) for probe in unsent]
+    left = [KnownChoice(probe.number, *probe[3:]) for probe in unsent]
     memory, pool = worker.rule.so_far(left), worker.pool
     return KnownRound(
         tuple(_due(pool, one) for one in memory.choices),
@@ -108,11 +108,11 @@ def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
 
 def go_on(worker: Refresher, before: KnownRound) -> None:
     """Let a rule begin where it had come to; what cannot be asked now is left out."""
-    if not isinstance(worker.rule, Remembers):
+    if not isinstance(worker.rule, RemembersKnown):
         return
     found = _Numbers(worker.pool)
     choices = [
-        Choice(number, *one[2:])
+        KnownChoice(number, *one[2:])
         for one in before.due
         if (number := found.of(one.query, one.key)) is not None
     ]
@@ -128,9 +128,9 @@ def go_on(worker: Refresher, before: KnownRound) -> None:
     worker.rule.go_on(memory)
 
 
-def _due(pool: Pool, choice: Choice) -> Due:
+def _due(pool: Pool, choice: KnownChoice) -> DueQueries:
     query, key = _named(pool, choice.number)
-    return Due(query, key, *choice[1:])
+    return DueQueries(query, key, *choice[1:])
 
 
 def _named(pool: Pool, number: int) -> tuple[Query | None, str]:
@@ -166,7 +166,7 @@ def write_round(one: KnownRound) -> Row:
     }
 
 
-def _asked(one: Due | Frequent) -> object:
+def _asked(one: DueQueries | Frequent) -> object:
     return one.key if one.query is None else write_terms(one.query)
 
 
@@ -174,7 +174,7 @@ def read_round(row: Row) -> KnownRound:
     """Return the round that was written down."""
     return KnownRound(
         tuple(
-            Due(
+            DueQueries(
                 *_what(what), int(pages), float(gain), str(why), bool(firm),
                 None if most is None else int(most),
             )

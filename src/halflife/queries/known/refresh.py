@@ -14,10 +14,10 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Interface, Query
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.coverage import Reported
+from halflife.queries.known.coverage import ReportedCoverage
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_for
-from halflife.queries.known.rules import Choice, Rule, Standing
+from halflife.queries.known.rules import KnownChoice, KnownRule, KnownStanding
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX, rule_of
 
@@ -62,12 +62,12 @@ class Refresher:
 
     """
 
-    def __init__(self, pool: Pool, interface: Interface, rule: Rule) -> None:
+    def __init__(self, pool: Pool, interface: Interface, rule: KnownRule) -> None:
         self.pool = pool
         self.interface = interface
         self.rule = rule
         self.gains = Gains(pool)
-        self.reported = Reported(pool)
+        self.reported = ReportedCoverage(pool)
         self._doubts = np.nan, 0  # the last turn, and tuples looked up in it for doubt
         self._read = np.full(len(pool), -np.inf)  # when all of it was last read
 
@@ -102,16 +102,16 @@ class Refresher:
             return ()
         self._doubts = now, done + len(rows)
         return tuple(
-            self._probe(Choice(int(first[row]), 1, 0.0, DOUBTED)) for row in rows
+            self._probe(KnownChoice(int(first[row]), 1, 0.0, DOUBTED)) for row in rows
         )
 
     def standing(
         self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
-    ) -> Standing:
+    ) -> KnownStanding:
         """Return what is believed now."""
         growth, age = copy.growth(), copy.age(now)
         here = ~copy.gone & ~copy.doubted
-        return Standing(
+        return KnownStanding(
             now=now,
             budget=budget,
             gains=self.gains,
@@ -129,7 +129,7 @@ class Refresher:
             truth=truth,
         )
 
-    def _probe(self, choice: Choice) -> Probe:
+    def _probe(self, choice: KnownChoice) -> Probe:
         query = self.pool.query(choice.number)
         key = self.pool.key(choice.number) if query is None else ""
         return Probe(choice.number, query, key, *choice[1:])
@@ -173,7 +173,7 @@ class Refresher:
                 copy.lose(copy.keys[row])
 
 
-class Turn(NamedTuple):
+class RefreshTurn(NamedTuple):
     """What one turn did: what was asked, and how many known tuples came each time."""
 
     probes: tuple[Probe, ...]
@@ -185,7 +185,7 @@ def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refreshe
     return working(copy, interface, rule_of(name))
 
 
-def working(copy: Copy, interface: Interface, rule: Rule) -> Refresher:
+def working(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:
     """Return a refresher for a copy, with a rule."""
     pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
     return Refresher(pool, interface, rule)
@@ -199,7 +199,7 @@ def turn(
     rng: Generator,
     *,
     truth: Floats | None = None,
-) -> Turn:
+) -> RefreshTurn:
     """Ask until the ledger's requests are spent or nothing is worth asking.
 
     ``truth`` is what the oracle is told at the start of the turn; what is refreshed in
@@ -220,7 +220,7 @@ def turn(
             done.append(probe)
             refreshed.append(copy.taken - before)
             if spent:
-                return Turn(tuple(done), tuple(refreshed))
+                return RefreshTurn(tuple(done), tuple(refreshed))
         if not plan:
             break
-    return Turn(tuple(done), tuple(refreshed))
+    return RefreshTurn(tuple(done), tuple(refreshed))

@@ -1,9 +1,9 @@
 """Rules for what to ask next, to keep known tuples fresh.
 
-A rule gets what is believed (``Standing``) and returns candidates with what each is
-expected to buy, best first or in the order to be sent. Rules that go round keep their
-place (``Remembers``); nothing else is remembered. ``halflife.queries.policies`` has the
-names under which they are chosen.
+A rule gets what is believed (``KnownStanding``) and returns candidates with what each
+is expected to buy, best first or in the order to be sent. Rules that go round keep
+their place (``RemembersKnown``); nothing else is remembered.
+``halflife.queries.policies`` has the names under which they are chosen.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.queries.known.frequency import frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.greedy import (
-    Offers,
+    ProbeOffers,
     Reading,
     choose,
     greedy_probes,
@@ -29,7 +29,7 @@ _LEAST = 1e-12  # what covering a tuple is worth that is not stale at all
 _ROUNDS = 300  # of the solver; by then the value is right to four digits
 
 
-class Choice(NamedTuple):
+class KnownChoice(NamedTuple):
     """A candidate that is to be asked.
 
     Attributes:
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class KnownStanding:
     """What is believed at one moment; a row a tuple, or a row a candidate.
 
     Attributes:
@@ -103,10 +103,10 @@ class Standing:
         return np.where(self.open, offered.pages, np.inf), offered.reach
 
 
-class Rule(Protocol):
+class KnownRule(Protocol):
     """Says what to ask next."""
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return candidates in the order to be asked; none when nothing is worth it."""
         ...
 
@@ -141,7 +141,7 @@ class Memory:
 
     """
 
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[KnownChoice, ...] = ()
     paces: tuple[Timed, ...] = ()
     began: float = 0.0
     interval: float = 0.0
@@ -151,14 +151,14 @@ class Memory:
 
 
 @runtime_checkable
-class Remembers(Protocol):
+class RemembersKnown(Protocol):
     """A rule that goes round, and keeps its place between turns."""
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return candidates in the order to be asked."""
         ...
 
-    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
         """Return what is to be kept; ``unsent`` was returned and not asked."""
         ...
 
@@ -173,7 +173,7 @@ class Naive:
 
     below: float = np.inf
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return look-ups, the tuple seen longest ago first."""
         del rng
         wanted = (standing.rate < self.below) | ~standing.learned
@@ -187,7 +187,7 @@ class Naive:
 class LookupIndex:
     """Look up the tuple for which that buys most."""
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return look-ups, best first."""
         del rng
         value = standing.weight * standing.worth
@@ -207,9 +207,9 @@ class Rounds:
     reading: Reading = "all"
     by_hits: bool = True
     keywords: int | None = None
-    _queue: list[Choice] = field(default_factory=list)
+    _queue: list[KnownChoice] = field(default_factory=list)
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return the rest of the round, or a new one."""
         del rng
         if not self._queue:
@@ -220,7 +220,7 @@ class Rounds:
             spent += some[-1].pages
         return some
 
-    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
         """Return the rest of the round."""
         return Memory(choices=(*unsent, *self._queue))
 
@@ -228,7 +228,7 @@ class Rounds:
         """Begin with the rest of a round."""
         self._queue = list(memory.choices)
 
-    def plan(self, standing: Standing) -> tuple[list[Choice], Floats]:
+    def plan(self, standing: KnownStanding) -> tuple[list[KnownChoice], Floats]:
         """Return a round in the order to be sent, and the a_i of its queries."""
         pool = standing.gains.pool
         # Eq. 2 is never above what a look-up reaches, so look-ups are kept from it.
@@ -252,12 +252,14 @@ class Rounds:
         queries, each = numbers[sent].tolist(), pages.tolist()
         why, most = "its turn in the round", 1 if self.reading == "first" else None
         choices = [
-            Choice(queries[i], each[i], float(gain[i]), why, firm=True, most=most)
+            KnownChoice(queries[i], each[i], float(gain[i]), why, firm=True, most=most)
             for i in order.tolist()
         ]
         return choices, a[order]
 
-    def _chosen(self, pool: Pool, value: Floats, offered: Offers) -> tuple[Ints, Ints]:
+    def _chosen(
+        self, pool: Pool, value: Floats, offered: ProbeOffers
+    ) -> tuple[Ints, Ints]:
         """Return the queries of a round and the pages of each."""
         if self.keywords is None:
             sent = choose(pool, value, offered)
@@ -278,10 +280,10 @@ class Timetable:
     _frequency: Floats = field(default_factory=lambda: np.zeros(0))
     _sent: Floats = field(default_factory=lambda: np.zeros(0))
     _last: float = -np.inf
-    _unsent: list[Choice] = field(default_factory=list)
+    _unsent: list[KnownChoice] = field(default_factory=list)
     _kept: tuple[Timed, ...] = ()
 
-    def so_far(self, unsent: Sequence[Choice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
         """Return the timetable, and what was due and not asked."""
         rows = np.flatnonzero(self._frequency > 0).tolist()
         paces = tuple(
@@ -296,7 +298,7 @@ class Timetable:
         self._turns, self._last = memory.turns, memory.last
         self._unsent, self._kept = list(memory.choices), memory.paces
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return what is most overdue."""
         if self._kept:
             self._restore(len(standing.gains.pool), standing.now)
@@ -324,7 +326,9 @@ class Timetable:
             left -= float(cost[number])
             gain = float(sums[number] * share[number])
             pages = int(cost[number])
-            chosen.append(Choice(number, pages, gain, f"due {due[number]:.1f} times"))
+            chosen.append(
+                KnownChoice(number, pages, gain, f"due {due[number]:.1f} times")
+            )
         return chosen
 
     def _restore(self, n: int, now: float) -> None:
@@ -334,7 +338,7 @@ class Timetable:
             self._frequency[number], self._sent[number] = frequency, sent
         self._kept = ()
 
-    def _solve(self, standing: Standing, cost: Floats, rng: Generator) -> None:
+    def _solve(self, standing: KnownStanding, cost: Floats, rng: Generator) -> None:
         b = standing.weight * standing.rate
         found = frequencies(
             standing.gains,
@@ -353,7 +357,7 @@ class Timetable:
 
 
 @dataclass
-class Index:
+class KnownIndex:
     """Ask what buys most for each request: sum(w U(age)) / requests.
 
     Under the best fixed frequencies U(1 / f) / c is the same for all queries
@@ -361,17 +365,17 @@ class Index:
     handles tuples that several queries bring, and takes a look-up where it is cheaper.
     """
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return candidates, best first."""
         del rng
         return _best(standing, standing.weight * standing.worth, "buys most")
 
 
 @dataclass
-class Oracle:
+class KnownOracle:
     """Ask what reduces the true staleness most for each request."""
 
-    def __call__(self, standing: Standing, rng: Generator) -> list[Choice]:
+    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return candidates, best first."""
         del rng
         if standing.truth is None:
@@ -379,27 +383,31 @@ class Oracle:
         return _best(standing, standing.weight * standing.truth, "is most stale")
 
 
-def _best(standing: Standing, value: Floats, why: str) -> list[Choice]:
+def _best(standing: KnownStanding, value: Floats, why: str) -> list[KnownChoice]:
     cost, share = standing.costs()
     found = standing.gains.picked(value, cost, standing.budget, share=share)
     sizes = standing.gains.pool.held
     return [
-        Choice(number, int(cost[number]), gain, f"{why}; {sizes[number]} known tuples")
+        KnownChoice(
+            number, int(cost[number]), gain, f"{why}; {sizes[number]} known tuples"
+        )
         for number, gain in found
     ]
 
 
-def _looked_up(standing: Standing, rows: Ints, why: str) -> list[Choice]:
+def _looked_up(standing: KnownStanding, rows: Ints, why: str) -> list[KnownChoice]:
     """Return look-ups of some tuples, as many as there are requests."""
     first = np.flatnonzero(standing.lookup)
     if not first.size:
         return []
     gain = standing.weight * standing.stale
     some = rows[: int(min(standing.budget, rows.size))]
-    return [Choice(int(first[row]), 1, float(gain[row]), why) for row in some.tolist()]
+    return [
+        KnownChoice(int(first[row]), 1, float(gain[row]), why) for row in some.tolist()
+    ]
 
 
-def _own(standing: Standing, numbers: Ints) -> tuple[Floats, Floats]:
+def _own(standing: KnownStanding, numbers: Ints) -> tuple[Floats, Floats]:
     """Return sum(w D) and a = sum(w rate) / 2 of the tuples first brought by each.
 
     Duplicates are taken off the later groups (section 4.3).

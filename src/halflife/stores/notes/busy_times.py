@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from halflife.belief.neighbours import Memory
+from halflife.belief.neighbours import NeighbourMemory
 from halflife.core.arrays import Floats
-from halflife.models.bursts import Kept
+from halflife.models.bursts import BurstMemory
 from halflife.stores.notes import NoteKind, finite, texts
 
 
-def _write(memory: Memory) -> Mapping[str, Any]:
+def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
     return {
         "sites": memory.sites,
         "folders": memory.folders,
@@ -26,8 +26,8 @@ def _write(memory: Memory) -> Mapping[str, Any]:
     }
 
 
-def _read(row: Mapping[str, Any]) -> Memory:
-    busy = Kept(
+def _read(row: Mapping[str, Any]) -> NeighbourMemory:
+    busy = BurstMemory(
         finite(row["origin"]),
         _unpacked(row["busy_sites"]),
         np.array(row["folder"], dtype=np.intp),
@@ -35,7 +35,7 @@ def _read(row: Mapping[str, Any]) -> Memory:
         _unpacked(row["busy_folders"]),
     )
     trust = tuple(float(one) for one in row["trust"])
-    return Memory(texts(row["sites"]), texts(row["folders"]), busy, trust)
+    return NeighbourMemory(texts(row["sites"]), texts(row["folders"]), busy, trust)
 
 
 def _packed(table: Floats) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from halflife.queries.form_facts import Finding, Measured
+from halflife.queries.form_facts import FormFinding, Measured
 from halflife.stores.notes import NoteKind, text, texts
 
 _NAMES = {one.name for one in fields(Measured)}
@@ -15,7 +15,7 @@ def _read(row: Mapping[str, Any]) -> Measured:
     known["requests"], known["reached"] = int(row["requests"]), int(row["reached"])
     known["counts"] = text(row["counts"])
     known["ignored"] = texts(row["ignored"])
-    known["findings"] = tuple(Finding(**finding) for finding in row["findings"])
+    known["findings"] = tuple(FormFinding(**finding) for finding in row["findings"])
     return Measured(**known)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from halflife.queries.reported_total import Reported
+from halflife.queries.reported_total import ReportedTotal
 from halflife.stores.notes import NoteKind, finite, text
 
 
-def _read(row: Mapping[str, Any]) -> Reported:
-    return Reported(
+def _read(row: Mapping[str, Any]) -> ReportedTotal:
+    return ReportedTotal(
         at=finite(row["at"]),
         total=int(row["total"]),
         unfound=int(row["unfound"]),
@@ -17,4 +17,4 @@ def _read(row: Mapping[str, Any]) -> Reported:
     )
 
 
-REPORTED_TOTAL = NoteKind("reported_total", 1, Reported.row, _read)
+REPORTED_TOTAL = NoteKind("reported_total", 1, ReportedTotal.row, _read)

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from halflife.models.rhythm import BINS, Learned
+from halflife.models.rhythm import BINS, LearnedRhythm
 from halflife.stores.notes import NoteKind, finite
 
 
-def _write(known: Learned) -> Mapping[str, Any]:
+def _write(known: LearnedRhythm) -> Mapping[str, Any]:
     row = asdict(known)
     return row | {name: row[name].tolist() for name in ("rows", "exposure")}
 
 
-def _read(row: Mapping[str, Any]) -> Learned:
+def _read(row: Mapping[str, Any]) -> LearnedRhythm:
     exposure = np.array(row["exposure"], dtype=np.float64)
     if exposure.shape != (BINS,):
         raise ValueError(f"{exposure.shape} bins, not {BINS}")
-    return Learned(
+    return LearnedRhythm(
         last=finite(row["last"]),
         rows=np.array(row["rows"], dtype=np.float64).reshape(-1, 3),
         exposure=exposure,

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.market.stand import NOTHING, Memory
+from halflife.market.stand import NOTHING, TargetMemory
 from halflife.market.target_rule import Past
 from halflife.stores.notes import NoteKind
 
 
-def _write(memory: Memory) -> Mapping[str, Any]:
+def _write(memory: TargetMemory) -> Mapping[str, Any]:
     row = asdict(replace(memory, chances=NOTHING))
     del row["chances"]
     return row
 
 
-def _read(row: Mapping[str, Any]) -> Memory:
+def _read(row: Mapping[str, Any]) -> TargetMemory:
     past = dict(row["past"])
     for name in ("times", "lately"):
         past[name] = tuple(map(float, past[name]))
     for name in past.keys() - {"times", "lately"}:
         past[name] = float(past[name])
     others: dict[str, Any] = {n: float(v) for n, v in row.items() if n != "past"}
-    return Memory(Past(**past), **others)
+    return TargetMemory(Past(**past), **others)
 
 
 def _pack(chances: Floats) -> str:
