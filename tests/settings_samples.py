@@ -45,7 +45,7 @@ COMMON = {
     "headers": st.dictionaries(
         st.builds("X-{}".format, words), st.one_of(lines, st.just({"env": "TOKEN"}))
     ),
-    "policy": words,
+    "policy": st.just(""),
     "target": st.one_of(
         st.just("age p95 <= 6 h"),
         st.lists(st.just("age p99 <= 1 d"), max_size=2).map(tuple),
@@ -102,8 +102,15 @@ SEARCH = {
     "hit_snippet": lines,
     "tau": st.sampled_from([0.005, 0.5, 2.0]),
 }
+POLICIES = {  # those of a form go with its purpose, and have tests of their own
+    "pages": st.sampled_from(["champion", "uniform", ("nutch-adaptive",)]),
+    "site": st.sampled_from(["index", "topic-sampling"]),
+    "listing": st.sampled_from(["market-price", "threshold", ("interval",)]),
+    "search": st.sampled_from(["checks", "survival", "naive"]),
+}
 FORM = {
     "next": lines,
+    "max_staleness": share(0.01, 1.0),
     "counts": st.sampled_from(["exact", "rounded", "capped", "none"]),
     "newest": st.just("sort=date"),
     "date": lines,
@@ -166,8 +173,9 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
 def tables(kind):
     """Tables of sources of a kind."""
     base = {"name": st.builds("s.{}".format, words), "kind": st.just(kind)}
+    common = COMMON | ({"policy": POLICIES[kind]} if kind in POLICIES else {})
     return st.one_of(
-        st.fixed_dictionaries(base | needed, optional=COMMON | rest)
+        st.fixed_dictionaries(base | needed, optional=common | rest)
         for needed, rest in OWN[kind]
     )
 

@@ -212,3 +212,14 @@ def test_the_first_interval_outlives_what_is_forgotten():
     assert summary_drift.last_check(store, "a").share == 0.5
     assert np.isnan(summary_drift.last_check(store, "a").kl)
     assert summary_drift.last_check(store, "b").version == 0
+
+
+def test_sampling_spends_all_of_its_income_where_nothing_can_be_checked():
+    """Two databases of 100 and 300 requests, no cheap check: 400 at 20 a day."""
+    known = databases(2, income=20.0, cost=np.array([100.0, 300.0]))
+    known = replace(known, check=known.cost.copy())
+    assert not known.checkable.any()
+    found = RULES["sampling"].choose(known)
+    assert found.every == pytest.approx(20.0)
+    cheap = replace(known, check=np.array([10.0, 10.0]))
+    assert RULES["sampling"].choose(cheap).every == pytest.approx(20.0 / 5.0)

@@ -329,7 +329,9 @@ def test_pages_are_crawled_if_they_have_a_start():
 
 def test_a_source_may_name_a_policy_of_its_own():
     assert least("pages").policy == ""
-    assert least("form", policy="champion").policy == "champion"
+    assert least("form", policy="rotation").policy == "rotation"
+    with pytest.raises(ValueError, match="no policy of kind 'form'"):
+        least("form", policy="champion")
     with pytest.raises(ValueError, match="one line"):
         least("pages", policy="a\nb")
 

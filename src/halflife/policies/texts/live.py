@@ -277,11 +277,12 @@ def sampled(known: Databases) -> Choices:
 
     A quarter of the income goes into samples, each database in turn; the rest renews
     what has the most changed documents, share times size, by its latest sample. Where
-    no check can be made the sample is a new summary. Cho and Ntoulas, VLDB 2002.
+    no check can be made the sample is a new summary; if that is so everywhere, all of
+    the income goes into these. Cho and Ntoulas, VLDB 2002.
     """
     can = known.checkable
     each = np.where(can, known.check, known.cost)
-    pace = max(SHARE * known.income, 1e-300)
+    pace = max((SHARE if can.any() else 1.0) * known.income, 1e-300)
     every = np.full(len(known), max(float(each.sum()) / pace, SHORTEST))
     fresh = known.checks.at > known.made  # an older one is of what was thrown away
     changed = np.where(fresh, np.nan_to_num(known.checks.share), 0.0) * known.size
