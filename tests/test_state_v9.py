@@ -183,7 +183,7 @@ def test_what_was_remembered_of_targets_is_remembered(old):
         assert memory.chances.size == 24
         assert np.all((memory.chances >= 0) & (memory.chances <= 1))
         assert targets.recall(store, "cars").past.missed == 0.0
-        assert targets.recall(store, "nobody") == targets.Memory()
+        assert targets.recall(store, "nobody") == targets.TargetMemory()
 
 
 @pytest.mark.parametrize("old", ["crawl"], indirect=True)

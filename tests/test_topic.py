@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 
 from halflife.core.categories import Categories
+from halflife.grouping import topic
 from halflife.grouping.topic import LinkMatrix, Surfer, common
 from halflife.grouping.topic_book import TopicBook
-from lab.grouping import topic
 from topic_webs import random_web, web, webs
 
 

@@ -34,8 +34,8 @@ PAGES = {
 READERS = {
     "listing": (
         (
-            "from halflife.readers.records import Reader\n"
-            "reader = Reader(key='a@href', format='html', records='li')"
+            "from halflife.readers.records import RecordReader\n"
+            "reader = RecordReader(key='a@href', format='html', records='li')"
         ),
         "reader.read(page.encode(), 'text/html')",
     ),
@@ -148,8 +148,8 @@ def gone(pid: int) -> bool:
 
 def test_a_worker_does_not_outlive_who_started_it():
     script = (
-        "from halflife.readers.records import Reader\n"
-        "reader = Reader(key='a@href', format='html', records='li')\n"
+        "from halflife.readers.records import RecordReader\n"
+        "reader = RecordReader(key='a@href', format='html', records='li')\n"
         "reader.read(b'<rt>' * 4_000_000, 'text/html')\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as process:
@@ -171,8 +171,8 @@ def test_a_worker_does_not_outlive_who_started_it():
 def test_who_reads_small_pages_needs_no_worker():
     script = (
         "from halflife.readers import trees\n"
-        "from halflife.readers.records import Reader\n"
-        "reader = Reader(key='a@href', format='html', records='li')\n"
+        "from halflife.readers.records import RecordReader\n"
+        "reader = RecordReader(key='a@href', format='html', records='li')\n"
         "reader.read(b'<li><a href=x>', 'text/html')\n"
         "assert not trees._POOL._used\n"
     )

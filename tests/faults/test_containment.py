@@ -108,7 +108,7 @@ def test_a_page_that_breaks_a_reader_fails_alone(
     assert main(["sync", "--all"]) == 0
     check_failures(server, observations(path))
     said = capsys.readouterr()
-    assert "10 looks" in said.out
+    assert "10 fetches" in said.out
     assert f"{len(ERRORS)} failed" in said.out
     assert "Traceback" not in said.err
     assert containment.MARK in said.err
@@ -154,7 +154,7 @@ def test_a_map_that_breaks_its_reader_fails_alone(server, write, monkeypatch):
 
 @pytest.mark.parametrize(
     "reader",
-    ["halflife.readers.records:Reader.read", "halflife.net.gate:Gate.get"],
+    ["halflife.readers.records:RecordReader.read", "halflife.net.gate:Gate.get"],
 )
 def test_a_listing_that_breaks_a_reader_fails_alone(
     reader, server, write, monkeypatch, capsys
@@ -225,7 +225,7 @@ def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
         f'[[source]]\nname = "jobs"\nkind = "listing"\n{HOME}key = "id"\n'
         f'page_url = "{server.url}/{{n}}"\n'
     )
-    inject(monkeypatch, "halflife.readers.records:Reader.read")
+    inject(monkeypatch, "halflife.readers.records:RecordReader.read")
     assert main(["sync", "--json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)["listings"]
     assert row["listed"] == 10
@@ -235,7 +235,10 @@ def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize(
     "reader",
-    ["halflife.readers.records:Reader.read", "halflife.queries.ledger:Ledger._note"],
+    [
+        "halflife.readers.records:RecordReader.read",
+        "halflife.queries.ledger:Ledger._note",
+    ],
 )
 def test_a_form_that_breaks_a_reader_fails_alone(
     reader, error, server, write, monkeypatch, capsys

@@ -5,7 +5,7 @@ import pytest
 
 from halflife.core.history import History
 from halflife.core.observation import Observation, Seen
-from halflife.grouping.behaviour import UNKNOWN, paced, windows
+from lab.grouping.behaviour import UNKNOWN, paced, windows
 
 
 def of(made, n):

@@ -20,11 +20,11 @@ from halflife.models.lifetime import LifeStatus, _patched, _without_instants
 from halflife.models.parametric import arrival_scale, model_bounds
 from halflife.models.pool import MOST, corrected, weights
 from halflife.models.quality import beta_bounds
-from halflife.models.rates.drift import Restarting, joined_runs
 from halflife.models.rhythm import Look, _rows
 from halflife.models.setquality import forecast
 from halflife.models.spells import Spells
 from halflife.models.weibull import Likelihood
+from lab.rates.restarts import Restarting, joined_runs
 from set_lives import grown, seen
 
 INF = math.inf

@@ -359,7 +359,7 @@ def test_a_check_is_passed_when_that_is_clear(
     assert pytest.approx(LIMIT - 0.05) == UNSURE / 6
     said = None if excess is None else Excess(excess, 0.0, 1.0, 1.0)
     monkeypatch.setattr(rechecking, "excess", lambda *_: said)
-    found = _judged((), new, np.random.default_rng(0), last=last)
+    found = _judged((), new, np.random.default_rng(0), LIMIT, last=last)
     assert found.holds is holds
     assert found.documents == new
 
@@ -369,14 +369,14 @@ def test_of_few_documents_nothing_is_told_before_the_end(monkeypatch, many, sile
     monkeypatch.setattr(rechecking, "excess", lambda *_: Excess(0.9, 0.0, 1.0, 1.0))
     rng = np.random.default_rng(0)
     new = documents(*["a"] * many)
-    assert isnan(_judged((), new, rng, last=False).excess) == silent
-    assert _judged((), new, rng, last=True).excess == 0.9
+    assert isnan(_judged((), new, rng, LIMIT, last=False).excess) == silent
+    assert _judged((), new, rng, LIMIT, last=True).excess == 0.9
 
 
 def test_nothing_found_is_no_verdict_before_the_end():
     rng = np.random.default_rng(0)
-    assert _judged(documents("a"), (), rng, last=False).holds is None
-    assert _judged(documents("a"), (), rng, last=True).holds is False
+    assert _judged(documents("a"), (), rng, LIMIT, last=False).holds is None
+    assert _judged(documents("a"), (), rng, LIMIT, last=True).holds is False
 
 
 def test_words_are_drawn_by_turns_from_what_was_and_what_is():

@@ -8,7 +8,7 @@ import pytest
 
 from halflife.cli import main
 from halflife.config import Config
-from halflife.engine import bootstrap, network, once, scheduler
+from halflife.engine import bootstrap, groups, network, once, scheduler
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.service import ServiceRhythm
 from halflife.engine.workers import Crew
@@ -123,10 +123,10 @@ def appraised(config, store, groups=()):
 
 def test_sources_are_grouped_by_the_policy_that_keeps_them(tmp_path):
     config = loaded(tmp_path, settings(URLS, {"news": "nutch-adaptive"}))
-    groups = scheduler.grouped(config.source, usual="champion")
-    assert [scheduler.names(group) for group in groups] == [("docs",), ("news",)]
+    found = scheduler.grouped(config.source, usual="champion")
+    assert [scheduler.names(group) for group in found] == [("docs",), ("news",)]
     config = loaded(tmp_path, settings(URLS, {"news": "champion"}))
-    for grouped in (scheduler.grouped, once.grouped):
+    for grouped in (scheduler.grouped, groups.grouped):
         (group,) = grouped(config.source, usual="champion")
         assert scheduler.names(group) == ("docs", "news")
 
@@ -162,9 +162,9 @@ def test_the_policy_of_all_sources_decides_what_is_offered(kept, tmp_path):
 
 
 def test_a_sync_shares_what_has_come_in_between_policies(kept):
-    groups = once.grouped(kept.source, kept.policy.name)
+    together = groups.grouped(kept.source, kept.policy.name)
     with bootstrap.reading(kept) as store:
-        shares = once.shared_income(kept, store, groups, BEGAN + 2.25)
+        shares = once.shared_income(kept, store, together, BEGAN + 2.25)
     assert set(shares) == {("docs",), ("news",)}
     assert 20 <= sum(shares.values()) <= 25
     assert min(shares.values()) > 0
@@ -172,9 +172,9 @@ def test_a_sync_shares_what_has_come_in_between_policies(kept):
 
 def test_one_policy_gets_all_that_has_come_in(kept, tmp_path):
     config = loaded(tmp_path, settings(URLS, {}))
-    groups = once.grouped(config.source, config.policy.name)
+    together = groups.grouped(config.source, config.policy.name)
     with bootstrap.reading(kept) as store:
-        assert once.shared_income(config, store, groups, BEGAN + 2.25) == {}
+        assert once.shared_income(config, store, together, BEGAN + 2.25) == {}
 
 
 def test_what_is_believed_of_all_pages_is_what_each_policy_believes(kept):
@@ -217,8 +217,8 @@ def test_the_page_shows_sources_under_both_policies(kept):
         seen = survey.take(kept, store, BEGAN + 2.0, Memo())
         assert [row.name for row in seen.rows] == ["docs", "news"]
         assert all(0.0 < row.mean < 1.0 for row in seen.rows)
-        assert seen.pages is not None
-        both = {step.request.key[: len(URLS["docs"])] for step in seen.steps}
+        assert seen.together
+        both = {step.item[: len(URLS["docs"])] for step in seen.steps}
         assert both == set(URLS.values())
         worths = {known.source.name: known.worth for known in seen.appraised}
     assert all(worth is not None for worth in worths.values())

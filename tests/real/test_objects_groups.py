@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.bench.setpolicies import attributes, carried, stretch
+from halflife.bench.setpolicies import carried, stretch
 from halflife.core.filters import parse
+from halflife.grouping.attributes import attributes_that_part
 from halflife.grouping.partition import partition
 from halflife.policies.listings.schedules import (
     FixedInterval,
@@ -39,7 +40,8 @@ def parted(name):
     source = load(name)
     begin = float(source.looks[int(0.6 * (source.looks.size - 1))])
     rng = np.random.default_rng(0)
-    return partition(source.until(begin).lives, attributes(source), rng), begin
+    wanted = attributes_that_part(source.lives.attributes)
+    return partition(source.until(begin).lives, wanted, rng), begin
 
 
 @every_source

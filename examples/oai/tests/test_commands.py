@@ -184,7 +184,8 @@ def test_audit_and_doctor_have_no_complaint(kept):
 
 
 def test_what_was_harvested_can_be_replayed(kept):
-    found = kept("replay", "--store", "--budgets", "24,48", "--policies", "index")
+    usual = ("--policies", "market-price")
+    found = kept("replay", "--store", "--budgets", "24,48", *usual)
     assert found["sources"] == [{"source": "papers", "kind": "oai"}]
     few, many = found["results"]
     assert few["requests"] < many["requests"]
