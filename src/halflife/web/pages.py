@@ -231,7 +231,7 @@ def inbox(seen: Survey, _: Params) -> Answer:
     with bootstrap.reading(seen.config) as store:
         held = [
             _held(one, held_answers.evidence(store, seen.source(one.source), one))
-            for one in seen.waiting
+            for one in held_answers.waiting(store)  # some may be decided by now
             if seen.row(one.source) is not None
         ]
     return {
