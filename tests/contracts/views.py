@@ -5,8 +5,7 @@ import dataclasses
 import hypothesis.strategies as st
 import numpy as np
 
-from halflife.core.view import View
-from halflife.models.poisson import GammaSurvival
+from halflife.policies.laws import made_view
 
 
 @st.composite
@@ -17,28 +16,9 @@ def views(draw, most=12):
 
 
 def view_of(n, rng):
-    looks = rng.integers(0, 5, n)
-    age = np.where(looks > 0, rng.exponential(3.0, n), np.inf)
-    shape, exposure = rng.gamma(1.0, 1.0, n) + 0.05, rng.exponential(5.0, n) + 1e-3
-    return View(
-        now=100.0,
-        keys=tuple(f"k{i}" for i in range(n)),
-        weight=rng.integers(0, 4, n).astype(float),
-        cost=rng.integers(1, 3, n).astype(float),
-        group=rng.integers(0, 3, n),
-        rate=shape / exposure,
-        survival=GammaSurvival(shape, exposure),
-        age=age,
-        looks=looks,
-        changes=rng.binomial(looks, 0.4),
-        looked=rng.random(n) < 0.2,
-        changed=rng.random(n) < 0.3,
-        ready=rng.random(n) < 0.9,
-        exposure=age * rng.uniform(1.0, 3.0, n),
-        doubt=rng.exponential(1.0, n),
-        room=np.full(n, np.inf),
-        due=np.where(looks > 0, 100.0 + rng.normal(0, 3, n), -np.inf),
-    )
+    """Return a view of items with short names."""
+    keys = tuple(f"k{i}" for i in range(n))
+    return dataclasses.replace(made_view(n, rng), keys=keys)
 
 
 def after(view, rows, changed):

@@ -10,7 +10,7 @@ Record: TypeAlias = dict[str, str]
 
 
 class Answer:
-    """One answer; it is told of a document piece by piece.
+    """One answer, built up while its document is parsed.
 
     A record is its header and the leaves of its metadata by their path, without
     prefixes; what comes several times is joined.

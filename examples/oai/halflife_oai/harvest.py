@@ -47,7 +47,7 @@ class Harvest:
         source: The repository.
         since: From which date on records are listed; all of them if empty.
         date: When it began, by the repository's clock.
-        is_told: Whether deletions are told for ever.
+        reports_deletions: Whether the repository reports deletions for ever.
         found: Records by identifier; None stands for one that was deleted.
         unnamed: Records without an identifier.
         pages: Answers with records.
@@ -59,16 +59,16 @@ class Harvest:
     source: OaiConfig
     since: str = ""
     date: str = ""
-    is_told: bool = False
+    reports_deletions: bool = False
     found: dict[str, Record | None] = field(default_factory=dict)
     unnamed: int = 0
     pages: int = 0
 
     async def run(self, known: str) -> None:
-        """List what has changed since a date if deletions are told, else everything."""
+        """List the changes since a date; all, if deletions are not reported."""
         rules = (await self._ask({"verb": "Identify"})).rules
-        self.is_told = rules.get("deletedRecord") == "persistent"
-        if self.is_told:
+        self.reports_deletions = rules.get("deletedRecord") == "persistent"
+        if self.reports_deletions:
             day = rules.get("granularity") == "YYYY-MM-DD"
             self.since = _before(known, self.source.overlap_hours, day=day)
         for _ in range(RESTARTS + 1):
@@ -158,7 +158,7 @@ def _listing(
     if not seen.complete:
         return replace(seen, absent=gone)
     records = {k: held[k] for k in held.keys() - gone} if job.since else {}
-    note = NOTE.format(job.date, _mark(job.source)) if job.is_told else ""
+    note = NOTE.format(job.date, _mark(job.source)) if job.reports_deletions else ""
     note = "; ".join(filter(None, (note, seen.note)))
     return replace(seen, records={**records, **seen.records}, note=note)
 

@@ -35,7 +35,7 @@ SIZES = (1, 2, 5, 12, 40)  # pages of the views by which policies are judged
 BUDGETS = (0, 1, 3, 20, 200)
 
 
-def made_view(n: int, seed: int) -> View:
+def made_view(n: int, seed: int | np.random.Generator) -> View:
     """Return a view of ``n`` pages with histories of every sort."""
     rng = np.random.default_rng(seed)
     looks = rng.integers(0, 5, n)

@@ -4,6 +4,7 @@ A schedule is asked right after a fetch. It sees the listing through the fetches
 were made and says by when the next is due. It knows neither clock nor budget.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,6 +41,20 @@ class Schedule(Protocol):
         ...
 
 
+class LevelSchedule(ABC):
+    """A schedule that fetches when a bound of the quality would fall below a level."""
+
+    __slots__ = ()
+
+    def __call__(self, known: Collection) -> float:
+        """Return the moment by which to fetch again."""
+        return last_fetch(known) + self.holds(known)
+
+    @abstractmethod
+    def holds(self, known: Collection) -> float:
+        """Return for how many days the bound stays at or above the level."""
+
+
 @dataclass(frozen=True, slots=True)
 class FixedInterval:
     """Fetch every so many days."""
@@ -52,7 +67,7 @@ class FixedInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(LevelSchedule):
     """Fetch just before the lower bound of the default forecast falls below a level.
 
     Papers/000, s. 6.2, with the pooled forecast (``models.setquality``) in place of the
@@ -70,10 +85,6 @@ class Threshold:
     measure: Measure = "recall"
     confidence: float = 0.95
 
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
-        return last_fetch(known) + self.holds(known)
-
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound stays at or above the level."""
         now = last_fetch(known)
@@ -82,7 +93,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelThreshold:
+class ModelThreshold(LevelSchedule):
     """Fetch just before the lower bound of one of the paper's models falls below.
 
     Papers/000, s. 6.2. ``exponential`` is the static model of s. 3: one rate of ends
@@ -104,10 +115,6 @@ class ModelThreshold:
     level: float = 0.9
     measure: Measure = "recall"
     confidence: float = 0.95
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
-        return last_fetch(known) + self.holds(known)
 
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound stays at or above the level."""
@@ -142,7 +149,7 @@ def _crossing(low: Callable[[Floats], Floats], ahead: Floats, level: float) -> f
 
 
 @dataclass(frozen=True, slots=True)
-class PacedThreshold:
+class PacedThreshold(LevelSchedule):
     """The same by two rates: ends per object and arrivals, of the last days.
 
     Cheaper by far than the default forecast, and the paper's model of s. 3 with
@@ -161,10 +168,6 @@ class PacedThreshold:
     confidence: float = 0.95
     window: float = 45.0
 
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
-        return last_fetch(known) + self.holds(known)
-
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound stays at or above the level."""
         paced = pace(known, self.window)
@@ -175,7 +178,7 @@ class PacedThreshold:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupThreshold:
+class GroupThreshold(LevelSchedule):
     """Fetch when the first of the groups of objects that decay alike is due.
 
     Papers/000, s. 5 and 6.2: objects are parted by an attribute into groups of one rate
@@ -194,10 +197,6 @@ class GroupThreshold:
     level: float = 0.9
     measure: Measure = "recall"
     confidence: float = 0.95
-
-    def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
-        return last_fetch(known) + self.holds(known)
 
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound of every group stays above the level."""
