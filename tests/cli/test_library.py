@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -111,8 +110,3 @@ def test_what_cannot_be_answered_is_said_in_a_line(settings, call, said):
 
 def test_a_folder_will_do_to_open_a_project(settings):
     assert halflife.open_project(settings.parent).sources == ["demo"]
-
-
-def test_functions_have_types():
-    for name in ("open_project", "status", "forecast", "plan", "what_if", "sync"):
-        assert "return" in get_type_hints(getattr(halflife, name))

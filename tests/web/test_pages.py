@@ -18,14 +18,16 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.core.value_curve import Worth
-from halflife.engine import appraisal, bootstrap
+from halflife.engine import appraisal, bootstrap, held_answers
 from halflife.kinds import item_groups as groups
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import many
+from halflife.kinds.protocol import Memo
 from halflife.market import share
 from halflife.models.quality import freshness_forecast
 from halflife.stores import held_pages
 from halflife.stores.sqlite import SqliteStore
+from halflife.web import pages, survey
 from halflife.web.board import Board
 from halflife.web.rows import AHEAD, WORST
 from halflife.web.slider import Slider
@@ -217,6 +219,19 @@ def test_the_inbox_shows_the_evidence(full):
     assert row["source"] == "jobs"
     assert row["missing"] > row["listed"] > 0
     assert row["held"] == row["missing"] + row["listed"]
+
+
+def test_an_answer_that_was_just_decided_is_not_in_the_inbox(copied):
+    config = Config.load(copied)
+    with bootstrap.writing(config) as store:
+        seen = survey.take(config, store, bootstrap.clock(), Memo())
+        (one,) = seen.waiting
+        before = held_answers.evidence(store, seen.source(one.source), one)
+        assert pages.inbox(seen, {})["results"][0]["missing"] == before["missing"] > 0
+        held_answers.accept(config, store, one.run)
+        assert pages.inbox(seen, {})["results"] == []
+        after = held_answers.evidence(store, seen.source(one.source), one)
+        assert after == {"examples": []}
 
 
 def test_an_answer_that_is_accepted_counts(copied, visit):

@@ -88,7 +88,9 @@ def evidence(
     pages = _pages(store, one.run)
     if pages is not None:
         return {"pages": pages.pages, "examples": pages.examples}
-    staged = {held.run: held.listing for held in store.staged()}[one.run]
+    staged = {held.run: held.listing for held in store.staged()}.get(one.run)
+    if staged is None:  # somebody has just decided
+        return {"examples": []}
     tracked = listing_runner.tracker(store, source)
     there, gone, gap = tracked.losses(staged)
     lost = [key for key in tracked.held if key not in staged.records]
