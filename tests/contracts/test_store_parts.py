@@ -7,6 +7,7 @@ import pytest
 
 from contracts.test_stores import STORES
 from halflife.alerts.messages import Event, Letter
+from halflife.core.change import Change
 from halflife.core.errors import LeaseLost, UsageError
 from halflife.core.host import HostState
 from halflife.core.item import Item
@@ -331,3 +332,47 @@ def test_who_holds_a_lease_is_told_where_others_could(store):
     store.begin(["s"], 1.0, lease=2.0)
     told = [(one.source, one.expires) for one in store.reports.holders()]
     assert told == ([("s", 3.0)] if isinstance(store, SqliteStore) else [])
+
+
+# Changes
+
+
+def changed(at, source="s", key="a", kind="changed", **fields):
+    return Change(at, source, key, kind, fields)
+
+
+def test_changes_are_numbered_in_the_order_of_writing(store):
+    store.changes.append([changed(2.0), changed(1.0, "t", "c", "new")])
+    store.changes.append([changed(3.0, price=(1, 2.5), name=(None, "ß"))])
+    read = store.changes.read()
+    assert [(c.seq, c.at, c.source, c.key, c.kind) for c in read] == [
+        (1, 2.0, "s", "a", "changed"),
+        (2, 1.0, "t", "c", "new"),
+        (3, 3.0, "s", "a", "changed"),
+    ]
+    assert read[2].fields == {"price": (1, 2.5), "name": (None, "ß")}
+    assert store.changes.last() == 3
+
+
+def test_whoever_reads_on_from_a_number_misses_none_and_repeats_none(store):
+    store.changes.append(changed(float(day)) for day in range(10))
+    read, cursor = [], 0
+    while some := store.changes.read(cursor, 3):
+        read += some
+        cursor = some[-1].seq
+    assert [c.at for c in read] == [float(day) for day in range(10)]
+
+
+def test_changes_are_read_by_source(store):
+    store.changes.append([changed(1.0), changed(2.0, "t", "c"), changed(3.0)])
+    assert [c.seq for c in store.changes.read(sources=["t"])] == [2]
+    assert [c.seq for c in store.changes.read(1, sources=["s", "t"])] == [2, 3]
+    assert store.changes.read(sources=["nobody"]) == []
+
+
+def test_a_moment_stands_before_the_first_change_since_then(store):
+    assert store.changes.before(1.0) == 0
+    store.changes.append([changed(1.0), changed(2.0), changed(2.0)])
+    assert store.changes.before(0.5) == 0
+    assert store.changes.before(2.0) == 1
+    assert store.changes.before(2.5) == 3

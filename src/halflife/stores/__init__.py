@@ -25,7 +25,7 @@ from halflife.core.store import (
 
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
-    from halflife.stores.parts import ForecastLog, HeldAnswers, Reports
+    from halflife.stores.parts import ChangeLog, ForecastLog, HeldAnswers, Reports
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -57,6 +57,11 @@ class Store(
     Protocol,
 ):
     """All parts: an append-only log of observations, and what is derived from it."""
+
+    @property
+    def changes(self) -> "ChangeLog":
+        """What became of pages and records."""
+        ...
 
     @property
     def forecasts(self) -> "ForecastLog":

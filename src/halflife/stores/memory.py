@@ -25,6 +25,7 @@ from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph
 from halflife.stores.connection import Connection
 from halflife.stores.memory_parts import (
+    MemoryChanges,
     MemoryForecasts,
     MemoryHeldAnswers,
     MemoryReports,
@@ -87,6 +88,7 @@ class MemoryStore:
         self._sets: dict[str, Register] = {}
         self._collections: dict[str, Collection] = {}
         self._staged: dict[str, Staged] = {}
+        self.changes = MemoryChanges()
         self.forecasts = MemoryForecasts(self)
         self.held_answers = MemoryHeldAnswers(self)
         self.reports = MemoryReports(self)

@@ -4,10 +4,12 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
@@ -22,6 +24,36 @@ from halflife.stores.runs import RunAccount
 if TYPE_CHECKING:
     from halflife.stores.memory import MemoryStore
     from halflife.stores.parts import Holder
+
+
+class MemoryChanges:
+    """The log of changes as a list."""
+
+    def __init__(self) -> None:
+        self._log: list[Change] = []
+
+    def append(self, changes: Iterable[Change]) -> None:
+        """Write changes down."""
+        first = len(self._log) + 1
+        self._log += [replace(c, seq=n) for n, c in enumerate(changes, first)]
+
+    def read(
+        self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
+    ) -> list[Change]:
+        """Return the changes after a number, oldest first; of all sources if none."""
+        later = (
+            c for c in self._log[max(after, 0) :] if not sources or c.source in sources
+        )
+        return list(islice(later, most))
+
+    def last(self) -> int:
+        """Return the number of the newest change ever written; 0 if none was."""
+        return len(self._log)
+
+    def before(self, at: float) -> int:
+        """Return the number after which all changes observed since then come."""
+        found = (c.seq - 1 for c in self._log if c.at >= at)
+        return next(found, self.last())
 
 
 class MemoryForecasts:

@@ -155,7 +155,7 @@ def rename(db: sqlite3.Connection, old: str, new: str) -> None:
                 f"joined; run `halflife source reset {new}` first"
             )
     db.execute("UPDATE item SET source = ? WHERE source = ?", (theirs, mine))
-    for table in _SET_TABLES:
+    for table in (*_SET_TABLES, "change"):
         db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (theirs, mine))  # noqa: S608
     for table in ("forecast", "checked"):
         db.execute(f"UPDATE {table} SET source = ? WHERE source = ?", (new, old))  # noqa: S608
@@ -178,7 +178,7 @@ def forget(db: sqlite3.Connection, name: str) -> None:
     _keep_numbers_apart(db)
     mine = "SELECT id FROM life WHERE source = ?"
     db.execute(f"DELETE FROM version WHERE life IN ({mine})", (number,))  # noqa: S608
-    for table in _SET_TABLES:
+    for table in (*_SET_TABLES, "change"):
         db.execute(f"DELETE FROM {table} WHERE source = ?", (number,))  # noqa: S608
     for table in ("forecast", "checked", "alarm"):
         db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))  # noqa: S608

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from halflife.core.change import Change
 from halflife.core.host import HostState
 from halflife.core.observation import Observation
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued
@@ -66,6 +67,28 @@ class ForecastLog(Protocol):
 
     def audited(self, since: float, most: int) -> tuple[list[str], int]:
         """Return sources with forecasts or checks, and how many forecasts wait."""
+        ...
+
+
+class ChangeLog(Protocol):
+    """What became of pages and records, numbered in the order of writing."""
+
+    def append(self, changes: Iterable[Change]) -> None:
+        """Write changes down, in the transaction that is under way if one is."""
+        ...
+
+    def read(
+        self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
+    ) -> list[Change]:
+        """Return the changes after a number, oldest first; of all sources if none."""
+        ...
+
+    def last(self) -> int:
+        """Return the number of the newest change ever written; 0 if none was."""
+        ...
+
+    def before(self, at: float) -> int:
+        """Return the number after which all changes observed since then come."""
         ...
 
 

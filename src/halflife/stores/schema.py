@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from halflife.stores import (
+    change_log,
     columns,
     compaction,
     forecasts,
@@ -225,6 +226,7 @@ STEPS: tuple[Step, ...] = (
     spellings.create,
     held_pages.create,
     note_rows.create,
+    change_log.create,
 )  # step n makes version n + 1 out of version n
 
 

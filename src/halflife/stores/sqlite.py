@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from halflife.core.arrays import Ints
 from halflife.core.errors import Damaged, LeaseLost, StoreError
@@ -28,7 +28,6 @@ from halflife.stores import (
     compaction,
     evidence_rows,
     files,
-    held_pages,
     leases,
     ledger,
     lifetimes,
@@ -40,18 +39,14 @@ from halflife.stores import (
 )
 from halflife.stores.audit import problems
 from halflife.stores.connection import Connection
-from halflife.stores.forecasts import Forecasts
-from halflife.stores.outbox import Outbox
 from halflife.stores.owner import Owner
 from halflife.stores.prefetch import Ahead
 from halflife.stores.spellings import OldKeys, url_of
+from halflife.stores.sqlite_parts import SqliteParts
 from halflife.stores.store_base import EvidenceShelf, about, introduced, named
 
-if TYPE_CHECKING:
-    from halflife.stores.reports import StateReports
 
-
-class SqliteStore:
+class SqliteStore(SqliteParts):
     """Keeps everything in one file; see ``open``.
 
     Several processes may use the file at once: one writes about a source, any
@@ -343,28 +338,6 @@ class SqliteStore:
         """Forget the answer that a run put aside; return how many there were."""
         with self._connection.writing() as db:
             return run_history.dismiss(db, run)
-
-    @property
-    def forecasts(self) -> Forecasts:
-        """Forecasts as they were made, and what came of them."""
-        return Forecasts(self)
-
-    @property
-    def held_answers(self) -> held_pages.HeldPages:
-        """Answers of pages that are not believed yet."""
-        return held_pages.HeldPages(self)
-
-    @property
-    def outbox(self) -> Outbox:
-        """Alarms, and messages that wait to be sent."""
-        return Outbox(self)
-
-    @property
-    def reports(self) -> "StateReports":
-        """What people ask of the state."""
-        from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
-
-        return StateReports(self)
 
     def backup(self, path: str | Path) -> None:
         """Copy the file as it is now to a new one, whole or not at all."""

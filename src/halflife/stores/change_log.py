@@ -1,0 +1,102 @@
+"""The log of changes as rows; the SQL of it.
+
+A change is written in the transaction of what it reports. SQLite lets one process write
+at a time, so numbers rise in the order in which changes become visible: whoever has
+read up to a number never misses one below it. A number is never used twice.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from halflife.core.change import CHANGE_KINDS, Change, ChangeKind
+from halflife.stores.leases import source_id
+
+if TYPE_CHECKING:
+    from halflife.stores.connection import Tables
+
+_KINDS = ", ".join(f"'{kind}'" for kind in CHANGE_KINDS)
+STATEMENTS = (
+    f"""
+CREATE TABLE change (  -- what became of pages and records, append-only
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL,
+    source INTEGER NOT NULL REFERENCES source (id),
+    key TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ({_KINDS})),
+    fields TEXT NOT NULL  -- JSON: each field's old and new value
+) STRICT""",
+    "CREATE INDEX change_of_source ON change (source, seq)",
+    "CREATE INDEX change_at ON change (at)",
+    """
+CREATE TRIGGER change_is_final BEFORE UPDATE OF seq, at, key, kind, fields ON change
+BEGIN SELECT RAISE(ABORT, 'a change is never rewritten'); END""",
+)
+_ADD = "INSERT INTO change (at, source, key, kind, fields) VALUES (?, ?, ?, ?, ?)"
+_READ = """
+SELECT change.at, source.name, change.key, change.kind, change.fields, change.seq
+FROM change JOIN source ON source.id = change.source
+WHERE change.seq > ?1
+    AND (?2 = '[]' OR source.name IN (SELECT value FROM json_each(?2)))
+ORDER BY change.seq LIMIT ?3
+"""
+_LAST = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'"
+_BEFORE = "SELECT min(seq) - 1 FROM change WHERE at >= ?"
+_WRITE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the table of changes."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+
+
+def append(db: sqlite3.Connection, changes: Iterable[Change]) -> None:
+    """Write changes down, in their order."""
+    ids: dict[str, int] = {}
+    rows: list[tuple[Any, ...]] = []
+    for change in changes:
+        if change.source not in ids:
+            ids[change.source] = source_id(db, change.source)
+        fields = _WRITE({name: list(pair) for name, pair in change.fields.items()})
+        rows.append((change.at, ids[change.source], change.key, change.kind, fields))
+    db.executemany(_ADD, rows)
+
+
+class ChangeRows:
+    """The log of changes of a state file."""
+
+    def __init__(self, store: "Tables") -> None:
+        self._store = store
+
+    def append(self, changes: Iterable[Change]) -> None:
+        """Write changes down, in the transaction that is under way if one is."""
+        with self._store.together() as db:
+            append(db, changes)
+
+    def read(
+        self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
+    ) -> list[Change]:
+        """Return the changes after a number, oldest first; of all sources if none."""
+        with self._store.looking() as db:
+            rows = db.execute(_READ, (after, json.dumps(list(sources)), most))
+            return [_change(*row) for row in rows]
+
+    def last(self) -> int:
+        """Return the number of the newest change ever written; 0 if none was."""
+        with self._store.looking() as db:
+            return int(db.execute(_LAST).fetchone()[0])
+
+    def before(self, at: float) -> int:
+        """Return the number after which all changes observed since then come."""
+        with self._store.looking() as db:
+            found = db.execute(_BEFORE, (at,)).fetchone()[0]
+        return self.last() if found is None else int(found)
+
+
+def _change(
+    at: float, source: str, key: str, kind: ChangeKind, text: str, seq: int
+) -> Change:
+    fields = {name: tuple(pair) for name, pair in json.loads(text).items()}
+    return Change(at, source, key, kind, fields, seq)

@@ -1,0 +1,53 @@
+"""The parts of a state file whose nouns are a store's own."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
+
+from halflife.stores import held_pages
+from halflife.stores.change_log import ChangeRows
+from halflife.stores.forecasts import Forecasts
+from halflife.stores.outbox import Outbox
+
+if TYPE_CHECKING:
+    from halflife.stores.reports import StateReports
+
+
+class SqliteParts(ABC):
+    """Parts that see the tables through the store's transactions."""
+
+    @abstractmethod
+    def looking(self) -> AbstractContextManager[Connection]:
+        """Let several queries see the tables as they were at one moment."""
+
+    @abstractmethod
+    def together(self) -> AbstractContextManager[Connection]:
+        """Let several changes happen all or not at all."""
+
+    @property
+    def changes(self) -> ChangeRows:
+        """What became of pages and records."""
+        return ChangeRows(self)
+
+    @property
+    def forecasts(self) -> Forecasts:
+        """Forecasts as they were made, and what came of them."""
+        return Forecasts(self)
+
+    @property
+    def held_answers(self) -> held_pages.HeldPages:
+        """Answers of pages that are not believed yet."""
+        return held_pages.HeldPages(self)
+
+    @property
+    def outbox(self) -> Outbox:
+        """Alarms, and messages that wait to be sent."""
+        return Outbox(self)
+
+    @property
+    def reports(self) -> "StateReports":
+        """What people ask of the state."""
+        from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
+
+        return StateReports(self)
