@@ -13,7 +13,7 @@ that happened (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -161,6 +161,10 @@ class Calibrated:
         The middle is the median of the same mixture with more scores lent: a steady
         bias is taken out of the forecast, a passing one hardly.
         """
+        return self.bounds_of(look, np.array([guess]), size)[:, 0]
+
+    def bounds_of(self, look: int, guesses: Floats, size: float) -> Floats:
+        """Return the same of several losses forecast at one look: three rows."""
         tail, cycle = float(self.misses[look]) / 2.0, self.scored.cycle
         end = int(self.scored.told[look])
         past = self.scores[max(0, end - self._kept) : end]
@@ -168,8 +172,8 @@ class Calibrated:
         below, above = mixed_quantiles(past, LENT_MIDDLE * cycle, 0.4)
         middle = float(np.clip((below + above) / 2.0, low, high))
         c = np.array([self.spread[look]])
-        centre = steady(np.array([size * guess]), c)
-        return unsteady(centre + np.array([low, middle, high]), c) / size
+        centre = steady(size * guesses, c)
+        return unsteady(centre + np.array([[low], [middle], [high]]), c) / size
 
 
 def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, float]:
@@ -181,14 +185,19 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
     >>> round(low, 1), round(high, 1)
     (-2.9, 2.9)
     """
-    points = lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
-    values = np.concatenate([past, points])
+    values = np.concatenate([past, _lent_scores()])
     weight = np.concatenate([np.ones(past.size), np.full(_POINTS, lent / _POINTS)])
     order = np.argsort(values)
     total = np.cumsum(weight[order])
     at = np.searchsorted(total, np.array([tail, 1.0 - tail]) * total[-1])
     low, high = values[order[np.minimum(at, order.size - 1)]]
     return float(low), float(high)
+
+
+@cache
+def _lent_scores() -> Floats:
+    """Return the scores lent by Student's t, evenly likely."""
+    return lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
 
 
 def steady(x: Floats, c: Floats) -> Floats:
