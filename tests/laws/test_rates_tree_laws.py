@@ -198,3 +198,26 @@ def test_pooled_priors_are_learned_again_when_gaps_have_grown_by_the_factor():
     assert model._table.shape[0] >= 2
     slots = model._slot.tolist()
     assert slots == [0, 1, -1]
+
+
+def test_items_without_a_gap_follow_their_folder_however_many_folders(monkeypatch):
+    rng = np.random.default_rng(8)
+    folder = np.concatenate([np.repeat(np.arange(5), 2), np.arange(5), [4, 0, 2]])
+    tree = Tree(np.zeros(folder.size, np.intp), folder, np.zeros(5, np.intp))
+    item = np.repeat(np.arange(10), 12)
+    busy = -np.expm1(-np.array([0.02, 0.3, 0.15, 2.0, 0.7]))
+    changed = rng.random(item.size) < busy[folder[item]]
+    found = []
+    for chunk in (1, 2, 3, 4096):
+        monkeypatch.setattr(pool, "_CHUNK", chunk)
+        model = PooledRates()
+        model.grow(folder.size)
+        model.place(tree)
+        model.add(item, np.ones(item.size), changed)
+        found.append(model.rate())
+    assert model.priors is not None
+    for i in range(10, folder.size):
+        told = float(model.priors.folders.mass[folder[i]] @ GRID.rate)
+        for rate in found:
+            assert rate[i] == pytest.approx(told, rel=1e-3)
+    assert np.unique(found[0][10:15].round(6)).size >= 4  # they differ

@@ -26,6 +26,8 @@ DISPERSION, CYCLES = 0.5, 5.0  # c before any evidence, and the cycles it is wor
 PACE = 0.02  # how fast the share of misses is led, per cycle
 CYCLES_KEPT, SCORES_KEPT = 20.0, 100  # how far back scores count
 LEAST, MOST = 0.002, 0.3  # within which the share of misses is led
+_SPREADS = 1e-4, 4.0  # within which c**2 is learned
+_LARGEST_LOG = 300.0  # the square of exp of it is a float
 _POINTS = 199
 
 
@@ -81,7 +83,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.told]
-    return np.sqrt(np.clip(squared, 1e-4, 4.0))
+    return np.sqrt(np.clip(squared, *_SPREADS))
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ def unsteady(y: Floats, c: Floats) -> Floats:
     >>> unsteady(steady(np.array([17.0]), c), c).round(9)
     array([17.])
     """
-    grown = np.sinh(np.clip(y * c / 2.0, 0.0, 300.0)) ** 2 / c**2
+    grown = np.sinh(np.clip(y * c / 2.0, 0.0, _LARGEST_LOG)) ** 2 / c**2
     return np.maximum(grown - 0.375, 0.0)
 
 

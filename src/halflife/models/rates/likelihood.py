@@ -10,6 +10,8 @@ from halflife.models.rates.columns import longer
 from halflife.models.rates.tally import GapTally
 from halflife.models.roots import falling_roots
 
+_LARGEST_LOG = 700.0  # exp of it is a float
+
 
 class MaximumLikelihood:
     """The rate that makes what the looks showed most likely.
@@ -135,7 +137,7 @@ def moment_rates(gaps: Gaps, changes: Floats) -> Floats:
 
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[gaps.item] * gaps.length
-        alive = gaps.tally * np.exp(-np.minimum(x, 700.0))
+        alive = gaps.tally * np.exp(-np.minimum(x, _LARGEST_LOG))
         left = np.maximum(tallied(gaps.item, alive, n), 1e-300)
         slope = -tallied(gaps.item, alive * x, n) / left
         return np.log(left) - target, slope
