@@ -21,7 +21,7 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
 	@$(UV) venv --quiet --clear --python python3 $(VENV)
 	@$(UV) pip sync --quiet --python $(BIN)/python requirements/dev.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q -j 0 -x '/(test_|conftest)' src lab tests examples
 	@touch $@
 
 demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute

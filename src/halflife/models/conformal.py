@@ -199,7 +199,8 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
 @cache
 def _lent_scores() -> Floats:
     """Return the scores lent by Student's t, evenly likely."""
-    return lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
+    scores: Floats = lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
+    return scores
 
 
 def steady(x: Floats, c: Floats) -> Floats:
