@@ -104,6 +104,13 @@ def test_of_many_items_every_other_group_tells_the_strength(monkeypatch):
         return fit_groups(likelihood, groups, given, strength)
 
     monkeypatch.setattr(trees, "fit_groups", noted)
+    for enough in (30, 31, 6000):
+        monkeypatch.setattr(trees, "_SAMPLE", enough)
+        asked.clear()
+        choose_strength(rows, code, above)
+        assert asked[0].tolist() == code.tolist()  # all of them
+    monkeypatch.setattr(trees, "_SAMPLE", 15)
+    asked.clear()
     choose_strength(rows, code, above)
     # Twice as many as wanted: of the groups by size, the first and the third.
     assert asked[0].tolist() == [2] * 12 + [3] * 6
