@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -19,6 +19,9 @@ from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.source import SourceConfig
 from halflife.config.values import FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 NAME = "halflife.toml"
 WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
@@ -162,7 +165,7 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
 
     ``table`` is what was read; it tells of which kind a source is.
     """
-    first = error.errors()[0]
+    first = _most_telling(error.errors())
     place, key = first["loc"], _key_path(first["loc"])
     if first["type"] == "extra_forbidden":
         return _unexpected(place, table or {})
@@ -173,6 +176,20 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
     if isinstance(shown, str | int | float) and not secret:
         said += f"; got {_without_password(repr(shown))}"
     return f"{key}: {said}" if key else said
+
+
+def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":
+    """Return the error to name, where a value may be given in several ways.
+
+    A table was not meant as a plain value, and what is wrong inside it says more than
+    that it is not another table.
+    """
+    first, *others = errors
+    if first["type"] != "string_type" or not isinstance(first["input"], dict):
+        return first
+    inside = [e for e in others if e["loc"][:3] == first["loc"][:3]]
+    said = [e for e in inside if e["type"] == "value_error"]
+    return next(iter((*said, *inside)), first)
 
 
 def _without_password(text: str) -> str:
