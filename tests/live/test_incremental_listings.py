@@ -233,7 +233,7 @@ def test_what_is_newer_may_be_asked_for_in_the_body():
     copy.clock.now += HOUR
     copy.sync()
     assert bodies[0] == b'{"filter": {"open": true}}'
-    assert bodies[1] == b'{"filter": {"open": true, "after": "1727999700"}}'
+    assert bodies[1] == b'{"filter": {"open": true, "after": 1727999700}}'
 
 
 def test_other_settings_begin_anew(copy):

@@ -43,26 +43,27 @@ def newer(
 ) -> ListingSettings:
     """Return how a listing is asked only for what is newer."""
     name, _, pattern = source.since.partition("=")
-    value = pattern
-    for place, said in _places(source, known.last).items():
-        value = value.replace(f"{{{place}}}", said)
+    said, value = _places(source, known.last), pattern
+    for place, one in said.items():
+        value = value.replace(f"{{{place}}}", str(one))
     if name.startswith(_IN_BODY):
-        put = Place(body=name.removeprefix(_IN_BODY)).put(how.request, value)
+        alone = said.get(pattern[1:-1], value)  # in JSON a number is not its text
+        put = Place(body=name.removeprefix(_IN_BODY)).put(how.request, alone)
         return replace(how, request=put, newer=True)
     return replace(how, parameters={**how.parameters, name: value}, newer=True)
 
 
-def _places(source: ListingConfig, last: str | float) -> dict[str, str]:
+def _places(source: ListingConfig, last: str | float) -> dict[str, str | float]:
     """Return what stands for each place in ``since``."""
     if isinstance(last, str):
         return {"last": last}
     if source.since_field:
-        return {"last": f"{last:.15g}"}
+        return {"last": int(last) if last == int(last) else last}
     moment = datetime.fromtimestamp((last - OVERLAP) * SECONDS, UTC)
     return {
         "last": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "last_date": moment.strftime("%Y-%m-%d"),
-        "last_unix": str(int(moment.timestamp())),
+        "last_unix": int(moment.timestamp()),
     }
 
 
