@@ -17,7 +17,14 @@ from halflife.config import (
     PolicyConfig,
 )
 from halflife.config.alerts import AlertConfig, KeepConfig
+from halflife.config.credentials import BasicAuth, BearerAuth, ClientAuth, ProxyConfig
 from halflife.kinds.form.settings import AttributeConfig, FormConfig
+from halflife.kinds.listing.request_settings import (
+    CursorPaging,
+    GraphqlConfig,
+    HeaderPaging,
+    OffsetPaging,
+)
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.search.settings import SearchConfig
@@ -70,6 +77,14 @@ def test_every_exit_code_is_in_the_reference():
         AttributeConfig,
         AlertConfig,
         KeepConfig,
+        BasicAuth,
+        BearerAuth,
+        ClientAuth,
+        ProxyConfig,
+        HeaderPaging,
+        CursorPaging,
+        OffsetPaging,
+        GraphqlConfig,
     ],
 )
 def test_every_setting_is_in_the_reference(table):
