@@ -69,10 +69,10 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	@mkdir -p out
 	$(BIN)/halflife bench allocate --items 1000000 --json | tee out/allocate.json
 	$(BIN)/halflife bench allocate --items 1000000 --shape weibull --json | tee out/weibull.json
-	$(BIN)/python -m halflife.bench.turns --items 1000000 --looks 10 --json | tee out/turns.json
-	$(BIN)/halflife bench fit --json | tee out/fit.json
-	$(BIN)/halflife bench index --json | tee out/index.json
-	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
+	$(BIN)/python -m lab.turns --items 1000000 --looks 10 --json | tee out/turns.json
+	$(BIN)/python -m lab.bench fit | tee out/fit.json
+	$(BIN)/python -m lab.bench index | tee out/index.json
+	$(BIN)/python -m lab.bench learn --seeds 20 | tee out/learn.json
 	$(BIN)/python lab/benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
 	$(BIN)/python lab/benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 
