@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -27,17 +27,26 @@ from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.paced import ALPHA
-from halflife.queries.known.refresh import Refresher, turn
-from halflife.queries.known.rules import KnownOracle, KnownRule
+from halflife.queries.known.refresh import Refresher
+from halflife.queries.known.rules import KnownOracle
+from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import ALIASES, GROUP, KNOWN, KnownPolicy
 from halflife.recordings.relations import KEY, Relation, column, load_relation
+
+if TYPE_CHECKING:
+    from halflife.queries.known.guess import Guess
 
 Row: TypeAlias = dict[str, Any]
 POLICIES = (
     "naive1", "naive2", "greedy", "method-2", "page-greedy", "cube-root", "index",
     "lookup-index", "oracle",
 )  # fmt: skip
+ORACLE = KnownPolicy(
+    "oracle",
+    "knows the truth and takes the largest difference",
+    lambda _: KnownOracle(),
+)
 PAPER = "greedy"  # what the other rules are held against
 PRICE = "relative:input_per_mtok"
 BLOCKS = 5  # stretches of time whose means are taken as independent
@@ -161,7 +170,9 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
         world.local, measure=world.measure, weight=world.weigh, now=float(world.days[0])
     )
     weight = copy.weight.copy()  # the same for all rules
-    refresher = Refresher(world.pool, world.served.interface, _rule(policy))
+    chosen = _policy(policy)
+    worker = Refresher(world.pool, world.served.interface, chosen.make(ALPHA))
+    guess: Guess | None = None
     rng = default_rng([seed, 1])
     held = world.versions(float(world.days[0])).copy()
     met = np.zeros(held.size, dtype=bool)
@@ -174,7 +185,10 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
         before.append(_mean(off, weight, there))
         allowed += budget * (day - last)
         ledger = Ledger(world.served, int(allowed))
-        turn(refresher, copy, ledger, day, rng, truth=off)
+        plan = KnownPlan(chosen, copy, day, off if chosen is ORACLE else None)
+        plan.believe(worker, guess)
+        refresh(plan, worker, ledger, rng)
+        guess = plan.guess
         allowed -= ledger.requests
         requests += ledger.requests
         seen = copy.seen >= day
@@ -230,15 +244,15 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
 
 def _check(policies: Sequence[str]) -> None:
     for name in policies:
-        _rule(name)
+        _policy(name)
 
 
-def _rule(name: str) -> KnownRule:
-    """Return a registered rule, or the oracle, which has to be told the truth."""
-    if name == "oracle":
-        return KnownOracle()
+def _policy(name: str) -> KnownPolicy:
+    """Return a registered policy, or the oracle, which has to be told the truth."""
+    if name == ORACLE.name:
+        return ORACLE
     try:
-        return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy).make(ALPHA)
+        return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy)
     except UsageError:
         there = ", ".join([*POLICIES, *KNOWN])
         raise UsageError(f"there is no rule {name!r}; there is {there}") from None
