@@ -104,7 +104,7 @@ experiments-queries: setup  ## every way to ask query-only sources, on the objec
 	$(BIN)/python -m lab.newrecords $(SOME) "$(DATA)" out > out/newrecords.json
 	$(BIN)/python -m lab.probes $(SOME) "$(DATA)" > out/probes.json
 	$(BIN)/python -m lab.citations out > out/citations.json
-	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
+	$(BIN)/python -m lab.known_records $(SOME) "$(DATA)" > out/contentfreshness.json
 	$(BIN)/python -m lab.probeforms 40 > out/probeforms.json
 
 experiments-one: setup  ## one budget over sources of every kind, on DATA=DIR with objects/ and sites/
