@@ -82,13 +82,13 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 	@test -d "$(DATA)" || { echo "give a folder of recorded set sources: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
 	$(BIN)/python -m lab.objects "$(DATA)" > out/objects.json
-	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
+	$(BIN)/python -m lab.set_policies "$(DATA)" > out/setpolicies.json
 	@! test -f "$(DATA)/../sites/pages.parquet" || \
 	  $(BIN)/python -m lab.unseen "$(DATA)/../sites" > out/unseen.json
 
 experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
 	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
-	$(BIN)/python -m halflife.bench.league "$(DATA)" out
+	$(BIN)/python -m lab.league "$(DATA)" out
 	$(BIN)/python -m lab.correlation "$(DATA)" > out/correlation.json
 
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
