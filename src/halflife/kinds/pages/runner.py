@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -286,10 +286,3 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
-
-
-def keeping_all(
-    config: Config, store: Store, clock: Clock
-) -> AbstractAsyncContextManager[Keeper]:
-    """Hold the lease on all pages that the settings name during the block."""
-    return keeping(config, store, PagesConfig.among(config.source), clock)
