@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Floats
+from halflife.core.arrays import LARGEST_LOG, Floats
 
 MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
 _MOST_TERMS = 400
 _LEAST_WORTH = 0.02  # hints worth less are taken as an even stream
 LEAST_MISSED = 1e-6  # share of changes that goes unannounced, at least
-_LARGEST_LOG = 700.0  # exp of it is a float
 FAR = 45.0  # a T from which an item is surely stale
 
 
@@ -133,6 +132,6 @@ def value(hints: SignalRates, age: Floats) -> Floats:
     array([0.2642])
     """
     length, fresh = cycle(hints, age)
-    stale = np.exp(-np.minimum(hints.silent * age, _LARGEST_LOG))
+    stale = np.exp(-np.minimum(hints.silent * age, LARGEST_LOG))
     bought: Floats = np.maximum(fresh - stale * length, 0.0)
     return bought

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Bools, Bytes, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
 from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
@@ -15,7 +15,6 @@ from halflife.models.roots import falling_roots
 __all__ = ["Exponential", "GammaSurvival", "PoissonRate", "RateStatus"]
 
 SLOWEST, FASTEST = 1e-9, 1e6  # changes a day; no estimate leaves these bounds
-_LARGEST_LOG = 700.0  # exp of it is a float
 _NEAR, _TERMS = 0.3, 24  # where, and of how many terms, a power series is taken
 _NOTHING = 1e-300  # so that a logarithm can be taken
 
@@ -201,7 +200,7 @@ def _mode(gaps: Gaps, quiet: Floats, prior_changes: float) -> Floats:
 
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[item] * length
-        pull = tally * x / np.expm1(np.minimum(x, _LARGEST_LOG))
+        pull = tally * x / np.expm1(np.minimum(x, LARGEST_LOG))
         found = np.maximum(tallied(item, pull, n) + prior_changes, _NOTHING)
         bend = tallied(item, pull * (1 + x / np.expm1(-x)), n) / found
         return np.log(found) - log_rate - load, bend - 1.0

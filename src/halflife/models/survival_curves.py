@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.lifetimes import Lives
 from halflife.models.spells import Spells, spells
@@ -23,7 +23,6 @@ _NORMAL_95 = 1.959963984540054
 _ROUNDS = 3000
 _WORK = 40_000_000  # spells and steps visited, about three seconds
 _AGES = 5000  # different ages that are left as they are
-_LARGEST_LOG = 700.0  # exp of it is a float
 _LEAP = 1e4  # times a step that the search may go ahead at once
 _TINY = 1e-300
 _TRACE = 1e-16
@@ -114,7 +113,7 @@ class KaplanMeier:
         alive = np.where(self.survival_ > 0, self.survival_, 1.0)
         self.variance_ = np.asarray(self.survival_**2 * total, np.float64)
         log = np.minimum(np.log(alive), -_TINY)
-        wide = np.minimum(self.z * np.sqrt(total) / -log, _LARGEST_LOG)
+        wide = np.minimum(self.z * np.sqrt(total) / -log, LARGEST_LOG)
         none = self.survival_ <= 0
         self.low_ = np.where(none, 0.0, np.exp(log * np.exp(wide)))
         high = np.where(none, np.inf, np.exp(log * np.exp(-wide)))
