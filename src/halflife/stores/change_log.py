@@ -7,7 +7,7 @@ read up to a number never misses one below it. A number is never used twice.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.change import CHANGE_KINDS, Change, ChangeKind
@@ -59,9 +59,14 @@ def append(db: sqlite3.Connection, changes: Iterable[Change]) -> None:
     for change in changes:
         if change.source not in ids:
             ids[change.source] = source_id(db, change.source)
-        fields = _WRITE({name: list(pair) for name, pair in change.fields.items()})
-        rows.append((change.at, ids[change.source], change.key, change.kind, fields))
+        source, fields = ids[change.source], written(change.fields)
+        rows.append((change.at, source, change.key, change.kind, fields))
     db.executemany(_ADD, rows)
+
+
+def written(fields: Mapping[str, Sequence[Any]]) -> str:
+    """Return fields as they are written down."""
+    return _WRITE({name: list(pair) for name, pair in fields.items()})
 
 
 class ChangeRows:
