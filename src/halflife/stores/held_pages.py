@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores import change_log, page_changes
-from halflife.stores.tables import item_id, pack, save_content, source_of, unpack
+from halflife.stores import change_log, page_changes, page_versions
+from halflife.stores.tables import item_id, pack, source_of, unpack
 
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
@@ -298,7 +298,7 @@ class HeldPages:
         with self._store.together() as db:
             item = item_id(db, look.key)
             if item is not None:
-                save_content(db, look, item)
+                page_versions.put_back(db, look, item)
                 text = db.execute(_TEXT, (look.key,)).fetchone()
                 old = unpack(text[0]) if text else ""
                 source = source_of(db, look.key) or ""

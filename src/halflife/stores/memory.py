@@ -29,6 +29,7 @@ from halflife.stores.memory_parts import (
     MemoryForecasts,
     MemoryHeldAnswers,
     MemoryReports,
+    MemoryVersions,
 )
 from halflife.stores.run_history import Ran
 from halflife.stores.store_base import (
@@ -74,7 +75,6 @@ class MemoryStore:
         self._logged: set[_Look] | None = None
         self._shelf = EvidenceShelf()
         self._details: dict[str, Observation] = {}
-        self._content: dict[str, Content] = {}
         self._links: dict[str, Outgoing] = {}
         self._leases: dict[str, _Lease] = {}
         self._interrupted: dict[tuple[str, ...], _Lease] = {}
@@ -89,6 +89,7 @@ class MemoryStore:
         self._collections: dict[str, Collection] = {}
         self._staged: dict[str, Staged] = {}
         self.changes = MemoryChanges()
+        self.versions = MemoryVersions()
         self.forecasts = MemoryForecasts(self)
         self.held_answers = MemoryHeldAnswers(self)
         self.reports = MemoryReports(self)
@@ -293,8 +294,7 @@ class MemoryStore:
         for o in looks.details:
             if o.seen <= Seen.ABSENT:
                 self._details[o.key] = replace(o, content=None, item=None, links=None)
-            if o.content is not None:
-                self._content[o.key] = o.content
+            self.versions.save(o)
         for o, out in graph.told(looks):
             self._links[o.key] = graph.known(out, self._items)
 
@@ -311,14 +311,9 @@ class MemoryStore:
         """Return which items of the sources link to which, in their order."""
         return graph.of_memory([i.key for i in self.items(sources)], self._links)
 
-    def keep_content(self, look: Observation) -> None:
-        """Keep the body of an observation as the copy of its item."""
-        if look.content is not None:
-            self._content[look.key] = look.content
-
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
-        return self._content.get(key)
+        return self.versions.current(key)
 
     def host(self, name: str) -> HostState | None:
         """Return what is known of a host."""

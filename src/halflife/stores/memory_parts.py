@@ -14,8 +14,8 @@ from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
-from halflife.core.observation import Looks, Observation, Seen
-from halflife.stores import page_changes
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.stores import page_changes, page_versions
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued, columns
 from halflife.stores.held_pages import (
     HELD,
@@ -26,6 +26,7 @@ from halflife.stores.held_pages import (
 )
 from halflife.stores.ownership import SourceHoldings
 from halflife.stores.page_changes import PageChanges
+from halflife.stores.page_versions import PageVersion
 from halflife.stores.run_history import Ran
 from halflife.stores.runs import RunAccount
 
@@ -81,10 +82,64 @@ class MemoryChanges:
         """Return the number of the newest change ever written; 0 if none was."""
         return self._size
 
+    def removed(self) -> int:
+        """Return that nothing was removed."""
+        return 0
+
     def before(self, at: float) -> int:
         """Return the number after which all changes observed since then come."""
         found = (c.seq - 1 for c in self._all() if c.at >= at)
         return next(found, self.last())
+
+
+class MemoryVersions:
+    """The bodies of pages, newest first."""
+
+    def __init__(self) -> None:
+        self.most = page_versions.MOST
+        self._kept: dict[str, list[tuple[PageVersion, Content]]] = {}
+        self._last = 0
+
+    def save(self, look: Observation) -> None:
+        """Keep the body of an observation as the current one, and those before it."""
+        if look.content is None:
+            return
+        kept = self._kept.setdefault(look.key, [])
+        at = look.at
+        if kept and kept[0][0].digest == look.digest:
+            at = kept.pop(0)[0].at  # it is the same text still
+        elif kept:
+            self._last += 1
+            kept[0] = replace(kept[0][0], number=self._last), kept[0][1]
+        kind = look.content.media_type
+        kept.insert(0, (PageVersion(at, look.digest, kind), look.content))
+        del kept[self.most :]
+
+    def put_back(self, look: Observation) -> None:
+        """Let an earlier body be the current one; what replaced it is no version."""
+        if look.content is None:
+            return
+        kept = self._kept.setdefault(look.key, [])
+        del kept[:1]
+        at = look.at
+        if kept and kept[0][0].digest == look.digest:
+            at = kept.pop(0)[0].at
+        version = PageVersion(at, look.digest, look.content.media_type)
+        kept.insert(0, (version, look.content))
+
+    def current(self, key: str) -> Content | None:
+        """Return the copy that is held of a page."""
+        kept = self._kept.get(key)
+        return kept[0][1] if kept else None
+
+    def of(self, key: str) -> list[PageVersion]:
+        """Return the versions of a page that are kept, newest first."""
+        return [version for version, _ in self._kept.get(key, ())]
+
+    def content(self, key: str, version: PageVersion) -> Content | None:
+        """Return the body of a version; None if it is not kept any more."""
+        kept = self._kept.get(key, ())
+        return next((c for v, c in kept if v.number == version.number), None)
 
 
 class MemoryForecasts:
@@ -248,7 +303,7 @@ class MemoryHeldAnswers:
 
     def put_back(self, look: Observation) -> None:
         """Keep a body as the copy of its page again; the log stays as it is."""
-        self._store.keep_content(look)
+        self._store.versions.put_back(look)
         source = self._store.source_of(look.key)
         if source is not None:
             (held,) = self._store.held([look.key])

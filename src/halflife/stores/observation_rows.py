@@ -13,15 +13,19 @@ from halflife.stores import (
     held_pages,
     links,
     page_changes,
+    page_versions,
     tables,
 )
 from halflife.stores.store_base import about
 
 
 def write(
-    db: sqlite3.Connection, run: int, looks: Looks, evidence: Evidence
+    db: sqlite3.Connection, run: int, looks: Looks, evidence: Evidence, versions: int
 ) -> tuple[Looks, Fold]:
-    """Write observations and what they add; return the new ones, and the fold."""
+    """Write observations and what they add; return the new ones, and the fold.
+
+    Of each page as many ``versions`` are kept.
+    """
     fresh, places = tables.insert_looks(db, run, looks, evidence)
     told = about(evidence, fresh)
     fold = evidence.weigh(told)
@@ -33,7 +37,7 @@ def write(
     for o in fresh.details:
         row = evidence.row(o.key)
         if o.content is not None and row is not None:
-            tables.save_content(db, o, int(evidence.number[row]))
+            page_versions.save(db, o, int(evidence.number[row]), versions)
     return fresh, fold
 
 

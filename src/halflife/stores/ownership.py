@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import UsageError
-from halflife.stores import change_log, leases, note_rows, page_changes
+from halflife.stores import change_log, leases, note_rows, page_changes, page_versions
 from halflife.stores.leases import source_id
 from halflife.stores.tables import unpack
 
@@ -198,6 +198,7 @@ def forget(db: sqlite3.Connection, name: str) -> None:
     Runs and the ledger stay: what was spent counts.
     """
     number = source_id(db, name)
+    page_versions.forget(db, number)
     for statement in _FORGET_ITEMS:
         db.execute(statement, (number,))
     _keep_numbers_apart(db)

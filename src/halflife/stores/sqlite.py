@@ -35,6 +35,7 @@ from halflife.stores import (
     links as graph,
     note_rows,
     observation_rows,
+    page_versions,
     run_history,
     tables,
 )
@@ -66,6 +67,7 @@ class SqliteStore(SqliteParts):
         self._old = OldKeys()
         self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
+        self.page_versions = page_versions.MOST  # kept of each page, by the settings
 
     @classmethod
     def open(
@@ -230,7 +232,9 @@ class SqliteStore(SqliteParts):
                 evidence = self._evidence(db, run.sources)
                 looks = self._old.filed(db, looks, evidence)
                 self._introduce(db, run, looks, evidence)
-                fresh, fold = observation_rows.write(db, run.id, looks, evidence)
+                fresh, fold = observation_rows.write(
+                    db, run.id, looks, evidence, self.page_versions
+                )
             evidence.take(fold)
             self._shelf.take(about(evidence, fresh), besides=evidence)
         self._file(run, evidence, len(fresh))
