@@ -46,7 +46,7 @@ def test_kill_9_at_any_moment_loses_nothing_accepted(tmp_path):
 
 def test_a_full_disk_is_told_and_loses_nothing_accepted(tmp_path):
     path = tmp_path / "state.db"
-    child, pipe = start(store_worker.write_until_full, path, 400_000)
+    child, pipe = start(store_worker.write_until_full, path, 600_000)
     said = rest(pipe)
     child.join()
     complaints = [line for line in said if not line.startswith("batch ")]
