@@ -24,8 +24,15 @@ from halflife.core.store import (
 )
 
 if TYPE_CHECKING:
+    from halflife.stores.holdings import Holdings
     from halflife.stores.outbox import Outbox
-    from halflife.stores.parts import ChangeLog, ForecastLog, HeldAnswers, Reports
+    from halflife.stores.parts import (
+        ChangeLog,
+        ForecastLog,
+        HeldAnswers,
+        Reports,
+        Versions,
+    )
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -74,8 +81,18 @@ class Store(
         ...
 
     @property
+    def holdings(self) -> "Holdings":
+        """What is held of sources, one by one."""
+        ...
+
+    @property
     def outbox(self) -> "Outbox":
         """Alarms, and messages that wait to be sent."""
+        ...
+
+    @property
+    def versions(self) -> "Versions":
+        """Texts that pages had."""
         ...
 
     @property
