@@ -81,6 +81,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
+        delivered = _delivered(settings, store)
         told = [crawl.words() for crawl in crawls] + full(store, pages)
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -91,9 +92,13 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     }
     if json:
         head = {"store": str(settings.store_path), "at": show.date(now)}
+        found |= {"sinks": delivered} if settings.sink else {}
         show.emit({**head, "freshness": fresh, "budget": left, **tables, **found})
         return
     told += [one.words() for one in broken]
+    told += [
+        f"sink {one['name']}: {one['trouble']}" for one in delivered if one["trouble"]
+    ]
     _tell({**tables, **found}, fresh, left, told)
 
 
@@ -133,6 +138,16 @@ def _of_all_pages(
     )
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
+
+
+def _delivered(config: "Config", store: "Store") -> "list[dict[str, object]]":
+    """Return how far each sink has come."""
+    if not config.sink:
+        return []
+    from halflife.cli.sinks import row
+    from halflife.engine.deliveries import reports
+
+    return [row(report) for report in reports(config, store)]
 
 
 def _tell(

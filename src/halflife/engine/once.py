@@ -100,6 +100,10 @@ async def sync(
             done += [report] if report is not None else []
             if report is not None:
                 kind_of(group[0]).keep_faults(store, group, report.mishandled)
+    if config.sink:
+        from halflife.engine import deliveries  # noqa: PLC0415  (few have any)
+
+        await deliveries.deliver(config, store, clock=clock, stop=stop.asked)
     return done
 
 

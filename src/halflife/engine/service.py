@@ -19,6 +19,7 @@ from halflife.core.forecast import Forecast
 from halflife.engine import (
     bootstrap,
     breakers,
+    deliveries,
     faults,
     housekeeping,
     logs,
@@ -189,6 +190,9 @@ class Service:
                     grace=_LAST_TRY,
                 )
                 await stack.enter_async_context(told)
+                if config.sink and self._outside.transport is None:
+                    sent = deliveries.delivering(config, self.store, clock=self.clock)
+                    await stack.enter_async_context(sent)
                 logs.event("working", fields={"sources": len(chosen)})
                 try:
                     await self._turns(crew, leases)

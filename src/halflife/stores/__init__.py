@@ -26,6 +26,7 @@ from halflife.core.store import (
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
     from halflife.stores.parts import ChangeLog, ForecastLog, HeldAnswers, Reports
+    from halflife.stores.sink_rows import SinkRows
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -81,4 +82,9 @@ class Store(
     @property
     def reports(self) -> "Reports":
         """What people ask of the state."""
+        ...
+
+    @property
+    def sinks(self) -> "SinkRows":
+        """How far each sink has come, and what it did not take."""
         ...

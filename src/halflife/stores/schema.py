@@ -13,6 +13,7 @@ from halflife.stores import (
     links,
     note_rows,
     outbox,
+    sink_rows,
     spellings,
 )
 from halflife.stores.hints import refold
@@ -227,6 +228,7 @@ STEPS: tuple[Step, ...] = (
     held_pages.create,
     note_rows.create,
     change_log.create,
+    sink_rows.create,
 )  # step n makes version n + 1 out of version n
 
 
