@@ -25,7 +25,13 @@ from halflife.core.store import (
 
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
-    from halflife.stores.parts import ChangeLog, ForecastLog, HeldAnswers, Reports
+    from halflife.stores.parts import (
+        ChangeLog,
+        ForecastLog,
+        HeldAnswers,
+        Reports,
+        Versions,
+    )
     from halflife.stores.sink_rows import SinkRows
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
@@ -77,6 +83,11 @@ class Store(
     @property
     def outbox(self) -> "Outbox":
         """Alarms, and messages that wait to be sent."""
+        ...
+
+    @property
+    def versions(self) -> "Versions":
+        """Texts that pages had."""
         ...
 
     @property

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from halflife.stores import held_pages
+from halflife.stores import held_pages, page_versions
 from halflife.stores.change_log import ChangeRows
 from halflife.stores.forecasts import Forecasts
 from halflife.stores.outbox import Outbox
@@ -45,6 +45,11 @@ class SqliteParts(ABC):
     def outbox(self) -> Outbox:
         """Alarms, and messages that wait to be sent."""
         return Outbox(self)
+
+    @property
+    def versions(self) -> page_versions.PageVersions:
+        """Texts that pages had."""
+        return page_versions.PageVersions(self)
 
     @property
     def reports(self) -> "StateReports":

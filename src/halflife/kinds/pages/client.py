@@ -11,7 +11,7 @@ from yarl import URL
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.links import spelled
 from halflife.kinds.pages.map_limits import MapLimits
@@ -343,5 +343,5 @@ def _failed(key: str, at: float, why: str) -> Observation:
 
 def _moved(answer: Answer) -> str:
     if answer.moved_to:
-        return f"moved for good to {shown(answer.moved_to)}"
+        return f"{MOVED}{shown(answer.moved_to)}"
     return f"redirected to {shown(answer.url)}" if answer.hops > 1 else ""
