@@ -12,30 +12,36 @@ def versions(changes):
     """Return the versions of each source: (key, values, first change, last or None)."""
     found, now = {}, {}
     for change in sorted(changes, key=lambda c: c.seq):
-        if change.kind in {"held", "accepted"} or not change.key:
-            continue
-        place = change.source, change.key
-        past = found.setdefault(change.source, [])
-        old = now.get(place)
-        if change.kind == "gone":
-            values = None
-        elif change.kind in {"new", "returned"}:
-            values = {n: new for n, (_, new) in change.fields.items()}
-        else:
-            values = {**(old[1] if old else {})}
-            values |= {n: new for n, (_, new) in change.fields.items()}
-        if values is not None:
-            values = {n: v for n, v in values.items() if v is not None}
-        if old is not None and old[1] == values:
-            continue
-        if old is not None:
-            past.append((*old, change.seq))
-            del now[place]
-        if values is not None:
-            now[place] = (change.key, values, change.seq)
+        if change.kind not in {"held", "accepted"} and change.key:
+            found.setdefault(change.source, []).extend(_ended(change, now))
     for (source, _), row in now.items():
         found[source].append((*row, None))
     return {s: sorted(rows, key=lambda r: r[2]) for s, rows in found.items()}
+
+
+def _ended(change, now):
+    """Bring what is held up to date; return the versions that end by that."""
+    place = was = change.source, change.key
+    if change.kind == "moved" and "key" in change.fields:
+        was = change.source, change.fields["key"][0]
+        if was not in now:
+            return
+    values = _values(change, now.get(was, (None, {}))[1], renamed=was != place)
+    if was in now:
+        if values == now[was][1] and was == place:
+            return
+        yield (*now.pop(was), change.seq)
+    if values is not None:
+        now[place] = (change.key, values, change.seq)
+
+
+def _values(change, old, *, renamed):
+    """Return the fields of a record after a change; None if it has gone."""
+    if change.kind == "gone":
+        return None
+    news = {} if renamed else {n: new for n, (_, new) in change.fields.items()}
+    kept = {} if change.kind in {"new", "returned"} else old
+    return {n: v for n, v in {**kept, **news}.items() if v is not None}
 
 
 def present(changes):

@@ -130,6 +130,14 @@ def test_a_worked_example(tmp_path):
     assert tables.cursor("db") == 5
 
 
+def test_a_page_that_gets_another_key_goes_on_under_it(tmp_path):
+    changes = log([("docs", "a", "new", {"text": "x"}), ("docs", "b", "moved", {})])
+    changes[1] = replace(changes[1], fields={"key": ("a", "b")})
+    tables = feed(tmp_path, changes, 1)
+    assert tables.versions("docs") == versions(changes)["docs"]
+    assert tables.present("docs") == {"b": {"text": "x"}}
+
+
 def test_what_has_gone_stays_in_the_table_if_one_wishes(tmp_path):
     changes = log([("jobs", "1", "new", record(5)), ("jobs", "1", "gone", {})])
     feed(tmp_path, changes, deletes="soft")

@@ -35,11 +35,16 @@ class LoopReader:
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self._store, self._loop = store, loop
 
-    def content(self, key: str) -> Content | None:
-        """Return the copy of a page; None if there is none."""
+    def content(self, key: str, text: str = "") -> Content | None:
+        """Return the copy of a page whose text has this fingerprint, or the present."""
 
         async def read() -> Content | None:
-            return self._store.content(key)
+            if not text:
+                return self._store.content(key)
+            versions = self._store.versions
+            found = (one for one in versions.of(key) if one.digest == text)
+            one = next(found, None)
+            return None if one is None else versions.content(key, one)
 
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
 

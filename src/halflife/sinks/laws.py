@@ -37,8 +37,9 @@ Arrived = tuple[str, str, int]
 class FixedReader:
     """A reader of what is the same all the time."""
 
-    def content(self, key: str) -> Content | None:
+    def content(self, key: str, text: str = "") -> Content | None:
         """Return a page for every address."""
+        del text
         page = key.startswith("http")
         return Content("text/html", f"<p>{key}</p>".encode()) if page else None
 

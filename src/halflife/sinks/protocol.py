@@ -37,8 +37,11 @@ class ChangeRefusedError(DeliveryError):
 class Reader(Protocol):
     """What is held now of a page or a record; for sinks that need more than changes."""
 
-    def content(self, key: str) -> Content | None:
-        """Return the copy of a page; None if there is none."""
+    def content(self, key: str, text: str = "") -> Content | None:
+        """Return the copy of a page whose text has this fingerprint, or the present.
+
+        None if it is not kept any more.
+        """
         ...
 
     def record(self, source: str, key: str) -> Mapping[str, Any] | None:

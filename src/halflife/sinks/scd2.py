@@ -201,7 +201,8 @@ class VersionedTables:
         columns = self._known(db, source)
         tables = _Tables(columns, soft=self._soft)
         tables.create(db)
-        fold = Fold(tables.read(db, sorted({_clean(c.key) for c in changes})))
+        keys = {_clean(key) for change in changes for key in _keys(change)}
+        fold = Fold(tables.read(db, sorted(keys)))
         for change in changes:
             fold.take(change, reader)
         if added := _fit(columns, fold.fields()):
@@ -244,6 +245,16 @@ class VersionedTables:
         db.execute(self._catalog.insert().values(row))
 
 
+def _former(change: Change) -> str:
+    """Return the key that a page had before it got another; empty if it did not."""
+    renamed = change.kind == "moved" and "key" in change.fields
+    return str(change.fields["key"][0]) if renamed else ""
+
+
+def _keys(change: Change) -> set[str]:
+    return {change.key, _former(change)} - {""}
+
+
 def _fit(
     columns: Columns, fields: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
@@ -280,6 +291,12 @@ class Fold:
         old = self.now.get(key)
         if change.kind == "gone":
             self._end(old, change, at)
+            return
+        if before := _former(change):
+            old = self.now.get(_clean(before))
+            if old is not None:
+                self._end(old, change, at)
+                self.now[key] = Version(key, old.values, change.seq, at)
             return
         news = {name: new for name, (_, new) in change.fields.items()}
         if change.kind in {"new", "returned"}:

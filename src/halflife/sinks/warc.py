@@ -1,7 +1,7 @@
 """A sink that archives pages as they changed, in WARC files.
 
-What is archived is the copy as it is held when the change is delivered. A body that is
-in the archive already is not written twice: a revisit record refers to the first.
+A body that is in the archive already is not written twice: a revisit record refers to
+the first. A body that is no longer kept when its change is delivered is left out.
 """
 
 import io
@@ -100,7 +100,8 @@ class WarcFolder:
 def _pages(batch: Batch) -> Iterator[tuple[Change, Content]]:
     for change in batch.changes:
         if change.kind in _ARCHIVED:
-            content = batch.reader.content(change.key)
+            _, text = change.fields.get("text", (None, None))
+            content = batch.reader.content(change.key, text or "")
             if content is not None:
                 yield change, content
 
