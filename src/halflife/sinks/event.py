@@ -7,7 +7,8 @@ from typing import Any
 
 from halflife.core.change import Change
 
-_WRITE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+# Plain ASCII: no reader takes a character of a value for the end of a line.
+_WRITE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def moment(days: float) -> datetime:
@@ -47,5 +48,4 @@ def as_line(change: Change) -> str:
 
 def as_lines(changes: Iterable[Change]) -> bytes:
     """Return changes as JSON Lines."""
-    # A lone surrogate is no text that UTF-8 could write.
-    return "".join(map(as_line, changes)).encode("utf-8", "backslashreplace")
+    return "".join(map(as_line, changes)).encode("ascii")
