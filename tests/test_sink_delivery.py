@@ -12,8 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from halflife.core.errors import UsageError
+from halflife.core.item import Item
+from halflife.core.object_store import Listing
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.tracker import Tracker
 from halflife.engine import deliveries
+from halflife.engine.sink_threads import LoopReader
 from halflife.sinks.webhook import KEY
+from halflife.stores.memory import MemoryStore
 from halflife.stores.owner import Owner
 from sink_parts import NOW, Time, change, changes, deliver, lines, opened, settings
 
@@ -427,3 +433,31 @@ def test_a_service_delivers_while_it_runs(kept, tmp_path):
 
     asyncio.run(run())
     assert seqs(tmp_path / "changes.jsonl") == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_a_sink_can_read_what_is_held(kept, kind):
+    store = kept()[1] if kind == "file" else MemoryStore()
+    key = "http://a.example/"
+    store.add([Item(key, "docs")])
+    run = store.begin(["docs", "jobs"], NOW, lease=1.0)
+    for day, text in enumerate(("old", "new")):
+        body = Content("text/plain", text.encode())
+        look = Observation(key, NOW + day, Seen.PRESENT, text, text, content=body)
+        store.append(run, Looks.of([look]))
+    tracker = Tracker()
+    for day, pay in enumerate((5, 6, 6)):
+        tracker.take(Listing(NOW + day, {"1": {"pay": pay}}))
+    store.save_register(run, "jobs", tracker.news())
+
+    async def read():
+        reader = LoopReader(store, asyncio.get_running_loop())
+        record = await asyncio.to_thread(reader.record, "jobs", "1")
+        none = await asyncio.to_thread(reader.record, "jobs", "2")
+        texts = [
+            await asyncio.to_thread(reader.content, key, text)
+            for text in ("", "old", "new", "other")
+        ]
+        return record, none, [text and text.body for text in texts]
+
+    assert asyncio.run(read()) == ({"pay": 6}, None, [b"new", b"old", b"new", None])

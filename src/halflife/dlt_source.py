@@ -5,19 +5,20 @@
 The cursor is the number of the last change; dlt keeps it with the load.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from halflife.core.change import Change
 from halflife.core.errors import UsageError
-from halflife.core.object_store import NEVER, Register
 from halflife.engine import bootstrap
 from halflife.project import Project
 from halflife.sinks.event import moment
 from halflife.stores import Store
 
 CHUNK = 10_000  # changes read at once
+ROWS = 1000  # rows given to dlt at once; bodies of pages are among them
 _HELD = {"new", "changed", "returned", "moved", "gone"}
 Row = dict[str, Any]
 
@@ -74,9 +75,8 @@ def changed_rows(
         last = _last_changes(store, sources, after)
         for source in sources:
             some = [change for (name, _), change in last.items() if name == source]
-            if some:
-                reader = _Holdings(store, source)
-                yield [_row(reader, change) for change in some]
+            for start in range(0, len(some), ROWS):
+                yield [_row(store, one) for one in some[start : start + ROWS]]
 
 
 def _last_changes(
@@ -108,41 +108,24 @@ def _last_changes(
     return found
 
 
-class _Holdings:
-    """What is held of a source now."""
-
-    def __init__(self, store: Store, source: str) -> None:
-        self._store, self._records = store, dict[str, Mapping[str, Any]]()
-        self._listed = source in store.collections()
-        if self._listed:
-            self._records = _current(store.register(source))
-
-    def fields(self, key: str) -> Mapping[str, Any] | None:
-        """Return the fields of a record or page; None if it is not there."""
-        if self._listed:
-            return self._records.get(key)
-        content = self._store.content(key)
-        if content is None:
-            return None
-        told: Row = {"url": key, "media_type": content.media_type}
-        if content.media_type.startswith("text/"):
-            told["body"] = content.body.decode("utf-8", "replace")
-        return told
+def _fields(store: Store, source: str, key: str) -> Mapping[str, Any] | None:
+    """Return the fields of a record or page as it is held; None if it is not there."""
+    record = store.holdings.record(source, key)
+    if record is not None:
+        found: Row = json.loads(record.text)
+        return found
+    content = store.content(key)
+    if content is None:
+        return None
+    told: Row = {"url": key, "media_type": content.media_type}
+    if content.media_type.startswith("text/"):
+        told["body"] = content.body.decode("utf-8", "replace")
+    return told
 
 
-def _current(register: Register) -> dict[str, Mapping[str, Any]]:
-    lives = {s.key: s for s in register.spells if s.gone_by == NEVER}
-    found: dict[str, Mapping[str, Any]] = {k: s.attributes for k, s in lives.items()}
-    for version in register.versions:
-        life = lives.get(version.key)
-        if life is not None and version.spell == life.spell and version.attributes:
-            found[version.key] = version.attributes
-    return found
-
-
-def _row(holdings: _Holdings, change: Change) -> Row:
+def _row(store: Store, change: Change) -> Row:
     gone = change.kind == "gone"
-    fields = None if gone else holdings.fields(change.key)
+    fields = None if gone else _fields(store, change.source, change.key)
     return {
         "_source": change.source,
         "_key": change.key,

@@ -13,6 +13,7 @@ from halflife.cli.options import (
     Sources,
     Where,
 )
+from halflife.core.errors import UsageError
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
+    from halflife.engine.versions import Version
     from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
@@ -226,7 +228,6 @@ def explain(
     """Say why an item or a source is, or is not, fetched now; or what a run did."""
     from halflife.cli.runs import tell_run
     from halflife.config import Config
-    from halflife.core.errors import UsageError
 
     if (item is None) == (run is None):
         raise UsageError("explain either an item or a run")
@@ -328,7 +329,6 @@ def _of_pages(
     """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
     from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
     from halflife.engine.groups import by_item
@@ -353,19 +353,74 @@ def _of_pages(
 
 
 @app.command()
-def get(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
-    """Print the copy we hold of an item."""
-    from halflife.cli import show
-    from halflife.cli.answers import find_row, held_copy
+def get(
+    item: Annotated[
+        str,
+        typer.Argument(metavar="ITEM", help="A URL or part of it, a record, a source."),
+    ],
+    *,
+    version: Annotated[
+        str, typer.Option(metavar="V", help="Versions back, or a time: 1, 7d.")
+    ] = "0",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Of a source jsonl, json or csv; of a page body or text.",
+        ),
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Print the copy we hold of an item, or all records of a source."""
+    from halflife.cli import changes
     from halflife.config import Config
     from halflife.engine import bootstrap
 
     settings = Config.load(Config.find(config))
+    names = {source.name for source in settings.source}
     with bootstrap.reading(settings) as store:
-        evidence = store.evidence(bootstrap.names(settings.source))
-        key = evidence.keys[find_row(evidence, item)]
-        content, text = held_copy(store, key)
+        if item in names | {*store.collections()}:
+            _get_source(store, item, version, "json" if json else form or "jsonl")
+            return
+        chosen = changes.choice("--version", version)
+        found = changes.version_of(settings, store, item, chosen)
+    _get_one(found, form, json=json)
+
+
+def _get_source(store: "Store", name: str, version: str, form: str) -> None:
+    """Print the records or pages of a source."""
+    from halflife.cli import changes
+    from halflife.engine.export_files import TEXTS
+    from halflife.engine.export_rows import Selection
+
+    changes.check_format(form, TEXTS)
+    at = changes.choice("--version", version)
+    if at.back:
+        raise UsageError("--version: of a source name a time, such as 7d or 2026-11-01")
+    changes.write(store, Selection(name, at.at), form)
+
+
+def _get_one(found: "Version", form: str | None, *, json: bool) -> None:
+    """Print a page or a record."""
+    from halflife.cli import changes, show
+    from halflife.readers.text import readable, to_text
+
+    if found.content is None:
+        changes.check_format(form or "json", ("json",))
+        show.emit({"key": found.key, "fields": found.fields})
+        return
+    content = found.content
+    changes.check_format(form or "body", ("body", "text"))
+    text = to_text(content.media_type, content.body)
+    if form == "text":
+        plain = readable(content.media_type, content.body)
+        if plain is None:
+            raise UsageError(f"{found.key} is no text but {content.media_type}")
+        text = plain
     if json:
-        show.emit({"key": key, "media_type": content.media_type, "text": text})
+        show.emit({"key": found.key, "media_type": content.media_type, "text": text})
+    elif form == "text":
+        show.body(text.encode("utf-8", "replace") + b"\n", text)
     else:
         show.body(content.body, text)

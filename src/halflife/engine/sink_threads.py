@@ -5,6 +5,7 @@ ending; what it was given is delivered again the next time.
 """
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -52,25 +53,13 @@ class LoopReader:
         """Return the fields of a record; None if there is none."""
 
         async def read() -> Mapping[str, Any] | None:
-            return _record(self._store, source, key)
+            row = self._store.holdings.record(source, key)
+            found: Mapping[str, Any] | None = (
+                None if row is None else json.loads(row.text)
+            )
+            return found
 
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
-
-
-def _record(store: Store, source: str, key: str) -> Mapping[str, Any] | None:
-    if source not in store.collections():
-        return None
-    register = store.register(source)
-    spells = [one for one in register.spells if one.key == key]
-    if not spells:
-        return None
-    life = max(spells, key=lambda one: one.spell)
-    found: Mapping[str, Any] = life.attributes
-    for version in register.versions:
-        mine = (version.key, version.spell) == (key, life.spell)
-        if mine and version.attributes is not None:
-            found = version.attributes
-    return found
 
 
 class SinkThread:

@@ -24,6 +24,7 @@ from halflife.core.store import (
 )
 
 if TYPE_CHECKING:
+    from halflife.stores.holdings import Holdings
     from halflife.stores.outbox import Outbox
     from halflife.stores.parts import (
         ChangeLog,
@@ -78,6 +79,11 @@ class Store(
     @property
     def held_answers(self) -> "HeldAnswers":
         """Answers of pages that are not believed yet."""
+        ...
+
+    @property
+    def holdings(self) -> "Holdings":
+        """What is held of sources, one by one."""
         ...
 
     @property

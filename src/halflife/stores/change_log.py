@@ -36,8 +36,7 @@ BEGIN SELECT RAISE(ABORT, 'a change is never rewritten'); END""",
 _REMOVED = """
 CREATE TABLE change_removed (  -- one row: up to where changes were removed by age
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    seq INTEGER NOT NULL,
-    at REAL NOT NULL
+    seq INTEGER NOT NULL
 ) STRICT"""
 _RECENT = "SELECT min(seq) FROM change WHERE at >= ? AND at <= ?"
 _END = 2**62
@@ -88,13 +87,11 @@ def remove_before(db: sqlite3.Connection, cutoff: float, now: float, most: int) 
     A change from a future that a wrong clock made up is not recent.
     """
     (recent,) = db.execute(_RECENT, (cutoff, now)).fetchone()
-    query = "SELECT seq, at FROM change WHERE seq < ? ORDER BY seq LIMIT ?"
+    query = "SELECT seq FROM change WHERE seq < ? ORDER BY seq LIMIT ?"
     rows = db.execute(query, (_END if recent is None else recent, most)).fetchall()
     if rows:
-        last = rows[-1][0]
-        at = max(at for _, at in rows if at <= now or recent is None)
-        db.execute("DELETE FROM change WHERE seq <= ?", (last,))
-        db.execute("REPLACE INTO change_removed VALUES (1, ?, ?)", (last, at))
+        db.execute("DELETE FROM change WHERE seq <= ?", rows[-1])
+        db.execute("REPLACE INTO change_removed VALUES (1, ?)", rows[-1])
     return len(rows)
 
 

@@ -24,6 +24,7 @@ from halflife.core.observation import Content, Looks, Observation, Outgoing, See
 from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph, page_changes, record_changes
 from halflife.stores.connection import Connection
+from halflife.stores.holdings import MemoryHoldings
 from halflife.stores.memory_parts import (
     MemoryChanges,
     MemoryForecasts,
@@ -91,6 +92,7 @@ class MemoryStore:
         self._staged: dict[str, Staged] = {}
         self.changes = MemoryChanges()
         self.versions = MemoryVersions()
+        self.holdings = MemoryHoldings(self)
         self.forecasts = MemoryForecasts(self)
         self.held_answers = MemoryHeldAnswers(self)
         self.reports = MemoryReports(self)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from halflife.stores import held_pages, page_versions
 from halflife.stores.change_log import ChangeRows
 from halflife.stores.forecasts import Forecasts
+from halflife.stores.holdings import HoldingRows
 from halflife.stores.outbox import Outbox
 from halflife.stores.sink_rows import SinkRows
 
@@ -45,6 +46,11 @@ class SqliteParts(ABC):
     def outbox(self) -> Outbox:
         """Alarms, and messages that wait to be sent."""
         return Outbox(self)
+
+    @property
+    def holdings(self) -> HoldingRows:
+        """What is held of sources, one by one."""
+        return HoldingRows(self)
 
     @property
     def versions(self) -> page_versions.PageVersions:
