@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 from halflife.config.sinks import SinkConfig, load_sink
 from halflife.core.errors import HalflifeError
@@ -131,7 +131,7 @@ class SinkThread:
 
 def make(settings: SinkConfig, outlet: Outlet) -> Sink:
     """Return a sink; raise ``DeliveryError`` if what is registered makes none."""
-    kind: SinkKind = load_sink(settings.kind)  # type: ignore[assignment]  (checked next)
+    kind = cast("SinkKind", load_sink(settings.kind))
     found = kind(settings, outlet)
     if not isinstance(found, Sink):
         raise DeliveryError(f"the kind of sink {settings.kind!r} makes no sink")

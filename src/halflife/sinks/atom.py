@@ -83,7 +83,7 @@ class AtomFeed:
         _add(feed, "updated", stamp(newest.at))
         _add(SubElement(feed, f"{{{ATOM}}}author"), "name", "halflife")
         feed.extend(self._entries.values())
-        return tostring(feed, encoding="utf-8", xml_declaration=True)
+        return bytes(tostring(feed, encoding="utf-8", xml_declaration=True))
 
 
 def _entries(path: Path) -> Iterable[Element]:

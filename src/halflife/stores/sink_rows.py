@@ -264,10 +264,8 @@ def _states(
     db: sqlite3.Connection, query: str, given: Sequence[str]
 ) -> list[SinkState]:
     rows = db.execute(query.replace("*", _COLUMNS, 1), given).fetchall()
-    place = _NAMES.index("halted")
-    return [
-        SinkState(*row[:place], bool(row[place]), *row[place + 1 :]) for row in rows
-    ]
+    found = [SinkState(*row) for row in rows]
+    return [replace(state, halted=bool(state.halted)) for state in found]
 
 
 def _known(db: sqlite3.Connection, name: str) -> SinkState:
