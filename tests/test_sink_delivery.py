@@ -1,6 +1,7 @@
 """Changes on their way to sinks: in order, at least once, whatever the sinks do."""
 
 import asyncio
+import hmac
 import json
 import sys
 import threading
@@ -18,7 +19,7 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import deliveries
 from halflife.engine.sink_threads import LoopReader
-from halflife.sinks.webhook import KEY
+from halflife.sinks.webhook import KEY, SIGNATURE, SIGNED_AT
 from halflife.stores.memory import MemoryStore
 from halflife.stores.owner import Owner
 from sink_parts import NOW, Time, change, changes, deliver, lines, opened, settings
@@ -52,8 +53,10 @@ def receiver(answer):
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            raw = self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.loads(raw)
             got.append((self.headers[KEY], body))
+            asked.append((dict(self.headers), raw))
             self.send_response(answer(body))
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -61,7 +64,8 @@ def receiver(answer):
         def log_message(self, *_):
             return
 
-    got = []
+    got, asked = [], []
+    receiver.asked = asked
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     serve = partial(server.serve_forever, poll_interval=0.02)
@@ -278,6 +282,33 @@ def test_a_slow_webhook_has_its_time_limit(kept):
         report = deliver(config, store)["hook"]
     assert report.state.tries == 1
     assert report.state.cursor == 0
+
+
+def test_a_batch_is_signed_with_a_secret_that_nobody_sees(kept, monkeypatch, caplog):
+    monkeypatch.setenv("HOOK_KEY", "hunter2")
+    monkeypatch.setenv("HOOK_TOKEN", "swordfish")
+    more = 'secret = {env = "HOOK_KEY"}\n[sink.headers]\nX-A = {env = "HOOK_TOKEN"}\n'
+    with receiver(lambda _: 500) as (url, _):
+        config, store = kept(hook(url, more))
+        store.changes.append(changes(1))
+        report = deliver(config, store)["hook"]
+        ((headers, raw),) = receiver.asked
+    signed = f"{headers[SIGNED_AT]}.".encode() + raw
+    expected = hmac.new(b"hunter2", signed, "sha256").hexdigest()
+    assert headers[SIGNATURE] == f"sha256={expected}"
+    assert headers["X-A"] == "swordfish"
+    assert abs(int(headers[SIGNED_AT]) - time.time()) < 60
+    said = report.trouble() + caplog.text + repr(config.sink) + str(report)
+    assert "hunter2" not in said
+    assert "swordfish" not in said
+
+
+def test_a_secret_that_is_not_set_is_the_trouble_of_the_sink(kept, monkeypatch):
+    monkeypatch.delenv("HOOK_KEY", raising=False)
+    config, store = kept(hook("http://127.0.0.1:9/", 'secret = {env = "HOOK_KEY"}\n'))
+    store.changes.append(changes(1))
+    said = deliver(config, store)["hook"].trouble()
+    assert "the environment variable HOOK_KEY, which is not set" in said
 
 
 def test_an_address_that_is_not_public_is_refused(kept):

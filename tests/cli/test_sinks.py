@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,8 +88,17 @@ def test_without_sinks_it_is_said_how_to_get_one(settings, program):
     assert program("sinks")[1] == "no sinks configured; add [[sink]] to the settings\n"
 
 
-def test_a_sink_that_hangs_stops_neither_the_service_nor_its_end(settings):
-    settings.write_text(settings.read_text() + FILE + HANGS)
+@pytest.fixture
+def deaf():
+    """An address that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+def test_sinks_that_hang_stop_neither_the_service_nor_its_end(settings, deaf):
+    hook = f'[[sink]]\nname = "hook"\nkind = "webhook"\nurl = "{deaf}"\n'
+    hook += 'allow = ["127.0.0.0/8"]\ntimeout = 100.0\n'
+    settings.write_text(settings.read_text() + FILE + HANGS + hook)
     command = [sys.executable, "-m", "halflife", "run", "--json"]
     command += ["--config", str(settings)]
     process = subprocess.Popen(
