@@ -183,6 +183,15 @@ def test_a_sink_that_never_works_is_halted_until_somebody_says_so(kept, tmp_path
     assert seqs(tmp_path / "changes.jsonl") == [1, 2, 3]
 
 
+def test_a_clock_that_was_years_ahead_keeps_no_sink_waiting(kept, tmp_path):
+    config, store = kept()
+    (tmp_path / "changes.jsonl").mkdir()
+    store.changes.append(changes(2))
+    deliver(config, store, Time(NOW + 10_000.0))
+    (tmp_path / "changes.jsonl").rmdir()
+    assert deliver(config, store)["file"].behind == 0
+
+
 def test_what_is_skipped_is_counted_and_the_rest_goes_on(kept, tmp_path):
     config, store = kept(FILE + "batch = 2\n")
     (tmp_path / "changes.jsonl").mkdir()

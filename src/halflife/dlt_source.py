@@ -8,6 +8,7 @@ The cursor is the number of the last change; dlt keeps it with the load.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Literal
 
 from halflife.core.change import Change
@@ -35,7 +36,7 @@ def records(
     sources, if none is named.
     """
     try:
-        import dlt  # noqa: PLC0415  (an extra)
+        dlt: Any = import_module("dlt")  # an extra, and slow
     except ImportError:
         raise UsageError(
             'this needs dlt; install it with: pip install "halflife[dlt]"'

@@ -31,6 +31,7 @@ POLL = 1.0  # seconds between two checks of the log; a check reads one number
 PATIENCE = 30.0  # seconds that the end of a sync gives to sinks; the rest comes later
 GRACE = 5.0  # seconds beyond its own time limit after which a sink counts as hung
 MOST_DEAD = 10_000  # dead letters with which a sink is halted: it is not one bad change
+_LONGEST_PAUSE = 1.5  # days; a receiver may ask for one
 _CLAIM = 60.0 / DAY  # days that a sink stays ours beyond the time limit of a try
 _BRIEFLY = 5.0  # seconds between two checks of a sink that does not come back
 
@@ -211,7 +212,8 @@ class Courier:
         if newest == self._caught_up:
             return False
         state = self._state(newest)
-        if state.halted or state.due > now:
+        # No pause is that long: the clock was ahead when it was written down.
+        if state.halted or now < state.due <= now + _LONGEST_PAUSE:
             return False
         if state.cursor >= newest:
             self._caught_up = newest
