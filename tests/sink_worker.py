@@ -120,6 +120,7 @@ def serve(order):
 
 def main():
     import halflife.sinks.command  # noqa: PLC0415
+    import halflife.sinks.database  # noqa: PLC0415
     import halflife.sinks.jsonl  # noqa: PLC0415
     import halflife.sinks.scd2  # noqa: PLC0415
     import halflife.sinks.sql  # noqa: F401, PLC0415

@@ -65,11 +65,11 @@ class SqlTables:
     def open(self) -> None:
         """Connect, and make the tables of the sink's own; raise ``DeliveryError``."""
         import_extra(self._settings)
-        from halflife.sinks import scd2  # noqa: PLC0415  (needs SQLAlchemy)
+        from halflife.sinks import database, scd2  # noqa: PLC0415  (need SQLAlchemy)
 
         settings = self._settings
-        with scd2.translated():
-            self._engine = scd2.connect(settings.address().reveal(), self._outlet)
+        with database.translated():
+            self._engine = database.connect(settings.address().reveal(), self._outlet)
             self._tables = scd2.VersionedTables(
                 settings.prefix, soft=settings.deletes == "soft"
             )
@@ -78,11 +78,11 @@ class SqlTables:
 
     def deliver(self, batch: Batch) -> None:
         """Apply the changes that are not in the database yet."""
-        from halflife.sinks import scd2  # noqa: PLC0415
+        from halflife.sinks import database  # noqa: PLC0415
 
         assert self._engine is not None
         assert self._tables is not None
-        with scd2.translated():
+        with database.translated():
             try:
                 with self._engine.begin() as db:
                     self._apply(db, self._tables, batch)
