@@ -429,6 +429,41 @@ def test_changes_that_left_the_log_undelivered_are_named(kept, tmp_path):
     assert report.trouble() == "3 changes left the log before they were delivered"
 
 
+def test_a_log_that_was_emptied_is_named_and_later_changes_arrive(kept, tmp_path):
+    config, store = kept()
+    store.changes.append(changes(2))
+    deliver(config, store)
+    store.changes.append(changes(3))
+    with store.together() as db:
+        db.execute("DELETE FROM change")
+    report = deliver(config, store)["file"]
+    assert (report.state.cursor, report.state.missed) == (5, 3)
+    store.changes.append(changes(1))
+    deliver(config, store)
+    assert seqs(tmp_path / "changes.jsonl") == [1, 2, 6]
+
+
+def test_an_error_of_the_program_is_contained_to_its_sink(kept, monkeypatch, caplog):
+    config, store = kept(FILE + FILE.replace('"file"', '"bad"'))
+    read = type(store.sinks).state
+
+    def fail(self, name):
+        if name == "bad":
+            raise ZeroDivisionError
+        return read(self, name)
+
+    monkeypatch.setattr(type(store.sinks), "state", fail)
+    store.changes.append(changes(2))
+
+    async def run():
+        async with deliveries.delivering(config, store, clock=Time(), poll=0.01):
+            await asyncio.sleep(0.2)
+
+    asyncio.run(run())
+    assert read(store.sinks, "file").cursor == 2
+    assert "not delivered" in caplog.text
+
+
 def test_a_sink_that_is_new_misses_nothing_of_what_is_kept(kept, tmp_path):
     config, store = kept()
     store.changes.append(changes(6))

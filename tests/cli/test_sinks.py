@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from halflife.cli import main
+from halflife.cli import exits, main
 
 FILE = '[[sink]]\nname = "log"\nkind = "jsonl"\npath = "changes.jsonl"\n'
 FAILS = '[[sink]]\nname = "bad"\nkind = "command"\ncommand = ["/bin/false"]\n'
@@ -67,6 +67,19 @@ def test_what_failed_is_delivered_again_or_given_up(settings, program):
     assert (code, json.loads(out)["behind"]) == (0, 0)
     code, out, _ = program("sinks", "skip", "bad")
     assert (code, out) == (0, "bad: 0 changes given up\n")
+
+
+def test_what_waits_is_delivered_although_the_budget_is_spent(settings, program):
+    text = settings.read_text()
+    settings.write_text(text + FAILS)
+    program("sync", "--json")
+    few = text.replace("requests = 500", "requests = 1")
+    settings.write_text(few + FAILS.replace("bad", "good").replace("false", "cat"))
+    code, _, _ = program("sync", "--json")
+    assert code == exits.SPENT
+    (row,) = json.loads(program("sinks", "--json")[1])["results"]
+    assert (row["name"], row["behind"]) == ("good", 0)
+    assert row["delivered"] > 5
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap, logs
 from halflife.engine.loop import Clock
 from halflife.engine.sink_threads import LoopReader, SinkThread
+from halflife.readers.containment import describe
 from halflife.sinks.protocol import Batch, ChangeRefusedError, DeliveryError, Outlet
 from halflife.stores import Store
 from halflife.stores.outbox import pause
@@ -187,9 +188,12 @@ class Courier:
         """Deliver whatever comes, until cancelled."""
         while True:
             more = False
-            # A full disk, say: that is for the fetching itself to report.
-            with suppress(HalflifeError):
+            try:
                 more = await self.round(patient=True)
+            except HalflifeError:
+                pass  # a full disk, say: that is for the fetching itself to report
+            except Exception as error:  # noqa: BLE001  (contained to this sink)
+                self._say("not delivered", trouble=describe(error))
             await asyncio.sleep(0.0 if more else poll)
 
     async def empty(self) -> None:
@@ -243,7 +247,7 @@ class Courier:
 
     async def _deliver(self, before: SinkState, newest: int) -> bool:
         """Deliver the next batch, unless another process is at it."""
-        state, changes = self._read(before)
+        state, changes = self._read(before, newest)
         if not self._claim(before, state):
             return False
         wanted = [change for change in changes if self._wants(change)]
@@ -287,7 +291,7 @@ class Courier:
         mine = DeadLetter(change, self._clock(), str(error))
         return self._move(state, 0, [*dead, mine])
 
-    def _read(self, state: SinkState) -> tuple[SinkState, list[Change]]:
+    def _read(self, state: SinkState, newest: int) -> tuple[SinkState, list[Change]]:
         """Return the changes of the next batch, and the state that names its end."""
         alone = state.cursor < state.alone
         most = 1 if alone else self.settings.batch
@@ -295,8 +299,9 @@ class Courier:
             found = list(self._up_to(state.cursor, state.upto))
             return state, found
         found = self._store.changes.read(state.cursor, most)
-        if not found:
-            return replace(state, upto=self._store.changes.last()), []
+        if not found:  # they left the log; what came since ``newest`` was read did not
+            missed = state.missed + newest - state.cursor
+            return replace(state, upto=newest, missed=missed), []
         last = found[-1].seq
         gaps = last - state.cursor - len(found)
         return replace(state, upto=last, missed=state.missed + gaps), found
@@ -373,6 +378,7 @@ class Courier:
             change = letter.change
             if (change.source, change.key) in stays:
                 continue
+            self._claim(state, state)  # for as long as this one takes
             seq, reader = change.seq, self._reader()
             batch = Batch(name, seq, seq, [change], newest, reader)
             try:
