@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from change_replay import held_keys, records
 from contracts.test_life_stores import car, listings
 from contracts.test_stores import STORES
 from halflife.core.change import Change
@@ -43,21 +44,6 @@ def put(store, run, *looks):
 def log(store, kind=None):
     found = [(c.key, c.kind, dict(c.fields)) for c in store.changes.read()]
     return [one for one in found if kind in {None, one[1]}]
-
-
-def held_keys(changes):
-    """Return the keys that a reader of the log holds, by source."""
-    held = {}
-    for change in changes:
-        mine = held.setdefault(change.source, set())
-        if change.kind in {"new", "returned"}:
-            assert change.key not in mine, "it was there already"
-            mine.add(change.key)
-        elif change.kind == "gone":
-            mine.remove(change.key)
-        elif change.kind == "changed":
-            assert change.key in mine
-    return {source: keys for source, keys in held.items() if keys}
 
 
 # Pages
@@ -325,24 +311,10 @@ def test_the_log_of_records_leads_from_nothing_to_what_is_held(
         there = {s.key for s in register.spells if s.gone_by == NEVER}
         assert held_keys(changes).get("cars", set()) == there
         last = Tracker(register).held
-        assert {k: v for k, v in values(changes).items() if k in last} == last
+        assert {k: v for k, v in records(changes).items() if k in last} == last
         if isinstance(store, SqliteStore):
             store.close()
     assert logs[0] == logs[1]
-
-
-def values(changes):
-    """Return the records as a reader of the log alone has them."""
-    kept = {}
-    for change in changes:
-        now = {name: new for name, (_, new) in change.fields.items()}
-        if change.kind == "gone":
-            del kept[change.key]
-        elif change.kind == "changed":
-            kept[change.key] = {**kept[change.key], **now}
-        else:
-            kept[change.key] = now
-    return kept
 
 
 def test_an_answer_of_a_listing_is_held_once_and_accepted(store, run):

@@ -102,9 +102,10 @@ async def _follow(
                     after = _cursor(store, since) if since else store.changes.last()
                 is_file = settings.store_path.exists()
                 while not stop.asked.is_set():
-                    for change in change_feed.read(store, after, names):
+                    end = store.changes.last()  # more may come while these are read
+                    for change in change_feed.read(store, after, names, end):
                         _say(change, json=json)
-                    after = store.changes.last()
+                    after = end
                     sys.stdout.flush()
                     await stop.sleep(POLL)
                     if not is_file:

@@ -9,17 +9,19 @@ from halflife.stores import Store
 CHUNK = 1000  # changes read at once; a slow reader holds no transaction open
 
 
-def read(store: Store, since: int, sources: Sequence[str] = ()) -> Iterator[Change]:
+def read(
+    store: Store, since: int, sources: Sequence[str] = (), until: int | None = None
+) -> Iterator[Change]:
     """Return the changes after a number, oldest first, as far as there are any now.
 
-    Raise ``UsageError`` if some of them were removed already; since 0 means all that
-    are kept.
+    None after number ``until`` is among them, if it is given. Raise ``UsageError`` if
+    some of them were removed already; since 0 means all that are kept.
     """
     check(store, since)
-    end = store.changes.last()
+    end = store.changes.last() if until is None else until
     while since < end:
         some = store.changes.read(since, CHUNK, sources)
-        yield from some
+        yield from (change for change in some if change.seq <= end)
         since = some[-1].seq if some else end
 
 

@@ -8,6 +8,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from halflife.stores import page_versions
@@ -218,8 +219,13 @@ def _versions(db: sqlite3.Connection, item: object, key: object) -> list[PageRow
     for at, digest, kind, packed, is_old in db.execute(_VERSIONS, (item,)):
         body = page_versions.unpacked(packed) if is_old else zlib.decompress(packed)
         found.append(PageRow(str(key), at, None, unpack(digest), kind, body))
-    ends = [row.begins for row in found[1:]] + [None]
-    return [row._replace(ends=end) for row, end in zip(found, ends, strict=True)]
+    return _ended(found)
+
+
+def _ended(rows: Sequence[PageRow]) -> list[PageRow]:
+    """Return versions that end where the next one begins."""
+    later = [row.begins for row in rows[1:]]
+    return [row._replace(ends=end) for row, end in zip_longest(rows, later)]
 
 
 class MemoryHoldings:
@@ -292,14 +298,12 @@ class MemoryHoldings:
             yield from self._versions(item.key)
 
     def _versions(self, key: str) -> list[PageRow]:
-        kept = self._store.versions.of(key)[::-1]
-        ends: list[float | None] = [one.at for one in kept[1:]]
         found = []
-        for one, end in zip(kept, [*ends, None], strict=True):
+        for one in self._store.versions.of(key)[::-1]:
             content = self._store.versions.content(key, one)
             body = None if content is None else content.body
-            found.append(PageRow(key, one.at, end, one.digest, one.media_type, body))
-        return found
+            found.append(PageRow(key, one.at, None, one.digest, one.media_type, body))
+        return _ended(found)
 
     def sources_of(self, key: str) -> list[str]:
         """Return the sources that have, or had, a record of this key."""

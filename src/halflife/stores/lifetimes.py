@@ -75,9 +75,14 @@ def unknown(source: str) -> UsageError:
     return UsageError(f"no set source is named {source!r}; import or sync it first")
 
 
-def merged(old: Register, new: Register) -> Register:
-    """Return what is known when the new is added to the old; copies throughout."""
-    spells = {(s.key, s.spell): s for s in old.spells}
+def merged(
+    old: Register, new: Register, known: record_changes.LivesInMemory
+) -> Register:
+    """Return what is known when the new is added to the old; copies throughout.
+
+    ``known`` has the lives and versions of the old.
+    """
+    spells = {**known.spells}
     for spell in new.spells:
         first = spells.get((spell.key, spell.spell), spell)
         spells[spell.key, spell.spell] = replace(
@@ -86,7 +91,7 @@ def merged(old: Register, new: Register) -> Register:
             gone_by=spell.gone_by,
             missing_since=spell.missing_since,
         )
-    versions = {(v.key, v.spell, v.seen_from): v for v in old.versions}
+    versions = {**known.versions}
     versions |= {(v.key, v.spell, v.seen_from): v for v in new.versions}
     snapshots = {s.at: s for s in (*old.snapshots, *new.snapshots)}
     place = {spell: i for i, spell in enumerate(spells)}

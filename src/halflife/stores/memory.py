@@ -396,16 +396,17 @@ class MemoryStore:
         lifetimes.covered(run, name)
         self.fence(run)
         held = self._sets.get(name, Register())
+        old = Register() if anew else held
+        lives = record_changes.LivesInMemory(old)
         if anew:
             changes = record_changes.replaced(name, held, register, run.began)
         else:
             waiting = self._staged.get(name)
             at = None if waiting is None else waiting.listing.at
-            lives = record_changes.LivesInMemory(held)
             changes = record_changes.accepted(name, register, at)
             changes += record_changes.find(name, register, lives)
         self.changes.append(changes)
-        new = lifetimes.merged(Register() if anew else held, register)
+        new = lifetimes.merged(old, register, lives)
         if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
         self._sets.pop(name, None)

@@ -48,7 +48,8 @@ class MemoryChanges:
         given = list(changes)
         if given:
             self._all().extend(
-                replace(c, seq=n) for n, c in enumerate(given, self._size + 1)
+                Change(c.at, c.source, c.key, c.kind, c.fields, n)
+                for n, c in enumerate(given, self._size + 1)
             )
             self._size += len(given)
 

@@ -9,7 +9,7 @@ is not in the fold, so nothing is reported twice.
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _KINDS: tuple[ChangeKind, ...] = ("new", "changed", "gone", "returned")
 _NEW, _CHANGED, _GONE, _RETURNED = range(4)
 _PRESENT, _ABSENT = int(Seen.PRESENT), int(Seen.ABSENT)
+# What a page that is there has become, by what was seen before: it was there, it was
+# absent, and in the last place (``NEVER``) it was never seen.
+_AFTER: Bytes = np.array([_CHANGED, _RETURNED, _NEW], np.int8)
+_Fields: TypeAlias = dict[str, tuple[str | None, str]]
 # The item knows its source and its key, so neither has to be looked up.
 _ADD = """
 INSERT INTO change (at, source, key, kind, fields)
@@ -65,49 +69,59 @@ class PageChanges:
 
     def save(self, db: sqlite3.Connection) -> None:
         """Write the changes down."""
-        number = self.evidence.number
+        number = self.evidence.number[self.rows].tolist()
         rows = (
-            (at, kind, written(fields), int(number[row]))
-            for row, at, kind, fields in self._each()
+            (at, kind, _written(fields), item)
+            for item, (_, at, kind, fields) in zip(number, self._each(), strict=True)
         )
         db.executemany(_ADD, rows)
 
-    def _each(
-        self,
-    ) -> Iterator[tuple[int, float, ChangeKind, dict[str, tuple[str | None, str]]]]:
+    def _each(self) -> Iterator[tuple[int, float, ChangeKind, _Fields]]:
         text = self.evidence.digest.text
         columns = (self.rows, self.at, self.kind, self.old, self.new)
         for row, at, kind, old, new in zip(*(c.tolist() for c in columns), strict=True):
+            if kind == _GONE:
+                yield row, at, "gone", {}
+                continue
             pair = (text(old) if kind == _CHANGED else None, text(new))
-            yield row, at, _KINDS[kind], {} if kind == _GONE else {"text": pair}
+            yield row, at, _KINDS[kind], {"text": pair}
+
+
+def _written(fields: _Fields) -> str:
+    """Return fields as JSON; a fingerprint needs no encoder."""
+    if not fields:
+        return "{}"
+    old, new = fields["text"]
+    if not new.isalnum() or not (old is None or old.isalnum()) or not new.isascii():
+        return written(fields)
+    return (
+        f'{{"text":[null,"{new}"]}}' if old is None else f'{{"text":["{old}","{new}"]}}'
+    )
 
 
 def find(evidence: Evidence, looks: Looks, fold: Fold) -> PageChanges | None:
     """Return what the looks change; ``evidence`` has not taken their fold yet."""
-    rows = fold.rows
-    gained = fold.looks - evidence.looks[rows]
-    if gained.max(initial=0) > 1:
+    if fold.rows.size != len(looks):  # some come back to a page, or are no news
         return _one_by_one(evidence, looks)
-    before, after = evidence.seen[rows], fold.seen
-    old, new = evidence.digest.data[rows], fold.digest.data
-    some = np.flatnonzero((gained > 0) & ((before != after) | (old != new)))
+    before = evidence.seen[fold.rows]
+    news = fold.changed | (before == NEVER)
+    some = np.flatnonzero(news & (looks.seen <= _ABSENT))
     if not some.size:
         return None
-    before, after = before[some], after[some]
-    # A page that was only ever absent has no change in its evidence.
-    first = (before == NEVER) | (
-        (before == _ABSENT) & (evidence.changes[rows[some]] == 0)
-    )
-    kind = np.where(before == _PRESENT, _CHANGED, _RETURNED)
-    kind[first] = _NEW
-    kind[after == _ABSENT] = _GONE
-    some = some[~(first & (after == _ABSENT))]  # nothing was ever held of these
-    kind = kind[~(first & (after == _ABSENT))].astype(np.int8)
+    rows, before, after = fold.rows[some], before[some], fold.seen[some]
+    kind = _AFTER[before]
+    if after.any() or before.any():  # not all were there and are
+        # A page that was only ever absent has no change in its evidence.
+        known = (before == _PRESENT) | (evidence.changes[rows] > 0)
+        kind = np.where(known | (before == NEVER), kind, np.int8(_NEW))
+        kind = np.where(after == _ABSENT, np.int8(_GONE), kind)
+        held = known | (after == _PRESENT)  # of the others nothing was ever held
+        if not held.all():
+            some, rows, kind = some[held], rows[held], kind[held]
     if not some.size:
         return None
-    return PageChanges(
-        evidence, rows[some], fold.last_at[some], kind, old[some], new[some]
-    )
+    old, new = evidence.digest.data[rows], fold.digest.data[some]
+    return PageChanges(evidence, rows, fold.last_at[some], kind, old, new)
 
 
 def _one_by_one(evidence: Evidence, looks: Looks) -> PageChanges | None:

@@ -79,39 +79,29 @@ class LifeRows:
 
 
 class LivesInMemory:
-    """Lives of a register; nothing is looked up before somebody asks."""
+    """Lives and versions of a register, as they are found by their names."""
 
     def __init__(self, register: Register) -> None:
-        self._register = register
-        self._ended: dict[tuple[str, int], bool] | None = None
-        self._versions: dict[tuple[str, int], dict[float, Attributes | None]] = {}
-        self._first: dict[tuple[str, int], Attributes] = {}
+        self.spells = {(s.key, s.spell): s for s in register.spells}
+        self.versions = {(v.key, v.spell, v.seen_from): v for v in register.versions}
+        self._latest: dict[tuple[str, int], Attributes] | None = None
 
     def has_ended(self, key: str, spell: int) -> bool | None:
         """Say whether a life has ended; None if it is not known."""
-        if self._ended is None:
-            spells = self._register.spells
-            self._ended = {(s.key, s.spell): s.gone_by < NEVER for s in spells}
-        return self._ended.get((key, spell))
+        found = self.spells.get((key, spell))
+        return None if found is None else found.gone_by < NEVER
 
     def has_version(self, key: str, spell: int, seen_from: float) -> bool:
         """Say whether a version of a life is known."""
-        return seen_from in self._seen(key, spell)
+        return (key, spell, seen_from) in self.versions
 
     def attributes(self, key: str, spell: int) -> Attributes | None:
         """Return the attributes of a life as last seen; None if it is not known."""
-        seen = self._seen(key, spell)
-        told = [at for at, attributes in seen.items() if attributes is not None]
-        return seen[max(told)] if told else self._first.get((key, spell))
-
-    def _seen(self, key: str, spell: int) -> dict[float, Attributes | None]:
-        if not self._first:
-            for one in self._register.spells:
-                self._first[one.key, one.spell] = one.attributes
-            for version in self._register.versions:
-                mine = self._versions.setdefault((version.key, version.spell), {})
-                mine[version.seen_from] = version.attributes
-        return self._versions.get((key, spell), {})
+        if self._latest is None:  # the versions of a life are in their order
+            told = (v for v in self.versions.values() if v.attributes is not None)
+            self._latest = {(v.key, v.spell): v.attributes or {} for v in told}
+        first = self.spells.get((key, spell))
+        return self._latest.get((key, spell), first and first.attributes)
 
 
 def find(source: str, news: Register, before: Lives) -> list[Change]:
@@ -207,14 +197,16 @@ def accepted(source: str, news: Register, waiting: float | None) -> list[Change]
 
 def whole(attributes: Attributes) -> dict[str, tuple[Any, Any]]:
     """Return all fields of a record that was not there before."""
-    return {name: (None, plain(value)) for name, value in attributes.items()}
+    return {
+        name: (None, plain(value) if value.__class__ is float else value)
+        for name, value in attributes.items()
+    }
 
 
 def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
     """Return the fields of a record that differ, with their old and new values."""
-    pairs = {
-        name: (plain(old.get(name)), plain(new.get(name))) for name in {**old, **new}
-    }
+    names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
+    pairs = {name: (plain(old.get(name)), plain(new.get(name))) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
