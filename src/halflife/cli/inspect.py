@@ -67,9 +67,8 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     from halflife.kinds.pages.map_discovery import full
     from halflife.kinds.protocol import Reading
 
-    chosen = settings.named(sources)
+    chosen, now = settings.named(sources), bootstrap.clock()
     pages = by_item(chosen)
-    now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
         others = [source for source in chosen if source not in pages]
@@ -83,6 +82,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
+        sinks = _sinks(settings, store)
         told = [crawl.words() for crawl in crawls] + full(store, pages)
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -92,10 +92,11 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         "results": rows,
     }
     if json:
-        head = {"store": str(settings.store_path), "at": show.date(now)}
-        show.emit({**head, "freshness": fresh, "budget": left, **tables, **found})
+        head: dict[str, object] = {"store": str(settings.store_path)}
+        head |= {"at": show.date(now), "freshness": fresh, "budget": left}
+        show.emit({**head, **tables, **found, **sinks})
         return
-    told += [one.words() for one in broken]
+    told += [one.words() for one in broken] + _undelivered(sinks)
     _tell({**tables, **found}, fresh, left, told)
 
 
@@ -135,6 +136,22 @@ def _of_all_pages(
     )
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
+
+
+def _sinks(config: "Config", store: "Store") -> "dict[str, list[dict[str, object]]]":
+    """Return how far each sink has come, under its key; nothing if there is none."""
+    if not config.sink:
+        return {}
+    from halflife.cli.sinks import row
+    from halflife.engine.deliveries import reports
+
+    return {"sinks": [row(report) for report in reports(config, store)]}
+
+
+def _undelivered(sinks: "Mapping[str, Sequence[Mapping[str, object]]]") -> list[str]:
+    """Say which sinks do not get what changed."""
+    late = [one for some in sinks.values() for one in some if one["trouble"]]
+    return [f"sink {one['name']}: {one['trouble']}" for one in late]
 
 
 def _tell(

@@ -82,6 +82,7 @@ def _sync_all(
     errand = Errand(most, everything)
     done, code, found = asyncio.run(_sync(config, chosen, errand, quiet=json))
     _tell(done, found, json=json)
+    _say_undelivered(config)
     _end(code, done)
     _end_if_held(config, chosen)
 
@@ -247,6 +248,18 @@ def _say(words: str) -> None:
     from halflife.cli import show
 
     show.note(show.plain(f"halflife: {words}"))
+
+
+def _say_undelivered(config: "Config") -> None:
+    """Say which sinks did not get what changed."""
+    if not config.sink:
+        return
+    from halflife.engine import bootstrap, deliveries
+
+    with bootstrap.reading(config) as store:
+        for one in deliveries.reports(config, store):
+            if said := one.trouble():
+                _say(f"sink {one.settings.name}: {said}; {one.advice}")
 
 
 def _say_overlaps(config: "Config", store: "SqliteStore") -> None:

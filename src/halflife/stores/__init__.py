@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Reports,
         Versions,
     )
+    from halflife.stores.sink_rows import SinkRows
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -98,4 +99,9 @@ class Store(
     @property
     def reports(self) -> "Reports":
         """What people ask of the state."""
+        ...
+
+    @property
+    def sinks(self) -> "SinkRows":
+        """How far each sink has come, and what it did not take."""
         ...

@@ -27,6 +27,12 @@ SELECT key, first_seen, last_seen, coalesce(
      ORDER BY seen_from DESC LIMIT 1), attributes)
 FROM life WHERE +source = {_MINE} AND gone_by IS NULL ORDER BY id
 """  # noqa: S608  (constants)
+_ONE = f"""
+SELECT key, first_seen, last_seen, coalesce(
+    (SELECT attributes FROM version WHERE life = life.id AND attributes IS NOT NULL
+     ORDER BY seen_from DESC LIMIT 1), attributes)
+FROM life WHERE source = {_MINE} AND key = ?2 AND gone_by IS NULL
+"""  # noqa: S608
 _THEN = f"""
 SELECT key, first_seen, min(last_seen, ?2), coalesce(
     (SELECT attributes FROM version WHERE life = life.id AND attributes IS NOT NULL
@@ -109,6 +115,10 @@ class Holdings(Protocol):
         """Return the records that are there, or that were at a moment."""
         ...
 
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        ...
+
     def record_history(
         self, source: str, key: str | None = None
     ) -> Iterator[RecordRow]:
@@ -140,6 +150,12 @@ class HoldingRows:
             query = _CURRENT if at is None else _THEN
             given = (source,) if at is None else (source, at)
             yield from map(RecordRow._make, _rows(db, query, given))
+
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        with self._store.looking() as db:
+            row = db.execute(_ONE, (source, key)).fetchone()
+        return None if row is None else RecordRow._make(row)
 
     def record_history(
         self, source: str, key: str | None = None
@@ -228,6 +244,10 @@ class MemoryHoldings:
                 text = [row.text for row in rows if row.begins <= at][-1]
                 last = min(spell.last_seen, at)
                 yield RecordRow(spell.key, spell.first_seen, last, text)
+
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        return next((row for row in self.records(source) if row.key == key), None)
 
     def record_history(
         self, source: str, key: str | None = None

@@ -43,6 +43,7 @@ from halflife.stores.store_base import (
 
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
+    from halflife.stores.sink_rows import SinkRows
 
 _Look: TypeAlias = tuple[str, float, int, str]
 _SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
@@ -440,6 +441,15 @@ class MemoryStore:
         db = sqlite3.connect(":memory:", isolation_level=None)
         create(db)
         return Outbox(Connection(db, Path(":memory:")))
+
+    @cached_property
+    def sinks(self) -> "SinkRows":
+        """How far each sink has come: tables in memory."""
+        from halflife.stores.sink_rows import SinkRows, create  # noqa: PLC0415  (rare)
+
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        create(db)
+        return SinkRows(Connection(db, Path(":memory:")))
 
     @contextmanager
     def together(self) -> Iterator[None]:

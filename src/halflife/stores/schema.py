@@ -14,6 +14,7 @@ from halflife.stores import (
     note_rows,
     outbox,
     page_versions,
+    sink_rows,
     spellings,
     views,
 )
@@ -236,6 +237,7 @@ STEPS: tuple[Step, ...] = (
     note_rows.create,
     change_log.create,
     _readable,
+    sink_rows.create,
 )  # step n makes version n + 1 out of version n
 
 

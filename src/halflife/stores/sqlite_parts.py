@@ -10,6 +10,7 @@ from halflife.stores.change_log import ChangeRows
 from halflife.stores.forecasts import Forecasts
 from halflife.stores.holdings import HoldingRows
 from halflife.stores.outbox import Outbox
+from halflife.stores.sink_rows import SinkRows
 
 if TYPE_CHECKING:
     from halflife.stores.reports import StateReports
@@ -62,3 +63,8 @@ class SqliteParts(ABC):
         from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
 
         return StateReports(self)
+
+    @property
+    def sinks(self) -> SinkRows:
+        """How far each sink has come, and what it did not take."""
+        return SinkRows(self)
