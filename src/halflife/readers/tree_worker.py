@@ -14,6 +14,7 @@ Answer:   one 4-byte number, then JSON: ``{"found": ...}`` or ``{"error": ...}``
 import fcntl
 import json
 import os
+import re
 import resource
 import select as polling
 import signal
@@ -34,6 +35,7 @@ MOST_FIELDS = 100  # of one form
 
 Row: TypeAlias = list[str | None]
 Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
+Part: TypeAlias = tuple[str, str]
 
 
 def select(page: str, queries: list[Query]) -> list[list[Row]]:
@@ -100,6 +102,83 @@ def _field(node: Any) -> dict[str, Any]:  # noqa: ANN401  (selectolax has no typ
     }
 
 
+def parts(page: str, only: list[Part], ignore: list[Part]) -> str:
+    """Return those parts of a page that are wanted, as HTML.
+
+    A part is given by its language, ``css`` or ``xpath``, and an expression in it.
+    What is ignored is cut out first. Without ``only`` the rest is wanted; else the
+    elements it finds, each once, in their order.
+    """
+    mark = f"data-{os.urandom(8).hex()}"  # a page cannot guess it
+    page = _by_css(page, only, ignore, mark)
+    if any(language == "xpath" for language, _ in (*only, *ignore)):
+        page = _by_xpath(page, only, ignore, mark)
+    return _marked(page, mark) if only else page
+
+
+def _by_css(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
+    """Return a page without what is ignored, and with marks on what is wanted."""
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    tree = LexborHTMLParser(page)
+    for language, css in ignore:
+        for node in tree.css(css) if language == "css" else ():
+            node.decompose()
+    for language, css in only:
+        for node in tree.css(css) if language == "css" else ():
+            node.attrs[mark] = "1"
+    return tree.html or ""
+
+
+def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
+    """Do the same for expressions of XPath; those that find no element do nothing."""
+    from lxml import etree, html  # noqa: PLC0415  (an extra)
+
+    if not page.strip():
+        return ""
+    tree = html.document_fromstring(page)
+    for language, path in ignore:
+        found = tree.xpath(path) if language == "xpath" else ()
+        for node in found if isinstance(found, list) else ():
+            if isinstance(node, etree._Element) and node.getparent() is not None:  # noqa: SLF001
+                node.drop_tree()
+    for language, path in only:
+        found = tree.xpath(path) if language == "xpath" else ()
+        for node in found if isinstance(found, list) else ():
+            if isinstance(node, etree._Element):  # noqa: SLF001
+                node.set(mark, "1")
+    return str(etree.tostring(tree, encoding="unicode", method="html"))
+
+
+def _marked(page: str, mark: str) -> str:
+    """Return the marked elements of a page, without those inside of others."""
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    tree = LexborHTMLParser(page)
+    for node in tree.css(f"[{mark}] [{mark}]"):
+        del node.attrs[mark]
+    return "\n".join(node.html or "" for node in tree.css(f"[{mark}]"))
+
+
+def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
+    """Return the lines of a text as regular expressions leave them.
+
+    What an expression of ``ignore`` matches is cut out. With ``only``, of each line
+    the parts stay that one of these matches.
+    """
+    cut = [re.compile(pattern) for pattern in ignore]
+    wanted = [re.compile(pattern) for pattern in only]
+    lines = []
+    for whole in page.split("\n"):
+        line = whole
+        for pattern in cut:
+            line = pattern.sub("", line)
+        if wanted:
+            line = " ".join(m[0] for one in wanted for m in one.finditer(line))
+        lines.append(line)
+    return lines
+
+
 def main_text(page: str) -> str:
     """Return the main content of a page."""
     from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
@@ -111,6 +190,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "select": select,
     "forms": forms,
     "main_text": main_text,
+    "parts": parts,
+    "edit": edit,
 }
 
 

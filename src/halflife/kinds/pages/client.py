@@ -15,6 +15,8 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.links import spelled
 from halflife.kinds.pages.map_limits import MapLimits
+from halflife.kinds.pages.noise_probe import NoiseProbe
+from halflife.kinds.pages.reading_memory import Lens, ReadingMemory
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
 from halflife.net.dates import to_http
@@ -22,7 +24,9 @@ from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.maps import MapEntry, may_be_map, read_map
-from halflife.readers.text import check_mode, digest, fingerprint, media_type
+from halflife.readers.page_reading import PageReading
+from halflife.readers.part_rules import PartRules
+from halflife.readers.text import check_mode, fingerprint, media_type
 
 AUDITED = 100  # one look in so many asks for the page whatever we hold
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
@@ -42,6 +46,9 @@ class SiteSettings:
         weight: How much the pages that a map names matter.
         follow: Adds to a look where the page leads, if that is wanted.
         limits: Which of the pages that maps name may become known; all if None.
+        rules: Which parts of a page count.
+        memory: How pages were read before; without one each reading stands alone.
+        moment: Seconds between two fetches that show what is noise.
 
     """
 
@@ -52,9 +59,17 @@ class SiteSettings:
     weight: float = 1.0
     follow: Callable[[Observation, Answer], list[Observation]] | None = None
     limits: MapLimits | None = None
+    rules: PartRules = field(default_factory=PartRules)
+    memory: ReadingMemory | None = None
+    moment: float = 2.0
 
     def __post_init__(self) -> None:
         check_mode(self.text)
+
+    @property
+    def reading(self) -> PageReading:
+        """What of a page matters."""
+        return PageReading(self.text, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,9 @@ class PageClient:
             async for batch in batches:
                 if batch:
                     yield Looks.of(batch)
+        for site in {visit.source: visit.site for visit in visits}.values():
+            if site.memory is not None:
+                site.memory.save()
 
     def _visits(
         self, requests: Iterable[Request]
@@ -176,15 +194,39 @@ class _Errand:
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
         """Return what one page shows; whatever goes wrong is a failure of that page."""
         asked = conditions(visit.fetch, self._now)
+        memory, fetch = visit.site.memory, visit.fetch
+        if (
+            asked
+            and memory is not None
+            and not memory.is_current(fetch.key, fetch.held)
+        ):
+            asked = {}  # it is read anew, so all of it is needed
         try:
             with contained(visit.fetch.key):
                 answer = await self._gate.get(
                     visit.url, self._purse, access=access, headers=asked
                 )
                 _check_unchanged(visit.url, answer, conditional=bool(asked))
-                return await _seen(visit, answer, self._gate.clock())
+                found = await _seen(visit, answer, self._gate.clock())
+                if memory is not None and await self._learns(visit, answer, found):
+                    found = await _seen(visit, answer, self._gate.clock())
+                return found
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+
+    async def _learns(
+        self, visit: _Visit, answer: Answer, found: Sequence[Observation]
+    ) -> bool:
+        """Say whether another fetch showed noise, so that the page is read anew."""
+        site = visit.site
+        if site.memory is None or not (site.memory.share and found):
+            return False
+        if not is_direct(visit.url, answer):
+            return False
+        probe = NoiseProbe(self._gate, self._purse, site.memory, site.moment)
+        return await probe.learn(
+            visit.url, site.access, answer, found[0], visit.fetch.held
+        )
 
 
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
@@ -234,29 +276,56 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
         return _looks(visit, answer, at, fingerprint(answer.url.encode()))
     if answer.status not in {200, 203}:
         return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
-    raw = fingerprint(answer.body)
-    if held is not None and held.raw == raw:
+    raw, memory = fingerprint(answer.body), visit.site.memory
+    current = memory is None or memory.is_current(key, held)
+    if held is not None and held.raw == raw and current:
         return [_same(visit, held, answer, at)]
-    return await _new(visit, answer, at, raw)
+    landed = _landed(visit, answer)
+    lens = _lens(visit, landed)
+    found = await _new(visit, answer, at, raw, lens)
+    if memory is not None and found:
+        memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
+    return found
 
 
-async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+def _landed(visit: _Visit, answer: Answer) -> str:
+    """Return the key of the page that an answer shows."""
+    if visit.site.follow is None or is_direct(visit.url, answer):
+        return visit.fetch.key
+    return spelled(answer.url) or visit.fetch.key
+
+
+def _lens(visit: _Visit, key: str) -> Lens:
+    """Return how a page is read."""
+    memory = visit.site.memory
+    if memory is None:
+        return Lens(visit.site.reading)
+    held = visit.fetch.held if key == visit.fetch.key else memory.held(key)
+    return memory.lens(key, held)
+
+
+async def _new(
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
+) -> list[Observation]:
     """Return what a body shows that we do not hold; slow work leaves the loop."""
     key = visit.fetch.key
     if may_be_map(answer.body):
-        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw)
+        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw, lens)
         limits = visit.site.limits
         if not kind or limits is None:
             return looks
         return [looks[0], *limits.admit(key, kind, looks[1:])]
-    if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return await read_in_thread(key, _looks, visit, answer, at, raw)
-    return _looks(visit, answer, at, raw)
+    slow = visit.site.text == "main" or visit.site.rules or lens.masks
+    if slow or len(answer.body) > _LARGE:
+        return await read_in_thread(key, _looks, visit, answer, at, raw, lens)
+    return _looks(visit, answer, at, raw, lens)
 
 
-def _looks(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+def _looks(
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens | None = None
+) -> list[Observation]:
     """Return a look at a page, with where it leads if that is wanted."""
-    page = _page(visit, answer, at, raw)
+    page = _page(visit, answer, at, raw, lens)
     return visit.site.follow(page, answer) if visit.site.follow else [page]
 
 
@@ -279,12 +348,17 @@ def _same(visit: _Visit, held: Observation, answer: Answer, at: float) -> Observ
 
 
 def _page(
-    visit: _Visit, answer: Answer, at: float, raw: str, listed: str | None = None
+    visit: _Visit,
+    answer: Answer,
+    at: float,
+    raw: str,
+    lens: Lens | None = None,
+    listed: str | None = None,
 ) -> Observation:
     """Return a look at a page; ``listed`` is what matters of one that is a map."""
-    mode = visit.site.text
-    if listed is None or mode == "raw":
-        matters = digest(mode, answer.content_type, answer.body, raw)
+    if listed is None or visit.site.text == "raw":
+        lens = lens or Lens(visit.site.reading)
+        matters = lens.digest(Content(answer.content_type, answer.body), raw)
     else:
         matters = fingerprint(listed.encode())
     content = Content(media_type(answer.content_type), answer.body)
@@ -303,7 +377,7 @@ def _page(
 
 
 def _read(
-    visit: _Visit, answer: Answer, at: float, raw: str
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
 ) -> tuple[str, list[Observation]]:
     """Return the kind of a map and a look at it, with hints of the pages it names.
 
@@ -311,8 +385,8 @@ def _read(
     """
     found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if found is None:
-        return "", _looks(visit, answer, at, raw)
-    page = _page(visit, answer, at, raw, found.text())
+        return "", _looks(visit, answer, at, raw, lens)
+    page = _page(visit, answer, at, raw, listed=found.text())
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
     scope = visit.site.scope

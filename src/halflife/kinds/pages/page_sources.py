@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from halflife.config import Config
+from halflife.core.errors import ConfigError
 from halflife.engine import network
 from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.client import PageClient, SiteSettings
+from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
+from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
 
 MOST_KNOWN = 100_000  # items whose sources are remembered
@@ -21,7 +24,24 @@ def site(source: PagesConfig) -> SiteSettings:
         text=source.text,
         keep=source.keep,
         weight=source.weight,
+        rules=part_rules(source),
     )
+
+
+def part_rules(source: PagesConfig) -> PartRules:
+    """Return which parts of a source's pages count; raise ``ConfigError``."""
+    try:
+        return PartRules.of(source.only, source.ignore)
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+
+
+def memory(
+    source: PagesConfig, site: SiteSettings, store: Store, clock: Callable[[], float]
+) -> ReadingMemory:
+    """Return how the pages of a source were read, and what of them is noise."""
+    share = 0.0 if source.text == "raw" else source.noise
+    return ReadingMemory(store, source.name, site.reading, clock=clock, share=share)
 
 
 class Ownership:
@@ -65,6 +85,8 @@ def pages(
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:
+            read = memory(source, sites[source.name], store, gate.clock)
+            sites[source.name] = replace(sites[source.name], memory=read)
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])
             else:

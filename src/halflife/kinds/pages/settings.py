@@ -23,6 +23,7 @@ def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
+Rules = Annotated[tuple[Line, ...], Field(strict=False, max_length=100)]
 Within = Annotated[str | Patterns, AfterValidator(_within)]
 
 
@@ -37,6 +38,9 @@ class PagesConfig(SourceConfig):
     pages: tuple[Url, ...] = Field(default=(), strict=False)
     maps: tuple[Url, ...] = Field(default=(), strict=False)
     text: Text = "visible"
+    only: Rules = ()
+    ignore: Rules = ()
+    noise: float = Field(default=0.05, ge=0, le=0.5, allow_inf_nan=False)
     keep: bool = True
     start: Url | None = None
     scope: Within = "host"
@@ -56,6 +60,13 @@ class PagesConfig(SourceConfig):
                 f"{min(wrong)} has no meaning for a source of kind {self.kind!r} "
                 "without start"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _rules_have_a_text(self) -> Self:
+        if self.text == "raw" and (self.only or self.ignore):
+            wrong = "only" if self.only else "ignore"
+            raise ValueError(f'{wrong} has no meaning with text = "raw": every byte')
         return self
 
     @property

@@ -1,0 +1,105 @@
+"""Fetching a page a second time, a moment later, to see what of it is noise."""
+
+import asyncio
+from dataclasses import dataclass
+
+from yarl import URL
+
+from halflife.core.budget import Purse
+from halflife.core.errors import BudgetSpent, SourceError
+from halflife.core.observation import Content, Observation, Seen
+from halflife.kinds.pages.reading_memory import ReadingMemory, TwoFetches
+from halflife.net.access import Access, Answer
+from halflife.net.gate import Gate
+from halflife.readers.containment import read_in_thread
+from halflife.readers.maps import may_be_map
+from halflife.readers.page_reading import PageReading
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseProbe:
+    """Fetches pages twice where that shows what is noise.
+
+    Attributes:
+        gate: The way to the network.
+        purse: What the second fetch is paid from.
+        memory: What is known of noise.
+        moment: Seconds between the two fetches.
+
+    """
+
+    gate: Gate
+    purse: Purse
+    memory: ReadingMemory
+    moment: float
+
+    async def learn(
+        self,
+        url: URL,
+        access: Access,
+        answer: Answer,
+        look: Observation,
+        held: Observation | None,
+    ) -> bool:
+        """Say whether pages like this one are read otherwise now.
+
+        ``look`` is what the ``answer`` showed. A second fetch that fails, or that the
+        budget does not reach, teaches nothing.
+        """
+        memory, key = self.memory, look.key
+        memory.earn()
+        known = held is not None and held.seen is Seen.PRESENT
+        changed = known and held is not None and look.digest != held.digest
+        if look.seen is not Seen.PRESENT:
+            return False
+        if not answer.body or (held is not None and held.raw == look.raw):
+            await self._check_masks(key)
+            return False
+        first = Content(answer.content_type, answer.body)
+        if may_be_map(answer.body) or not memory.reading.has_text(first):
+            return False
+        if not memory.wants_probe(key, changed=changed):
+            return False
+        second = await self._again(url, access)
+        if second is None:
+            return False
+        before, days = None, 0.0
+        if known and held is not None:
+            before, days = memory.copy(key), self.gate.clock() - held.at
+        fetches = await read_in_thread(
+            key, _blocks, memory.reading, (first, second, before), days
+        )
+        return memory.learn(key, fetches)
+
+    async def _check_masks(self, key: str) -> None:
+        """Learn that a page needed no mask for days: not one byte of it changed."""
+        copy = self.memory.copy(key) if self.memory.is_check_due(key) else None
+        if copy is not None:
+            same = (copy, copy, None)
+            reading = self.memory.reading
+            fetches = await read_in_thread(key, _blocks, reading, same, 0.0)
+            self.memory.learn(key, fetches)
+
+    async def _again(self, url: URL, access: Access) -> Content | None:
+        await asyncio.sleep(self.moment)
+        try:
+            answer = await self.gate.get(url, self.purse, access=access)
+        except (SourceError, BudgetSpent):
+            return None
+        if answer.status != 200 or answer.url != str(url):
+            return None
+        return Content(answer.content_type, answer.body)
+
+
+def _blocks(
+    reading: PageReading,
+    versions: tuple[Content, Content, Content | None],
+    days: float,
+) -> TwoFetches:
+    first, second, held = versions
+    return TwoFetches(
+        tuple(reading.blocks(first)),
+        tuple(reading.blocks(second)),
+        tuple(reading.blocks(held)) if held is not None else (),
+        days,
+    )
