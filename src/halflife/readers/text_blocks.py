@@ -116,7 +116,7 @@ def _mark(rest: str) -> str:
 
     Digits are one digit: they often count something.
     """
-    found = {}
+    found: dict[str, str] = {}
     for name, double, single, bare in _NAMED.findall(rest[:_ATTRIBUTES]):
         found.setdefault(name.lower(), double or single or bare)
     for name, sign in (("id", "#"), ("class", ".")):

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from math import inf
 
 from yarl import URL
@@ -17,9 +16,14 @@ from halflife.kinds.pages.links import spelled
 from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.noise_probe import NoiseProbe
 from halflife.kinds.pages.reading_memory import Lens, ReadingMemory
+from halflife.kinds.pages.validators import (
+    UNCONDITIONAL,
+    Conditions,
+    ValidatorMemory,
+    conditions,
+)
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
-from halflife.net.dates import to_http
 from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
@@ -28,7 +32,6 @@ from halflife.readers.page_reading import PageReading
 from halflife.readers.part_rules import PartRules
 from halflife.readers.text import check_mode, fingerprint, media_type
 
-AUDITED = 100  # one look in so many asks for the page whatever we hold
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
 LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
 _FUTURE = 1.0  # days; a date further ahead than that is a mistake
@@ -49,6 +52,7 @@ class SiteSettings:
         rules: Which parts of a page count.
         memory: How pages were read before; without one each reading stands alone.
         moment: Seconds between two fetches that show what is noise.
+        validators: Whose "not modified" is believed; everyone's without it.
 
     """
 
@@ -62,6 +66,7 @@ class SiteSettings:
     rules: PartRules = field(default_factory=PartRules)
     memory: ReadingMemory | None = None
     moment: float = 2.0
+    validators: ValidatorMemory | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -119,8 +124,9 @@ class PageClient:
                 if batch:
                     yield Looks.of(batch)
         for site in {visit.source: visit.site for visit in visits}.values():
-            if site.memory is not None:
-                site.memory.save()
+            for memory in (site.memory, site.validators):
+                if memory is not None:
+                    memory.save()
 
     def _visits(
         self, requests: Iterable[Request]
@@ -193,26 +199,40 @@ class _Errand:
 
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
         """Return what one page shows; whatever goes wrong is a failure of that page."""
-        asked = conditions(visit.fetch, self._now)
-        memory, fetch = visit.site.memory, visit.fetch
-        if (
-            asked
-            and memory is not None
-            and not memory.is_current(fetch.key, fetch.held)
-        ):
-            asked = {}  # it is read anew, so all of it is needed
+        memory = visit.site.memory
         try:
             with contained(visit.fetch.key):
-                answer = await self._gate.get(
-                    visit.url, self._purse, access=access, headers=asked
-                )
-                _check_unchanged(visit.url, answer, conditional=bool(asked))
+                asked, answer = await self._answer(visit, access)
+                _check_unchanged(visit.url, answer, conditional=bool(asked.headers))
                 found = await _seen(visit, answer, self._gate.clock())
                 if memory is not None and await self._learns(visit, answer, found):
                     found = await _seen(visit, answer, self._gate.clock())
+                _learn_trust(visit, asked, answer, found)
                 return found
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+
+    async def _answer(self, visit: _Visit, access: Access) -> tuple[Conditions, Answer]:
+        """Return an answer and what was asked; one that is caught lying is not it."""
+        asked = self._conditions(visit)
+        answer = await self._gate.get(
+            visit.url, self._purse, access=access, headers=asked.headers
+        )
+        trust = visit.site.validators
+        if trust is None or not asked.check or answer.status != 304:
+            return asked, answer
+        if is_direct(visit.url, answer):
+            trust.caught(asked, visit.fetch.key, self._gate.clock())
+        answer = await self._gate.get(visit.url, self._purse, access=access)
+        return UNCONDITIONAL, answer
+
+    def _conditions(self, visit: _Visit) -> Conditions:
+        fetch, site = visit.fetch, visit.site
+        if site.memory and not site.memory.is_current(fetch.key, fetch.held):
+            return UNCONDITIONAL  # it is read anew, so all of it is needed
+        if site.validators is None:
+            return Conditions(conditions(fetch, self._now))
+        return site.validators.conditions(fetch, self._now)
 
     async def _learns(
         self, visit: _Visit, answer: Answer, found: Sequence[Observation]
@@ -229,6 +249,17 @@ class _Errand:
         )
 
 
+def _learn_trust(
+    visit: _Visit, asked: Conditions, answer: Answer, found: Sequence[Observation]
+) -> None:
+    """Learn from an answer whether the host's validators told the truth."""
+    trust, held = visit.site.validators, visit.fetch.held
+    if trust is None or held is None or held.seen is not Seen.PRESENT or not found:
+        return
+    if is_direct(visit.url, answer) and answer.status == 200:
+        trust.learn(asked, held, found[0], found[0].at)
+
+
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
     """Raise ``SourceError`` for a 304 that nothing we sent asked for."""
     if answer.status == 304 and not (conditional and is_direct(url, answer)):
@@ -243,26 +274,6 @@ def is_direct(url: URL, answer: Answer) -> bool:
     of what we hold.
     """
     return answer.url == str(url)
-
-
-def conditions(fetch: Fetch, now: float) -> dict[str, str]:
-    """Return the headers that ask for a page only if it is not what we hold.
-
-    A server's word that nothing changed is a hint, so one look in a hundred,
-    chosen by the page's name and the time, does without.
-    """
-    held = fetch.held
-    if held is None or held.seen is not Seen.PRESENT:
-        return {}
-    lot = blake2b(f"{fetch.key} {now!r}".encode(), digest_size=8).digest()
-    if int.from_bytes(lot, "big") % AUDITED == 0:
-        return {}
-    headers = {}
-    if held.etag:
-        headers["If-None-Match"] = held.etag
-    if held.modified is not None:
-        headers["If-Modified-Since"] = to_http(held.modified)
-    return headers
 
 
 async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:

@@ -10,6 +10,7 @@ from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.validators import ValidatorMemory
 from halflife.net.gate import Gate
 from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
@@ -86,7 +87,9 @@ def pages(
         evidence = store.evidence(tuple(sites))
         for source in chosen:
             read = memory(source, sites[source.name], store, gate.clock)
-            sites[source.name] = replace(sites[source.name], memory=read)
+            trust = ValidatorMemory(store, source.name)
+            one = replace(sites[source.name], memory=read, validators=trust)
+            sites[source.name] = one
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])
             else:
