@@ -12,7 +12,7 @@ from halflife.core.errors import SourceError
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
-from halflife.kinds.pages.links import spelled
+from halflife.kinds.pages.links import matches, spelled
 from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.noise_probe import NoiseProbe
 from halflife.kinds.pages.reading_memory import Lens, ReadingMemory
@@ -53,6 +53,8 @@ class SiteSettings:
         memory: How pages were read before; without one each reading stands alone.
         moment: Seconds between two fetches that show what is noise.
         validators: Whose "not modified" is believed; everyone's without it.
+        spell: Returns the key under which a crawl knows a URL.
+        exclude: Patterns of addresses; what a map names and they fit is left out.
 
     """
 
@@ -67,6 +69,8 @@ class SiteSettings:
     memory: ReadingMemory | None = None
     moment: float = 2.0
     validators: ValidatorMemory | None = None
+    spell: Callable[[str], str] = spelled
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -180,7 +184,7 @@ class _Errand:
         mine: set[str] = set()
 
         def within(url: str) -> bool:
-            key, scope = spelled(url), visit.site.access.within
+            key, scope = visit.site.spell(url), visit.site.access.within
             if scope is not None and not scope(url):
                 return False
             if key == visit.fetch.key or key in mine:
@@ -303,7 +307,7 @@ def _landed(visit: _Visit, answer: Answer) -> str:
     """Return the key of the page that an answer shows."""
     if visit.site.follow is None or is_direct(visit.url, answer):
         return visit.fetch.key
-    return spelled(answer.url) or visit.fetch.key
+    return visit.site.spell(answer.url) or visit.fetch.key
 
 
 def _lens(visit: _Visit, key: str) -> Lens:
@@ -400,11 +404,12 @@ def _read(
     page = _page(visit, answer, at, raw, listed=found.text())
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
-    scope = visit.site.scope
+    scope, out = visit.site.scope, visit.site.exclude
     hints = [
         _hint(entry, visit, at)
         for entry in found.entries
-        if not scope or entry.key.startswith(scope)
+        if (not scope or entry.key.startswith(scope))
+        and not any(matches(pattern, entry.key) for pattern in out)
     ]
     return found.kind, [page, *hints]
 

@@ -26,6 +26,7 @@ def site(source: PagesConfig) -> SiteSettings:
         keep=source.keep,
         weight=source.weight,
         rules=part_rules(source),
+        exclude=source.exclude,
     )
 
 

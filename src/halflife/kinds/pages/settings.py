@@ -11,7 +11,9 @@ from halflife.config.source import SourceConfig
 from halflife.config.values import Line, Url
 
 MAP_PAGES = 50_000  # pages that maps make known: one full sitemap, by its protocol
-CRAWL = frozenset({"scope", "depth", "variants"})  # keys that need a start
+CRAWL = frozenset(  # keys that need a start
+    {"scope", "depth", "variants", "drop_query", "keep_query", "canonical", "languages"}
+)
 
 Text: TypeAlias = Literal["visible", "main", "raw"]
 
@@ -44,6 +46,11 @@ class PagesConfig(SourceConfig):
     keep: bool = True
     start: Url | None = None
     scope: Within = "host"
+    exclude: Rules = ()
+    drop_query: Rules = ()
+    keep_query: Rules = ()
+    canonical: bool = True
+    languages: Rules = ()
     depth: int = Field(default=20, ge=0, le=1000)
     most: int = Field(default=10_000, ge=1, le=10**6)
     variants: int = Field(default=100, ge=1, le=10**6)

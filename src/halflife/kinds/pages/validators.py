@@ -7,6 +7,7 @@ that nobody issued, so an honest server sends the page. Validators that lie are 
 sent any more; checks go on, so that a server that mends its ways is believed again.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -19,6 +20,7 @@ from halflife.stores import Store
 from halflife.stores.notes.validator_trust import VALIDATOR_TRUST, Trust
 
 AUDITED = round(1.0 / LEAST_CHECKS)  # one request in so many is a check, at least
+MOST_CHECKS = 5  # of a host, in one round of requests: more teach little at once
 ETAG, MODIFIED = "etag", "modified"
 _LONG_AGO = 1.0  # days: a date before which no page was modified
 
@@ -49,6 +51,7 @@ class ValidatorMemory:
         self._store, self._source = store, source
         self._trust: Trust = VALIDATOR_TRUST.load(store, source) or {}
         self._known = dict(self._trust)
+        self._checks: Counter[tuple[str, str]] = Counter()
 
     def record(self, key: str, kind: str) -> TrustRecord:
         """Return the record of a page's host."""
@@ -64,9 +67,18 @@ class ValidatorMemory:
             return UNCONDITIONAL
         believed = [k for k in kinds if self.record(fetch.key, k).is_believed(now)]
         kind, lot = (believed or kinds)[0], _lot(fetch.key, now)
-        if lot < self.record(fetch.key, kind).check_share(now):
+        if self._is_checked(fetch.key, kind, lot, now):
             return Conditions(_made_up(kind, lot), kind, check=True)
         return Conditions(_honest(held, kind) if believed else {}, kind)
+
+    def _is_checked(self, key: str, kind: str, lot: float, now: float) -> bool:
+        """Say whether a request is to be a check; of a host few are, in one round."""
+        place = host_of(key), kind
+        few = self._checks[place] < MOST_CHECKS or lot < LEAST_CHECKS
+        if not few or lot >= self.record(key, kind).check_share(now):
+            return False
+        self._checks[place] += 1
+        return True
 
     def learn(
         self, asked: Conditions, held: Observation, look: Observation, now: float
@@ -100,7 +112,8 @@ class ValidatorMemory:
         self._trust[host_of(key), kind] = record
 
     def save(self) -> None:
-        """Write down what was learned."""
+        """Write down what was learned; a round of requests is over."""
+        self._checks.clear()
         if self._trust != self._known:
             VALIDATOR_TRUST.save(self._store, self._trust, self._source)
             self._known = dict(self._trust)
