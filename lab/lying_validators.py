@@ -98,7 +98,7 @@ def served(server: Server) -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:  # type: ignore[override]
+        def log_message(self, *_: object) -> None:
             """Say nothing."""
 
     web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config
-from halflife.core.observation import Seen
+from halflife.core.observation import Observation, Seen
 from halflife.core.request import Fetch
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Allowance
@@ -216,7 +216,7 @@ def served(world: World) -> Iterator[World]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:  # type: ignore[override]
+        def log_message(self, *_: object) -> None:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -253,6 +253,23 @@ class Score:
         row[0] += edited and reported
         row[1] += reported and not edited
         row[2] += edited and not reported
+
+    def judge(
+        self,
+        world: World,
+        turn: int,
+        look: Observation,
+        was: Observation | None,
+        before: dict[str, int],
+    ) -> None:
+        """Compare one observation with what the server knows."""
+        path = look.key[len(world.url) :]
+        if look.seen is not Seen.PRESENT:
+            world.fails.append(look.note)
+        elif turn and was is not None:
+            page = world.pages[path]
+            edited, reported = page.edits != before[path], look.digest != was.digest
+            self.add(turn, page.kind, edited=edited, reported=reported)
 
     def row(self) -> dict[str, object]:
         """Return it for programs."""
@@ -292,25 +309,14 @@ async def _rounds(world: World, rounds: int, share: float, folder: Path) -> Scor
             before = dict.fromkeys(world.pages, -1)
             for turn in range(rounds):
                 keys = [world.url + path for path in world.pages]
-                held = store.held(keys)
-                fetches = [Fetch(k, h) for k, h in zip(keys, held, strict=True)]
-                known = dict(zip(keys, held, strict=True))
+                held = dict(zip(keys, store.held(keys), strict=True))
+                fetches = [Fetch(*one) for one in held.items()]
                 looks = client.perform(fetches, world.now, Allowance(10**6))
                 async with aclosing(looks) as batches:
                     async for batch in batches:
                         store.append(run, batch)
                         for look in batch:
-                            was, at = known[look.key], look.key[len(world.url) :]
-                            if look.seen is not Seen.PRESENT:
-                                world.fails.append(look.note)
-                            elif turn and was is not None:
-                                page = world.pages[at]
-                                score.add(
-                                    turn,
-                                    page.kind,
-                                    edited=page.edits != before[at],
-                                    reported=look.digest != was.digest,
-                                )
+                            score.judge(world, turn, look, held[look.key], before)
                 before = {path: page.edits for path, page in world.pages.items()}
                 world.later()
         store.finish(run, world.now)

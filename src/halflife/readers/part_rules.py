@@ -15,8 +15,6 @@ from typing import Self
 
 from halflife.core.errors import ConfigError
 from halflife.readers import trees
-from halflife.readers.expressions import one_line
-from halflife.readers.markup import check_selector
 from halflife.readers.text_blocks import Block
 
 LONGEST = 1000  # characters of a rule
@@ -44,6 +42,8 @@ def check_rule(rule: str) -> None:
     if not expression.strip() or len(rule) > LONGEST:
         raise ConfigError(f"a rule must have 1 to {LONGEST} characters")
     if language == "css":
+        from halflife.readers.markup import check_selector  # noqa: PLC0415  (slow)
+
         check_selector(expression)
     elif language == "xpath":
         _check_xpath(expression)
@@ -62,7 +62,7 @@ def _check_xpath(expression: str) -> None:
     try:
         etree.XPath(expression)
     except etree.XPathError as error:
-        raise ConfigError(f"{expression!r} is no XPath: {one_line(error)}") from None
+        raise ConfigError(f"{expression!r} is no XPath: {_one_line(error)}") from None
 
 
 def _check_pattern(expression: str) -> None:
@@ -71,8 +71,12 @@ def _check_pattern(expression: str) -> None:
             warnings.simplefilter("ignore")
             re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
-        said = one_line(error)
+        said = _one_line(error)
         raise ConfigError(f"{expression!r} is no regular expression: {said}") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ IDLE = 60.0  # seconds after which a process that nobody needs ends
 MOST_TEXT = 32 << 20  # characters of an answer
 MOST_VALUES = 1000  # options of one choice
 MOST_FIELDS = 100  # of one form
+MOST_PDF_PAGES = 2000  # of a PDF that are read
 
 Row: TypeAlias = list[str | None]
 Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
@@ -136,18 +137,22 @@ def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str
 
     if not page.strip():
         return ""
-    tree = html.document_fromstring(page)
-    for language, path in ignore:
-        found = tree.xpath(path) if language == "xpath" else ()
-        for node in found if isinstance(found, list) else ():
-            if isinstance(node, etree._Element) and node.getparent() is not None:  # noqa: SLF001
-                node.drop_tree()
-    for language, path in only:
-        found = tree.xpath(path) if language == "xpath" else ()
-        for node in found if isinstance(found, list) else ():
-            if isinstance(node, etree._Element):  # noqa: SLF001
-                node.set(mark, "1")
+    tree: Any = html.document_fromstring(page)
+    for node in _elements(tree, ignore):
+        if node.getparent() is not None:
+            node.drop_tree()
+    for node in _elements(tree, only):
+        node.set(mark, "1")
     return str(etree.tostring(tree, encoding="unicode", method="html"))
+
+
+def _elements(tree: Any, parts: list[Part]) -> list[Any]:  # noqa: ANN401
+    """Return the elements that expressions of XPath find; a number is none."""
+    found: list[Any] = []
+    for language, path in parts:
+        some = tree.xpath(path) if language == "xpath" else ()
+        found += some if isinstance(some, list) else ()
+    return [node for node in found if hasattr(node, "drop_tree")]
 
 
 def _marked(page: str, mark: str) -> str:
@@ -179,6 +184,28 @@ def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
     return lines
 
 
+def pdf_text(page: str) -> str | None:
+    """Return the text of a PDF, page by page; None if it cannot be read.
+
+    The file comes as characters, one for each byte.
+    """
+    from io import BytesIO  # noqa: PLC0415
+    from logging import CRITICAL, getLogger  # noqa: PLC0415
+
+    from pypdf import PdfReader  # noqa: PLC0415  (an extra)
+
+    getLogger("pypdf").setLevel(CRITICAL)  # it complains of odd files; nobody listens
+    try:
+        reader = PdfReader(BytesIO(page.encode("latin-1")))
+        pages = range(min(len(reader.pages), MOST_PDF_PAGES))
+        parts = [reader.pages[number].extract_text() for number in pages]
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  (encrypted, cut off, or no PDF at all)
+        return None
+    return "\n".join(parts)[: MOST_TEXT // 4]
+
+
 def main_text(page: str) -> str:
     """Return the main content of a page."""
     from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
@@ -192,6 +219,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "main_text": main_text,
     "parts": parts,
     "edit": edit,
+    "pdf_text": pdf_text,
 }
 
 

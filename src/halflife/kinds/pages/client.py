@@ -1,6 +1,13 @@
 """Web pages as a source."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -30,7 +37,8 @@ from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.maps import MapEntry, may_be_map, read_map
 from halflife.readers.page_reading import PageReading
 from halflife.readers.part_rules import PartRules
-from halflife.readers.text import check_mode, fingerprint, media_type
+from halflife.readers.script_pages import needs_script
+from halflife.readers.text import check_mode, fingerprint, is_html, media_type
 
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
 LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
@@ -55,6 +63,7 @@ class SiteSettings:
         validators: Whose "not modified" is believed; everyone's without it.
         spell: Returns the key under which a crawl knows a URL.
         exclude: Patterns of addresses; what a map names and they fit is left out.
+        render: Returns an answer as a browser shows it; None takes it as it came.
 
     """
 
@@ -71,6 +80,7 @@ class SiteSettings:
     validators: ValidatorMemory | None = None
     spell: Callable[[str], str] = spelled
     exclude: tuple[str, ...] = ()
+    render: Callable[[Answer, Purse, Access], Awaitable[Answer]] | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
@@ -219,19 +229,31 @@ class _Errand:
     async def _answer(self, visit: _Visit, access: Access) -> tuple[Conditions, Answer]:
         """Return an answer and what was asked; one that is caught lying is not it."""
         asked = self._conditions(visit)
-        answer = await self._gate.get(
-            visit.url, self._purse, access=access, headers=asked.headers
-        )
+        answer = await self._get(visit, access, asked.headers)
         trust = visit.site.validators
         if trust is None or not asked.check or answer.status != 304:
             return asked, answer
         if is_direct(visit.url, answer):
             trust.caught(asked, visit.fetch.key, self._gate.clock())
-        answer = await self._gate.get(visit.url, self._purse, access=access)
-        return UNCONDITIONAL, answer
+        return UNCONDITIONAL, await self._get(visit, access)
+
+    async def _get(
+        self, visit: _Visit, access: Access, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Return an answer; of a page that a browser renders, as that shows it."""
+        answer = await self._gate.get(
+            visit.url, self._purse, access=access, headers=headers
+        )
+        if visit.site.render is None or answer.status != 200:
+            return answer
+        if not is_html(answer.content_type, answer.body):
+            return answer
+        return await visit.site.render(answer, self._purse, access)
 
     def _conditions(self, visit: _Visit) -> Conditions:
         fetch, site = visit.fetch, visit.site
+        if site.render is not None:
+            return UNCONDITIONAL  # a page may be as it was, and its data not
         if site.memory and not site.memory.is_current(fetch.key, fetch.held):
             return UNCONDITIONAL  # it is read anew, so all of it is needed
         if site.validators is None:
@@ -247,10 +269,12 @@ class _Errand:
             return False
         if not is_direct(visit.url, answer):
             return False
-        probe = NoiseProbe(self._gate, self._purse, site.memory, site.moment)
-        return await probe.learn(
-            visit.url, site.access, answer, found[0], visit.fetch.held
-        )
+
+        async def again() -> Answer:
+            return await self._get(visit, site.access)
+
+        probe = NoiseProbe(again, self._gate.clock, site.memory, site.moment)
+        return await probe.learn(visit.url, answer, found[0], visit.fetch.held)
 
 
 def _learn_trust(
@@ -300,6 +324,9 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     found = await _new(visit, answer, at, raw, lens)
     if memory is not None and found:
         memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
+        if visit.site.text != "raw":
+            empty = needs_script(answer.content_type, answer.body)
+            memory.note_script(landed, needed=empty)
     return found
 
 
@@ -331,6 +358,7 @@ async def _new(
             return looks
         return [looks[0], *limits.admit(key, kind, looks[1:])]
     slow = visit.site.text == "main" or visit.site.rules or lens.masks
+    slow = slow or answer.body[:5] == b"%PDF-"
     if slow or len(answer.body) > _LARGE:
         return await read_in_thread(key, _looks, visit, answer, at, raw, lens)
     return _looks(visit, answer, at, raw, lens)

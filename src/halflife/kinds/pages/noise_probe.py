@@ -1,16 +1,15 @@
 """Fetching a page a second time, a moment later, to see what of it is noise."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from yarl import URL
 
-from halflife.core.budget import Purse
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.observation import Content, Observation, Seen
 from halflife.kinds.pages.reading_memory import ReadingMemory, TwoFetches
-from halflife.net.access import Access, Answer
-from halflife.net.gate import Gate
+from halflife.net.access import Answer
 from halflife.readers.containment import read_in_thread
 from halflife.readers.maps import may_be_map
 from halflife.readers.page_reading import PageReading
@@ -21,25 +20,20 @@ class NoiseProbe:
     """Fetches pages twice where that shows what is noise.
 
     Attributes:
-        gate: The way to the network.
-        purse: What the second fetch is paid from.
+        again: Fetches the page once more; the purse of the first fetch pays.
+        clock: The time in days.
         memory: What is known of noise.
         moment: Seconds between the two fetches.
 
     """
 
-    gate: Gate
-    purse: Purse
+    again: Callable[[], Awaitable[Answer]]
+    clock: Callable[[], float]
     memory: ReadingMemory
     moment: float
 
     async def learn(
-        self,
-        url: URL,
-        access: Access,
-        answer: Answer,
-        look: Observation,
-        held: Observation | None,
+        self, url: URL, answer: Answer, look: Observation, held: Observation | None
     ) -> bool:
         """Say whether pages like this one are read otherwise now.
 
@@ -60,12 +54,12 @@ class NoiseProbe:
             return False
         if not memory.wants_probe(key, changed=changed):
             return False
-        second = await self._again(url, access)
+        second = await self._again(url)
         if second is None:
             return False
         before, days = None, 0.0
         if known and held is not None:
-            before, days = memory.copy(key), self.gate.clock() - held.at
+            before, days = memory.copy(key), self.clock() - held.at
         fetches = await read_in_thread(
             key, _blocks, memory.reading, (first, second, before), days
         )
@@ -80,10 +74,10 @@ class NoiseProbe:
             fetches = await read_in_thread(key, _blocks, reading, same, 0.0)
             self.memory.learn(key, fetches)
 
-    async def _again(self, url: URL, access: Access) -> Content | None:
+    async def _again(self, url: URL) -> Content | None:
         await asyncio.sleep(self.moment)
         try:
-            answer = await self.gate.get(url, self.purse, access=access)
+            answer = await self.again()
         except (SourceError, BudgetSpent):
             return None
         if answer.status != 200 or answer.url != str(url):

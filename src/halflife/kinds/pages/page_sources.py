@@ -1,7 +1,10 @@
 """From the settings of sources to their pages on the network."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from halflife.config import Config
 from halflife.core.errors import ConfigError
@@ -14,6 +17,9 @@ from halflife.kinds.pages.validators import ValidatorMemory
 from halflife.net.gate import Gate
 from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.browser import Renderer
 
 MOST_KNOWN = 100_000  # items whose sources are remembered
 
@@ -46,6 +52,24 @@ def memory(
     return ReadingMemory(store, source.name, site.reading, clock=clock, share=share)
 
 
+@asynccontextmanager
+async def rendering(
+    gate: Gate, chosen: Iterable[PagesConfig]
+) -> AsyncIterator["Renderer | None"]:
+    """Hold a browser during the block, if a source needs one."""
+    if not any(source.render == "browser" for source in chosen):
+        yield None
+        return
+    from halflife.kinds.pages.browser import (  # noqa: PLC0415  (an extra)
+        Renderer,
+        find_browser,
+    )
+
+    find_browser()
+    async with Renderer(gate) as renderer:
+        yield renderer
+
+
 class Ownership:
     """Which source each item belongs to, also those found on the way."""
 
@@ -76,14 +100,19 @@ def pages(
     owner: Callable[[str], str],
     *,
     store: Store | None = None,
+    renderer: "Renderer | None" = None,
 ) -> PageClient:
     """Return the sources that the settings name, as one source of pages.
 
     With a ``store`` it says where the pages of sites lead, and what maps name is
-    limited by what the store knows.
+    limited by what the store knows. ``renderer`` shows pages as a browser does.
     """
     chosen = list(chosen)
     sites = {source.name: site(source) for source in chosen}
+    for source in chosen if renderer is not None else ():
+        if source.render == "browser":
+            shown = partial(renderer.render, source.name)
+            sites[source.name] = replace(sites[source.name], render=shown)
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:

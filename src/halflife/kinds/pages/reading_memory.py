@@ -30,10 +30,12 @@ from halflife.stores.notes.page_reading import (
     ReadingNote,
     VersionNote,
 )
+from halflife.stores.notes.script_pages import SCRIPT_PAGES
 
 FIRST_PROBES = 2  # changes of pages that are made alike that are checked in any case
 RECHECK = 7.0  # days after which masks are checked: noise may have ended
 UNNEEDED = 3  # checks in a row that did not need a mask, after which it is dropped
+MOST_EMPTY = 100  # pages without text that are remembered of a source
 MOST_OWED = 20.0  # requests that may add up
 _NUMBERS = re.compile(r"[0-9]+")
 
@@ -108,6 +110,7 @@ class ReadingMemory:
         self.reading = reading
         self._name = reading.name if share else f"{reading.name} with noise"
         self._since = self._begin(reading)
+        self._empty = dict.fromkeys(SCRIPT_PAGES.load(store, source) or ())
         self._noise = NOISE.load(store, source) or NoiseNote()
         if not share:
             self._noise.templates = {}
@@ -156,6 +159,16 @@ class ReadingMemory:
             if VERSION.load(self._store, self._source, number) != note:
                 VERSION.save(self._store, note, self._source, number)
 
+    def note_script(self, key: str, *, needed: bool) -> None:
+        """Remember whether a page shows nothing without JavaScript."""
+        if needed == (key in self._empty):
+            return
+        if needed and len(self._empty) < MOST_EMPTY:
+            self._empty[key] = None
+        elif not needed:
+            del self._empty[key]
+        SCRIPT_PAGES.save(self._store, tuple(self._empty), self._source)
+
     def held(self, key: str) -> Observation | None:
         """Return the last good observation of a page."""
         return self._store.held([key])[0]
@@ -202,7 +215,7 @@ class ReadingMemory:
         other = kept.keys() != masks.keys()
         if other:
             one.since = now
-        one.masks = dict(kept)
+        one.masks = {tuple(mask): n for mask, n in kept.items()}
         NOISE.save(self._store, self._noise, self._source)
         return other
 

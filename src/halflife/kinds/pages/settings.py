@@ -43,6 +43,7 @@ class PagesConfig(SourceConfig):
     only: Rules = ()
     ignore: Rules = ()
     noise: float = Field(default=0.05, ge=0, le=0.5, allow_inf_nan=False)
+    render: Literal["", "browser"] = ""
     keep: bool = True
     start: Url | None = None
     scope: Within = "host"
