@@ -357,7 +357,7 @@ async def _new(
         if not kind or limits is None:
             return looks
         return [looks[0], *limits.admit(key, kind, looks[1:])]
-    slow = visit.site.text == "main" or visit.site.rules or lens.masks
+    slow = visit.site.text == "main" or bool(visit.site.rules or lens.masks)
     slow = slow or answer.body[:5] == b"%PDF-"
     if slow or len(answer.body) > _LARGE:
         return await read_in_thread(key, _looks, visit, answer, at, raw, lens)

@@ -109,8 +109,8 @@ def pages(
     """
     chosen = list(chosen)
     sites = {source.name: site(source) for source in chosen}
-    for source in chosen if renderer is not None else ():
-        if source.render == "browser":
+    for source in chosen:
+        if renderer is not None and source.render == "browser":
             shown = partial(renderer.render, source.name)
             sites[source.name] = replace(sites[source.name], render=shown)
     if store is not None:

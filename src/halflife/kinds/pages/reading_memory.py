@@ -215,7 +215,7 @@ class ReadingMemory:
         other = kept.keys() != masks.keys()
         if other:
             one.since = now
-        one.masks = {tuple(mask): n for mask, n in kept.items()}
+        one.masks = {(m.kind, m.path, m.words): n for m, n in kept.items()}
         NOISE.save(self._store, self._noise, self._source)
         return other
 
