@@ -112,6 +112,7 @@ class ReadingMemory:
         self._since = self._begin(reading)
         self._empty = dict.fromkeys(SCRIPT_PAGES.load(store, source) or ())
         self._noise = NOISE.load(store, source) or NoiseNote()
+        self._written = self._noise.owed
         if not share:
             self._noise.templates = {}
 
@@ -216,13 +217,17 @@ class ReadingMemory:
         if other:
             one.since = now
         one.masks = {(m.kind, m.path, m.words): n for m, n in kept.items()}
-        NOISE.save(self._store, self._noise, self._source)
+        self._save()
         return other
 
     def save(self) -> None:
-        """Write down what was counted."""
-        if self.share:
-            NOISE.save(self._store, self._noise, self._source)
+        """Write down what was counted, unless it is as it was."""
+        if self.share and self._noise.owed != self._written:
+            self._save()
+
+    def _save(self) -> None:
+        NOISE.save(self._store, self._noise, self._source)
+        self._written = self._noise.owed
 
     def _template(self, key: str) -> TemplateNoise:
         return self._noise.templates.setdefault(template_of(key), TemplateNoise())
