@@ -1,6 +1,7 @@
 """Noise of pages: learned by fetching twice, masked, and unmasked when it ends."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -314,11 +315,21 @@ def test_a_note_of_noise_survives_being_written_and_read():
     assert NOISE.load(store, "s") == memory._noise
 
 
-def test_no_page_can_make_the_search_for_noise_slow():
-    page = "<div>" + "".join(f"<p>{i} x y</p>" for i in range(2000))
-    first = read_blocks(page)
-    second = read_blocks(page.replace(" x ", " z "))
-    masks = find_noise(first, second)
+@pytest.mark.parametrize(
+    ("page", "old", "new"),
+    [
+        ("".join(f"<p>{i} x y</p>" for i in range(2000)), " x ", " z "),
+        ("".join(f"<p class=c{'abcdefghij'[i % 10]}{'x' * (i % 20)}>{i} q</p>"
+                 for i in range(2000)), "q<", "r s t u v w<"),
+        ("<div><p>" * 2000, "<p>", "<p>x"),
+        ("".join(f"<div id={'a' * (i % 24)}{'b' * (i // 24)}><p>{i}" for i in
+                 range(400)), "<p>", "<q>"),
+    ],
+)  # fmt: skip
+def test_no_page_can_make_the_search_for_noise_slow(page, old, new):
+    began = time.process_time()
+    masks = find_noise(read_blocks(page), read_blocks(page.replace(old, new)))
+    assert time.process_time() - began < 5.0
     assert len(masks) <= MOST
 
 

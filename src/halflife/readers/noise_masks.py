@@ -151,17 +151,34 @@ def find_noise(
     if one == two or max(len(one), len(two)) > MOST_BLOCKS:
         return []
     gone, came = Counter(one) - Counter(two), Counter(two) - Counter(one)
-    stable = {block.path for block in (Counter(one) & Counter(two))}
+    stable = _elements(block.path for block in (Counter(one) & Counter(two)))
     found, loose = _paired(_by_path(one, gone), _by_path(two, came))
-    found = [_wider(mask, known) for mask in found]
+    if len(loose) > MOST:
+        return []
+    found = [_wider(mask, known) for mask in found[:MOST]]
     for path in loose:
-        if any(_lies_in(place, path) for place in stable):
+        if path in stable:
             found += _behind(path, first, second) + _behind(path, second, first)
         else:
             found.append(Mask("any", _widest(path, loose, stable)))
     order = _shuffled(_without(one, gone), _without(two, came))
     masks = list(dict.fromkeys((*found, *order)))[: max(MOST - len(known), 0)]
     return masks if _is_bearable(first, [*known, *masks]) else []
+
+
+def _elements(paths: Iterable[str]) -> set[str]:
+    """Return all elements in which blocks with these paths lie.
+
+    >>> sorted(_elements(["a/b/c", "a/d"]))
+    ['a', 'a/b', 'a/b/c', 'a/d']
+    """
+    found: set[str] = set()
+    for path in paths:
+        rest = path
+        while rest not in found:
+            found.add(rest)
+            rest = rest.rpartition("/")[0] or rest
+    return found
 
 
 def _without(blocks: Sequence[Block], some: Counter[Block]) -> list[Block]:
@@ -281,7 +298,7 @@ def _widest(path: str, loose: Sequence[str], stable: set[str]) -> str:
     advertisements that are made of different elements.
     """
     found, parent = path, path.rpartition("/")[0]
-    while parent and not any(_lies_in(place, parent) for place in stable):
+    while parent and parent not in stable:
         if any(_lies_in(other, parent) and other != path for other in loose):
             found = parent
         parent = parent.rpartition("/")[0]

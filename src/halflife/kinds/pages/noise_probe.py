@@ -1,7 +1,7 @@
 """Fetching a page a second time, a moment later, to see what of it is noise."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from yarl import URL
@@ -12,6 +12,7 @@ from halflife.kinds.pages.reading_memory import ReadingMemory, TwoFetches
 from halflife.net.access import Answer
 from halflife.readers.containment import read_in_thread
 from halflife.readers.maps import may_be_map
+from halflife.readers.noise_masks import Mask
 from halflife.readers.page_reading import PageReading
 
 
@@ -60,19 +61,20 @@ class NoiseProbe:
         before, days = None, 0.0
         if known and held is not None:
             before, days = memory.copy(key), self.clock() - held.at
-        fetches = await read_in_thread(
-            key, _blocks, memory.reading, (first, second, before), days
+        versions = first, second, before
+        masks = await read_in_thread(
+            key, _judged, memory.reading, versions, days, memory.masks(key)
         )
-        return memory.learn(key, fetches)
+        return memory.learn(key, masks)
 
     async def _check_masks(self, key: str) -> None:
         """Learn that a page needed no mask for days: not one byte of it changed."""
         copy = self.memory.copy(key) if self.memory.is_check_due(key) else None
         if copy is not None:
-            same = (copy, copy, None)
-            reading = self.memory.reading
-            fetches = await read_in_thread(key, _blocks, reading, same, 0.0)
-            self.memory.learn(key, fetches)
+            same, reading = (copy, copy, None), self.memory.reading
+            known = self.memory.masks(key)
+            masks = await read_in_thread(key, _judged, reading, same, 0.0, known)
+            self.memory.learn(key, masks)
 
     async def _again(self, url: URL) -> Content | None:
         await asyncio.sleep(self.moment)
@@ -85,15 +87,18 @@ class NoiseProbe:
         return Content(answer.content_type, answer.body)
 
 
-def _blocks(
+def _judged(
     reading: PageReading,
     versions: tuple[Content, Content, Content | None],
     days: float,
-) -> TwoFetches:
+    masks: Mapping[Mask, int],
+) -> dict[Mask, int]:
+    """Return the masks that versions of a page leave and ask for."""
     first, second, held = versions
-    return TwoFetches(
+    fetches = TwoFetches(
         tuple(reading.blocks(first)),
         tuple(reading.blocks(second)),
         tuple(reading.blocks(held)) if held is not None else (),
         days,
     )
+    return fetches.judge(masks)

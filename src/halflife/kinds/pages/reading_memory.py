@@ -10,7 +10,7 @@ is written down (``stores.notes.page_reading``). Without a copy to read anew
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import inf
@@ -202,23 +202,22 @@ class ReadingMemory:
         one = self._template(key)
         return bool(one.masks) and self._clock() - one.probed > RECHECK
 
-    def learn(self, key: str, fetches: "TwoFetches") -> bool:
-        """Learn from two fetches a moment apart; say whether masks have changed."""
+    def masks(self, key: str) -> dict[Mask, int]:
+        """Return the masks of pages like this one, with checks that needed none."""
+        return {Mask(*row): n for row, n in self._template(key).masks.items()}
+
+    def learn(self, key: str, masks: Mapping[Mask, int]) -> bool:
+        """Take in the masks that a check left; say whether there are others now."""
         one, now = self._template(key), self._clock()
+        before = self.masks(key).keys()
         one.probes += 1
         one.probed = now
-        masks = {Mask(*row): n for row, n in one.masks.items()}
-        kept = {mask: fetches.unneeded(mask, n) for mask, n in masks.items()}
-        kept = {mask: n for mask, n in kept.items() if n < UNNEEDED}
-        more = fetches.noise(tuple(kept))
-        one.found += bool(more)
-        kept |= dict.fromkeys(more, 0)
-        other = kept.keys() != masks.keys()
-        if other:
+        one.found += not masks.keys() <= before
+        if masks.keys() != before:
             one.since = now
-        one.masks = {(m.kind, m.path, m.words): n for m, n in kept.items()}
+        one.masks = {(m.kind, m.path, m.words): n for m, n in masks.items()}
         self._save()
-        return other
+        return masks.keys() != before
 
     def save(self) -> None:
         """Write down what was counted, unless it is as it was."""
@@ -250,7 +249,16 @@ class TwoFetches:
     held: tuple[Block, ...] = ()
     days: float = 0.0
 
-    def unneeded(self, mask: Mask, before: int) -> int:
+    def judge(self, masks: Mapping[Mask, int]) -> dict[Mask, int]:
+        """Return the masks that this check leaves, and those for what it shows.
+
+        It takes time, as a page may have thousands of blocks.
+        """
+        kept = {mask: self._unneeded(mask, n) for mask, n in masks.items()}
+        kept = {mask: n for mask, n in kept.items() if n < UNNEEDED}
+        return kept | dict.fromkeys(self._noise(tuple(kept)), 0)
+
+    def _unneeded(self, mask: Mask, before: int) -> int:
         """Return how many checks in a row did not need a mask, with this one."""
         needed = is_needed(mask, self.first, self.second)
         if self.held and needed is False:
@@ -259,7 +267,7 @@ class TwoFetches:
             return before
         return 0 if needed else before + 1
 
-    def noise(self, known: tuple[Mask, ...]) -> list[Mask]:
+    def _noise(self, known: tuple[Mask, ...]) -> list[Mask]:
         """Return masks for what differs between the fetches, and for clocks."""
         found = find_noise(self.first, self.second, known)
         if not self.held:
