@@ -109,6 +109,12 @@ def test_an_expression_that_takes_for_ever_fails_for_that_page_alone(ignore, pag
     assert text_of("<p>b", [], [ignore]) in {"b", ""}
 
 
+def test_elements_within_one_another_are_cut_out_together():
+    page = "<p>k</p>" + "<div>a<div>b<div>c</div></div></div><i>x</i>" * 300
+    assert text_of(page, [], ["div", "div div"]) == "k\n" + "x" * 300
+    assert text_of(page, [], ["xpath://div"]) == "k\n" + "x" * 300
+
+
 def test_rules_have_the_same_name_until_they_change():
     one = PartRules.of(("#main",), ("nav",))
     assert one.fingerprint == PartRules.of(("#main",), ("nav",)).fingerprint

@@ -121,14 +121,21 @@ def _by_css(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
     """Return a page without what is ignored, and with marks on what is wanted."""
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
-    tree = LexborHTMLParser(page)
-    for language, css in ignore:
-        for node in tree.css(css) if language == "css" else ():
-            node.decompose()
-    for language, css in only:
-        for node in tree.css(css) if language == "css" else ():
-            node.attrs[mark] = "1"
+    tree, out = LexborHTMLParser(page), f"{mark}-out"
+    for parts, name in ((ignore, out), (only, mark)):
+        for language, css in parts:
+            for node in tree.css(css) if language == "css" else ():
+                node.attrs[name] = "1"
+    for node in _outermost(tree, out):  # what lies in another goes with it
+        node.decompose()
     return tree.html or ""
+
+
+def _outermost(tree: Any, mark: str) -> list[Any]:  # noqa: ANN401
+    """Return the marked elements that lie in no other; the rest loses its marks."""
+    for node in tree.css(f"[{mark}] [{mark}]"):
+        del node.attrs[mark]
+    return list(tree.css(f"[{mark}]"))
 
 
 def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
@@ -159,10 +166,8 @@ def _marked(page: str, mark: str) -> str:
     """Return the marked elements of a page, without those inside of others."""
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
-    tree = LexborHTMLParser(page)
-    for node in tree.css(f"[{mark}] [{mark}]"):
-        del node.attrs[mark]
-    return "\n".join(node.html or "" for node in tree.css(f"[{mark}]"))
+    found = _outermost(LexborHTMLParser(page), mark)
+    return "\n".join(node.html or "" for node in found)
 
 
 def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
