@@ -59,6 +59,7 @@ concurrency = 1  # what is learned first decides: one by one, each run is the sa
 name = "demo"
 maps = ["{url}/sitemap.xml"]
 allow = ["127.0.0.0/8"]
+noise = 0.0  # its pages show none
 """
 
 

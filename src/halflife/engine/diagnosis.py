@@ -295,6 +295,12 @@ def _kinds(visit: CheckContext) -> Iterator[Complaint]:
         yield Complaint(PROBLEM, "kinds", fault.words(), advice)
 
 
+def _advice(visit: CheckContext) -> Iterator[Complaint]:
+    for source in visit.config.source:
+        for text, advice in kind_of(source).advice(visit.store, source):
+            yield Complaint(NOTE, source.name, text, advice)
+
+
 def _mend(source: SourceConfig) -> str:
     keys = kind_of(source).answer_keys
     return f"look at what it answers, then mend {keys} of {source.name} in the settings"
@@ -357,6 +363,7 @@ _CHECKS = (
     _changed,
     _incomplete,
     _kinds,
+    _advice,
     _waiting,
     _sinks,
     _size,

@@ -262,9 +262,14 @@ async def keeping(
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
     belief, done = bootstrap.belief(config, store, chosen), True
     try:
-        async with network.way_out(config, store, clock, shared) as gate:
+        async with (
+            network.way_out(config, store, clock, shared) as gate,
+            page_sources.rendering(gate, chosen) as browser,
+        ):
             owner = page_sources.Ownership(store)
-            pages = page_sources.pages(gate, config, chosen, owner, store=store)
+            pages = page_sources.pages(
+                gate, config, chosen, owner, store=store, renderer=browser
+            )
             crawled = crawl.crawl(pages, store, chosen, owner)
             source = guard.guarded(crawled, store, run, clock)
             parts_left = map_discovery.Parts(config, store, chosen, clock)
