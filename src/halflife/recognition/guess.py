@@ -36,6 +36,9 @@ class Corrections:
         return bool(self.records or self.key or self.next)
 
 
+NOTHING = Corrections()
+
+
 @dataclass(frozen=True, slots=True)
 class TrialAnswer:
     """What an address answered.
@@ -53,7 +56,7 @@ class TrialAnswer:
     body: bytes = field(repr=False)
     content_type: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    corrections: Corrections = Corrections()
+    corrections: Corrections = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

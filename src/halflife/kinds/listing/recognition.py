@@ -314,7 +314,7 @@ def _arrays(answer: TrialAnswer, document: object) -> list[Guess]:
         return []
     instead = paging.with_parameter(answer.url, "_shape", "objects")
     reasons = {"format": "Datasette: its rows are lists; as objects they have names"}
-    return [Guess("listing", "table of Datasette", USABLE, {}, reasons,
+    return [Guess("listing", "table of Datasette", USABLE + 0.05, {}, reasons,
                   missing=("records",), instead=instead)]  # fmt: skip
 
 
