@@ -28,6 +28,9 @@ urls = st.builds("http://{}.example/{}".format, st.sampled_from("abc"), words)
 lists = st.lists(urls, max_size=3, unique=True).map(tuple)
 
 
+references = st.sampled_from([{"env": "TOKEN"}, {"file": "/run/secrets/token"}])
+
+
 def span(low, high):
     return st.integers(low, high)
 
@@ -43,8 +46,41 @@ COMMON = {
     ),
     "robots": st.booleans(),
     "headers": st.dictionaries(
-        st.builds("X-{}".format, words), st.one_of(lines, st.just({"env": "TOKEN"}))
+        st.builds("X-{}".format, words), st.one_of(lines, references)
     ),
+    "parameters": st.dictionaries(words, references, max_size=2),
+    "auth": st.one_of(
+        st.fixed_dictionaries(
+            {"kind": st.just("basic"), "user": words, "password": references}
+        ),
+        st.fixed_dictionaries({"kind": st.just("bearer"), "token": references}),
+        st.fixed_dictionaries(
+            {
+                "kind": st.just("oauth2"),
+                "token_url": urls,
+                "client_id": words,
+                "client_secret": references,
+            },
+            optional={
+                "scope": lines,
+                "audience": lines,
+                "client": st.sampled_from(["header", "body"]),
+            },
+        ),
+    ),
+    "cookies": st.booleans(),
+    "proxy": st.one_of(
+        urls,
+        st.fixed_dictionaries(
+            {"url": urls},
+            optional={
+                "user": words,
+                "password": references,
+                "dns": st.sampled_from(["here", "proxy"]),
+            },
+        ),
+    ),
+    "ca": st.just("/etc/ours.pem"),
     "policy": st.just(""),
     "target": st.one_of(
         st.just("age p95 <= 6 h"),
@@ -54,6 +90,10 @@ COMMON = {
     "window": st.just("22:00-06:00 Europe/Berlin"),
     "min_interval": st.sampled_from(["30 min", "6 h"]),
     "max_interval": st.sampled_from(["2 d", "1 w"]),
+}
+CERTIFICATE = {
+    "certificate": st.just("~/mine.pem"),
+    "certificate_key": st.just("/etc/mine.key"),
 }
 RECORDS = {
     "format": st.sampled_from(["json", "jsonl", "csv", "html"]),
@@ -84,8 +124,48 @@ CRAWL = {
     "depth": span(0, 1000),
     "variants": span(1, 10**6),
 }
+values = st.recursive(
+    st.one_of(st.integers(-9, 9), st.booleans(), lines),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(words, inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+FUNCTION = {"python": st.builds("{}.{}:{}".format, words, words, words)}
+PAGED = {
+    "paging": st.one_of(
+        st.fixed_dictionaries({"kind": st.just("link"), "at": words}),
+        st.fixed_dictionaries(
+            {"kind": st.just("header")}, optional={"relation": words}
+        ),
+        st.fixed_dictionaries(
+            {"kind": st.just("cursor"), "at": words, "parameter": words},
+            optional={"more": lines},
+        ),
+        st.fixed_dictionaries(
+            {"kind": st.just("page"), "body": words}, optional={"first": span(0, 9)}
+        ),
+        st.fixed_dictionaries(
+            {
+                "kind": st.just("offset"),
+                "parameter": words,
+                "limit": span(1, 99),
+                "limit_parameter": words,
+            },
+            optional={"first": span(0, 9)},
+        ),
+    ),
+}
+SINCE = {"since_field": words, "full_every": st.sampled_from(["6 h", "7 d"])}
+GRAPHQL = {
+    "variables": st.dictionaries(words, values, max_size=2),
+    "cursor": lines,
+    "more": lines,
+    "variable": words,
+}
 LISTING = {
-    "python": st.builds("{}.{}:{}".format, words, words, words),
+    "parameters": st.dictionaries(words, st.one_of(lines, references), max_size=2),
+    "total": lines,
     "max_pages": span(1, 10_000),
     "complete": st.booleans(),
     "group": lines,
@@ -93,6 +173,7 @@ LISTING = {
     "recall": share(0.01, 0.99),
     "confidence": share(0.01, 0.99),
 }
+LISTING_PAGED = {n: v for n, v in LISTING.items() if n != "total"} | PAGED | SINCE
 SEARCH = {
     "engine": st.sampled_from(["elasticsearch", "solr", "json", "html", "feed"]),
     "hits": lines,
@@ -144,8 +225,35 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
     "pages": [({}, PAGES), ({"start": urls}, PAGES | CRAWL)],
     "site": [({"start": urls}, PAGES | CRAWL)],
     "listing": [
-        ({"url": urls}, RECORDS | LISTING | {"urls": lists, "next": lines}),
+        ({"url": urls}, RECORDS | LISTING | FUNCTION | {"urls": lists, "next": lines}),
         ({"page_url": st.just("http://a.example/{n}")}, RECORDS | LISTING),
+        (
+            {
+                "url": urls,
+                "method": st.just("POST"),
+                "body": st.dictionaries(words, values, max_size=3),
+                "total_header": words,
+                "since": st.just("after={last}"),
+            },
+            RECORDS | LISTING_PAGED,
+        ),
+        (
+            {
+                "url": urls,
+                "body": st.dictionaries(words, lines),
+                "body_format": st.just("form"),
+            },
+            RECORDS | LISTING,
+        ),
+        (
+            {
+                "url": urls,
+                "graphql": st.fixed_dictionaries(
+                    {"query": st.just("{ jobs\n{ id } }")}, optional=GRAPHQL
+                ),
+            },
+            RECORDS | LISTING,
+        ),
     ],
     "search": [
         (
@@ -175,12 +283,13 @@ def tables(kind):
     base = {"name": st.builds("s.{}".format, words), "kind": st.just(kind)}
     common = COMMON | ({"policy": POLICIES[kind]} if kind in POLICIES else {})
     return st.one_of(
-        st.fixed_dictionaries(base | needed, optional=common | rest)
+        st.fixed_dictionaries(base | needed | more, optional=common | rest)
         for needed, rest in OWN[kind]
+        for more in ({}, CERTIFICATE)
     )
 
 
 def keys(kind):
     """Every key that the tables of a kind have."""
     own = [key for needed, rest in OWN[kind] for key in (*needed, *rest)]
-    return {"name", "kind", *COMMON, *own}
+    return {"name", "kind", *COMMON, *CERTIFICATE, *own}

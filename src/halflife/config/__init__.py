@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -20,8 +20,15 @@ from halflife.config.source import SourceConfig
 from halflife.config.values import FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 NAME = "halflife.toml"
 WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
+
+_SECRETS = {"headers", "parameters", "auth", "proxy"}  # tables that are never shown
+_WAYS = {"FromEnv", "FromFile", "ProxyConfig", "function-after[_http_url(), str]"}
+_TAGGED = ("auth", "paging")  # tables of several kinds: which one follows in a path
 
 __all__ = ["Config", "FromEnv", "Secret", "SourceConfig", "problem"]
 
@@ -158,17 +165,31 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
 
     ``table`` is what was read; it tells of which kind a source is.
     """
-    first = error.errors()[0]
+    first = _most_telling(error.errors())
     place, key = first["loc"], _key_path(first["loc"])
     if first["type"] == "extra_forbidden":
         return _unexpected(place, table or {})
     said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     said = said[0].lower() + said[1:]
     shown = first["input"]
-    secret = "headers" in place or (place[:1] == ("alert",) and "url" in place)
+    secret = bool(_SECRETS & {*place}) or (place[:1] == ("alert",) and "url" in place)
     if isinstance(shown, str | int | float) and not secret:
         said += f"; got {_without_password(repr(shown))}"
     return f"{key}: {said}" if key else said
+
+
+def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":
+    """Return the error to name, where a value may be given in several ways.
+
+    A table was not meant as a plain value, and what is wrong inside it says more than
+    that it is not another table.
+    """
+    first, *others = errors
+    if first["type"] != "string_type" or not isinstance(first["input"], dict):
+        return first
+    inside = [e for e in others if e["loc"][:3] == first["loc"][:3]]
+    said = [e for e in inside if e["type"] == "value_error"]
+    return next(iter((*said, *inside)), first)
 
 
 def _without_password(text: str) -> str:
@@ -177,8 +198,12 @@ def _without_password(text: str) -> str:
 
 def _key_path(place: tuple[int | str, ...]) -> str:
     """Write ("source", 0, "weight") as ``source[1].weight``; people count from one."""
-    if "headers" in place:  # what follows are the ways in which a header may be given
-        place = place[: place.index("headers") + 2]
+    for table in ("headers", "parameters"):
+        if table in place:  # what follows are the ways in which one may be given
+            place = place[: place.index(table) + 2]
+    # Which of several tables it was taken for is no part of the path.
+    pairs = zip(("", *place), place, strict=False)
+    place = tuple(p for last, p in pairs if p not in _WAYS and last not in _TAGGED)
     if place[:1] == ("alert",) and "url" in place:
         place = place[: place.index("url") + 1]
     text = ""
@@ -218,18 +243,27 @@ def _is_foreign(key: str, kind: str) -> bool:
 
 def _known(model: type[BaseModel], place: Sequence[int | str], wrong: str) -> str:
     """Say which keys the table at a place within ``model`` has."""
-    for part in place:
+    for part, tag in zip(place, (*place[1:], ""), strict=False):
         if isinstance(part, str) and part in model.model_fields:
-            model = _model(model.model_fields[part].annotation) or model
+            model = _model(model.model_fields[part].annotation, tag) or model
     keys = [key for key in model.model_fields if key != "path"]
     return _suggest(wrong, keys, "known keys are")
 
 
-def _model(kind: object) -> type[BaseModel] | None:
-    for found in (kind, *get_args(kind)):
-        if isinstance(found, type) and issubclass(found, BaseModel):
-            return found
-    return None
+def _model(kind: object, tag: int | str = "") -> type[BaseModel] | None:
+    """Return the table that an annotation names; of several, the one of a kind."""
+    found = _models(kind)
+    for one in found:
+        named = one.model_fields.get("kind")
+        if named and tag in get_args(named.annotation):
+            return one
+    return found[0] if found else None
+
+
+def _models(kind: object) -> list[type[BaseModel]]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    return [one for part in get_args(kind) for one in _models(part)]
 
 
 def _suggest(wrong: str, known: Sequence[str], otherwise: str) -> str:

@@ -170,11 +170,21 @@ def _written(value: object) -> Any:  # noqa: ANN401  (whatever TOML can hold)
         return value
     written = tomlkit.table()
     for name, one in value.items():
-        line = tomlkit.inline_table() if isinstance(one, dict) else _written(one)
-        if isinstance(one, dict):
-            line.update({key: _written(each) for key, each in one.items()})
-        written[name] = line
+        written[name] = _in_line(one)
     return written
+
+
+def _in_line(value: object) -> Any:  # noqa: ANN401  (whatever TOML can hold)
+    """Return a value of the settings as TOML within a line."""
+    import tomlkit  # noqa: PLC0415
+
+    if isinstance(value, tuple | list):
+        return [_in_line(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    line = tomlkit.inline_table()
+    line.update({key: _in_line(each) for key, each in value.items()})
+    return line
 
 
 def replace(path: Path, text: str) -> None:

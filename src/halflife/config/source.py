@@ -12,9 +12,20 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from halflife.config.credentials import Auth, ClientAuth, ProxyConfig
 from halflife.config.policy_names import check_policies
 from halflife.config.targets import Hours, Span, Targets
-from halflife.config.values import Cidr, FromEnv, Line, Secret, SettingsTable, value_of
+from halflife.config.values import (
+    Cidr,
+    FilePath,
+    FromEnv,
+    FromFile,
+    Line,
+    Secret,
+    SettingsTable,
+    Url,
+    value_of,
+)
 from halflife.market.targets import Target, days_of, parse
 
 SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
@@ -22,6 +33,7 @@ SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, s. 5.6.2
 
 Policies = Annotated[tuple[Line, ...], Field(strict=False)]
+Given = Line | FromEnv | FromFile
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=200)]
 
 
@@ -39,13 +51,22 @@ class SourceConfig(SettingsTable):
     policy_group: ClassVar[str] = ""
     usual_policies: ClassVar[tuple[str, ...]] = ()
     most_policies: ClassVar[int] = 1
+    # Whether parameters may be plain; otherwise they belong into the addresses.
+    plain_parameters: ClassVar[bool] = False
 
     name: Name
     kind: Line
     weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
     allow: tuple[Cidr, ...] = Field(default=(), strict=False)
     robots: bool = True
-    headers: dict[str, Line | FromEnv] = Field(default_factory=dict, repr=False)
+    headers: dict[str, Given] = Field(default_factory=dict, repr=False)
+    parameters: dict[Line, Given] = Field(default_factory=dict, repr=False)
+    auth: Auth | None = Field(default=None, repr=False)
+    cookies: bool = False
+    proxy: Url | ProxyConfig | None = Field(default=None, repr=False)
+    ca: FilePath | None = None
+    certificate: FilePath | None = None
+    certificate_key: FilePath | None = None
     policy: Line | Policies = ""
     target: Targets = ()
     max_requests: int | None = Field(default=None, ge=1, le=10**9)
@@ -97,6 +118,28 @@ class SourceConfig(SettingsTable):
                     f"header {name} is a secret and must come from the environment; "
                     f'write {name} = {{env = "VARIABLE"}}'
                 )
+        if self.auth and "authorization" in {name.lower() for name in self.headers}:
+            raise ValueError("give auth, or a header Authorization; not both")
+        if self.cookies and "cookie" in {name.lower() for name in self.headers}:
+            raise ValueError("give cookies = true, or a header Cookie; not both")
+        return self
+
+    @model_validator(mode="after")
+    def _parameters_are_sendable(self) -> Self:
+        plain = [n for n, v in self.parameters.items() if isinstance(v, str)]
+        if plain and not self.plain_parameters:
+            raise ValueError(
+                f"parameter {plain[0]} is no secret; write it into the addresses of "
+                f'this source, or {plain[0]} = {{env = "VARIABLE"}}'
+            )
+        if "" in self.parameters:
+            raise ValueError("a parameter needs a name")
+        return self
+
+    @model_validator(mode="after")
+    def _key_has_a_certificate(self) -> Self:
+        if self.certificate_key and not self.certificate:
+            raise ValueError("certificate_key is the key of a certificate; give both")
         return self
 
     @property
@@ -166,13 +209,30 @@ class SourceConfig(SettingsTable):
 
     @property
     def from_env(self) -> frozenset[str]:
-        """The headers whose values stand in the environment: the secret ones."""
+        """The headers whose values stand elsewhere: the secret ones."""
         given = self.headers.items()
-        return frozenset(n for n, value in given if isinstance(value, FromEnv))
+        return frozenset(n for n, value in given if not isinstance(value, str))
+
+    @property
+    def needs_home(self) -> bool:
+        """Whether something is sent along that belongs to its own hosts alone."""
+        return bool(self.headers or self.parameters or self.auth or self.cookies)
 
     def secrets(self) -> dict[str, Secret]:
-        """Return the headers to send, with the environment looked up."""
-        return {name: self._header(name) for name in self.headers}
+        """Return the headers to send, with the environment and files looked up."""
+        found = {name: self._header(name) for name in self.headers}
+        if self.auth and not isinstance(self.auth, ClientAuth):
+            found["Authorization"] = Secret(self.auth.header(f"source {self.name}"))
+        return found
+
+    def secret_parameters(self) -> dict[str, Secret]:
+        """Return the secret parameters, with the environment and files looked up."""
+        given = self.parameters.items()
+        return {
+            name: value_of(value, f"source {self.name}: parameter {name}")
+            for name, value in given
+            if not isinstance(value, str)
+        }
 
     def _header(self, name: str) -> Secret:
         what = f"source {self.name}: header {name}"

@@ -1,16 +1,18 @@
-"""Values that tables of settings share, and secrets from the environment."""
+"""Values that tables of settings share, and secrets from the environment or files."""
 
 import ipaddress
 import os
 import re
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from halflife.core.errors import ConfigError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+LARGEST_SECRET = 16_384  # characters; what a header can hold
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -108,6 +110,51 @@ class FromEnv(SettingsTable):
         return Secret(found)
 
 
-def value_of(given: str | FromEnv, what: str) -> Secret:
-    """Return a value, from the settings or from the environment."""
+def _place_of_file(path: str) -> str:
+    if not path.startswith(("/", "~/")):
+        raise ValueError("must be a whole path, such as /run/secrets/token")
+    return _one_line(path)
+
+
+FilePath = Annotated[str, AfterValidator(_place_of_file)]
+
+
+class FromFile(SettingsTable):
+    """A value that stands in a file; a line end after it does not count."""
+
+    file: FilePath
+
+    def look_up(self, what: str) -> Secret:
+        """Return the value; raise ``ConfigError`` that names what needs it."""
+        try:
+            with Path(self.file).expanduser().open("rb") as file:
+                found = file.read(LARGEST_SECRET + 1).decode().rstrip("\r\n")
+        except OSError as error:
+            state = f"cannot be read: {error.strerror}"
+        except UnicodeDecodeError:
+            state = "is not text"
+        else:
+            if found and len(found) <= LARGEST_SECRET and not CONTROL.search(found):
+                return Secret(found)
+            state = "must hold one line" if found else "is empty"
+        raise ConfigError(f"{what} comes from the file {self.file}, which {state}")
+
+
+SecretValue: TypeAlias = FromEnv | FromFile
+
+
+def _is_a_reference(given: object) -> object:
+    if isinstance(given, str):
+        raise ValueError(  # noqa: TRY004  (pydantic wants this one)
+            "a secret must not stand in the settings; write "
+            '{env = "VARIABLE"} or {file = "/path/to/it"}'
+        )
+    return given
+
+
+SecretOnly = Annotated[FromEnv | FromFile, BeforeValidator(_is_a_reference)]
+
+
+def value_of(given: str | SecretValue, what: str) -> Secret:
+    """Return a value, from the settings, the environment or a file."""
     return Secret(given) if isinstance(given, str) else given.look_up(what)

@@ -1,5 +1,6 @@
 """On what terms a source is asked, and what an answer holds."""
 
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -7,6 +8,7 @@ from typing import Self
 from halflife import __version__
 from halflife.core.errors import ConfigError
 from halflife.net.addresses import Network, origin, parse_url
+from halflife.net.secrecy import Veil
 
 _RESERVED = frozenset({
     "accept-encoding", "authorization", "connection", "content-length", "cookie",
@@ -51,18 +53,83 @@ class GateSettings:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Secret headers, and the one origin that may see them."""
+    """Secret headers and parameters, and the one origin that may see them.
+
+    Parameters are put into the query when a request is sent; no address that is kept
+    or shown holds them. ``veil`` takes all of it out of what comes back.
+    """
 
     origin: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+    veil: Veil = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
+        values = (*self.headers.values(), *self.parameters.values())
+        object.__setattr__(self, "veil", Veil(values, self.parameters))
 
     @classmethod
     def of(cls, url: str, headers: Mapping[str, str]) -> Self:
         """Bind secret headers to the scheme, host and port of a URL."""
         return cls(origin(parse_url(url)), headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What is sent: the method, and a body with its type."""
+
+    method: str = "GET"
+    body: bytes | None = None
+    content_type: str = ""
+
+
+GET = Payload()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """By which way a source is asked.
+
+    Attributes:
+        proxy: The address of an HTTP proxy; empty to connect to hosts themselves.
+        login: Name and password for the proxy.
+        remote_names: Whether the proxy looks up the names of hosts. Otherwise they are
+            looked up here, and what is not public is refused before the proxy hears
+            of it.
+        tls: The terms of secure connections; the usual ones if None.
+
+    """
+
+    proxy: str = ""
+    login: tuple[str, str] | None = field(default=None, repr=False)
+    remote_names: bool = False
+    tls: ssl.SSLContext | None = None
+
+
+DIRECT = Route()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """How a token is got by the client credentials of OAuth 2 (RFC 6749, s. 4.4).
+
+    Attributes:
+        url: Where tokens are given out.
+        client: The name of the client.
+        secret: Its password.
+        scope: What is asked for; empty for what is usual.
+        audience: For whom the token is meant; some servers want it.
+        in_body: Whether name and password stand in the body instead of the header.
+
+    """
+
+    url: str
+    client: str
+    secret: str = field(repr=False)
+    scope: str = ""
+    audience: str = ""
+    in_body: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +147,9 @@ class Access:
         home: Origins (scheme, host and port) of the source; that of the URL asked
             for if there are none.
         name: Under which the gate remembers what has moved; not at all if empty.
+        route: By which way it is asked.
+        cookies: Whether cookies are kept and sent back, those of each name apart.
+        grant: How its bearer token is got, if it needs one.
 
     """
 
@@ -90,6 +160,9 @@ class Access:
     within: Callable[[str], bool] | None = None
     name: str = ""
     home: frozenset[str] = frozenset()
+    route: Route = DIRECT
+    cookies: bool = False
+    grant: Grant | None = None
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
@@ -114,6 +187,8 @@ PUBLIC = Access()
 class Answer:
     """What a host answered; a body comes only with 200 and 203.
 
+    To what was sent with a body, the first bytes of a refusal (4xx) come as well.
+
     Attributes:
         status: The HTTP status of the last hop.
         url: Where the answer came from in the end; of a redirect that may not be
@@ -125,6 +200,7 @@ class Answer:
         retry_after: The Retry-After header as it came.
         moved_to: Where the page has moved for good (301, 308); else empty.
         hops: Requests that led to it: one, and one for each redirect.
+        headers: All headers, without secrets that we sent.
 
     """
 
@@ -137,3 +213,4 @@ class Answer:
     retry_after: str = ""
     moved_to: str = ""
     hops: int = 1
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)

@@ -20,10 +20,13 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.host import HostBook, HostState
-from halflife.net.access import PUBLIC, Access, Answer, GateSettings
+from halflife.net.access import GET, PUBLIC, Access, Answer, GateSettings, Payload
 from halflife.net.addresses import check_url, origin, parse_url, resolve
+from halflife.net.cookies import CookieBook
 from halflife.net.dates import SECONDS
+from halflife.net.oauth import TokenBook, with_token
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
+from halflife.net.parameters import with_parameters
 from halflife.net.robots import LARGEST, RETRY, HostRules, after_robots, rules
 from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
 
@@ -32,7 +35,9 @@ _VALIDATORS = frozenset({
     "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
 })  # fmt: skip
 _PERMANENT = frozenset({301, 308})
+_SAME_METHOD = frozenset({307, 308})
 _BUSY = 429
+_UNKNOWN = 401
 _ADDRESSES = 64  # of a source of which it is remembered whether they have moved
 _RAW = re.compile(r"[\udc80-\udcff]")  # bytes of a header that are no UTF-8
 _RECEIPT = 1024  # bytes of the answer to what was sent that are read
@@ -56,7 +61,8 @@ class _Trip:
 
     A header goes no further than it must: validators to the URL that was asked for,
     which is the one they came from; what may be a secret to the source's own origins,
-    and no more once a redirect has left them.
+    and no more once a redirect has left them. Secret parameters are in no address but
+    the one that is sent.
     """
 
     purse: Purse
@@ -65,24 +71,54 @@ class _Trip:
     left: float  # seconds, not counting those spent waiting for our turn
     asked: URL
     enough: int | None = None
-    body: bytes | None = None
+    payload: Payload = GET
+    cookies: CookieBook | None = None
     strayed: bool = False  # from the origin of the credentials
     astray: bool = False  # from the origins of the source
     failures: int = 0  # of the host, when it was last asked
     moved_to: str = ""
 
-    def call(self, url: URL, begun: Callable[[], None]) -> Call:
-        """Return how a hop is asked."""
-        headers, secret = self.headers, self.access.credentials
-        if headers or secret:
+    def call(self, url: URL, begun: Callable[[], None]) -> tuple[URL, Call]:
+        """Return where a hop is sent, and how."""
+        headers, secret, address = self.headers, self.access.credentials, url
+        if headers or secret or self.cookies:
             here, home = origin(url), self.access.home
             self.astray = self.astray or here not in (home or {origin(self.asked)})
             self.strayed = self.strayed or secret is None or secret.origin != here
             headers = {n: v for n, v in headers.items() if self._goes(n.lower(), url)}
+        if self.cookies and not self.astray:
+            kept = self.cookies.header(self.access.name, url)
+            headers = {**headers, "Cookie": kept} if kept else headers
         if secret and not self.strayed:
             headers = {**headers, **secret.headers}
-        allow, enough = self.access.allow, self.enough
-        return Call(headers, allow, self.left, begun, enough, self.body)
+            if secret.parameters:
+                written = with_parameters(str(url), secret.parameters)
+                address = URL(written, encoded=True)
+        given, access = self.payload, self.access
+        return address, Call(
+            headers,
+            access.allow,
+            self.left,
+            begun,
+            self.enough,
+            given.body,
+            given.method,
+            access.route,
+            given.body is not None,
+        )
+
+    def seen(self, url: URL, reply: Reply) -> Reply:
+        """Return a reply without secrets, under the address that was asked for."""
+        answer, secret = reply.answer, self.access.credentials
+        if self.cookies and not self.astray:
+            self.cookies.take(self.access.name, url, answer.headers)
+        if secret is None or self.strayed:
+            return reply
+        hide, link = secret.veil.hide, answer.headers.get("Link")
+        headers = {**answer.headers, "Link": hide(link)} if link else answer.headers
+        body = secret.veil.hide_bytes(answer.body)
+        answer = replace(answer, url=str(url), body=body, headers=headers)
+        return reply._replace(answer=answer, location=hide(reply.location))
 
     def _goes(self, name: str, url: URL) -> bool:
         """Say whether a header is sent to a URL."""
@@ -117,6 +153,8 @@ class Gate:
         self._hosts: dict[tuple[str, str | None, int | None], _Host] = {}
         self._lanes: dict[str, Lane] = {}
         self._account: Account | None = None
+        self._cookies = CookieBook()
+        self._tokens = TokenBook(clock)
 
     def on_account(self, account: Account) -> Self:
         """Return the same gate for somebody whose requests are counted and limited."""
@@ -152,9 +190,52 @@ class Gate:
         answer came, ``BudgetSpent`` when the purse is empty, ``UsageError`` when
         this is no URL to fetch.
         """
+        return await self.ask(url, GET, purse, access=access, headers=headers)
+
+    async def ask(
+        self,
+        url: str | URL,
+        payload: Payload,
+        purse: Purse,
+        *,
+        access: Access = PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request that asks for something; otherwise as ``get``.
+
+        A body follows redirects that keep the method (307, 308) on its own origin, and
+        no others. A source that wants a token gets one; one that is refused, because it
+        ended too early or was withdrawn, is replaced once.
+        """
+        if access.grant is None:
+            return await self._fetch(url, payload, purse, access, headers)
+
+        async def send(where: str, what: Payload, terms: Access) -> Answer:
+            return await self._fetch(where, what, purse, terms, None)
+
+        grant, book = access.grant, self._tokens
+        token = await book.token(access, grant, send)
+        terms = with_token(access, token)
+        answer = await self._fetch(url, payload, purse, terms, headers)
+        if answer.status != _UNKNOWN:
+            return answer
+        terms = with_token(access, await book.token(access, grant, send, token))
+        return await self._fetch(url, payload, purse, terms, headers)
+
+    async def _fetch(
+        self,
+        url: str | URL,
+        payload: Payload,
+        purse: Purse,
+        access: Access,
+        headers: Mapping[str, str] | None,
+    ) -> Answer:
         hop = check_url(url) if isinstance(url, URL) else parse_url(url)
         sent = {**access.headers, **headers} if headers else access.headers
-        trip = _Trip(purse, access, sent, self.settings.deadline, hop)
+        if payload.content_type:
+            sent = {**sent, "Content-Type": payload.content_type}
+        trip = _Trip(purse, access, sent, self.settings.deadline, hop, payload=payload)
+        trip.cookies = self._cookies if access.cookies else None
         try:
             answer = await self._follow(trip, hop)
         except (SourceError, BudgetSpent):
@@ -190,7 +271,7 @@ class Gate:
         """
         sent = {**access.headers, **(headers or {})}
         left, where = self.settings.deadline, parse_url(url)
-        trip = _Trip(purse, access, sent, left, where, enough=_RECEIPT, body=body)
+        trip = _Trip(purse, access, sent, left, where, _RECEIPT, Payload("POST", body))
         return (await self._ask(trip, where)).answer
 
     def pause(self, url: URL) -> float:
@@ -244,7 +325,9 @@ class Gate:
                 if hops > 1:
                     answer = replace(answer, hops=hops, moved_to=trip.moved_to)
                 return answer
-            hop = _target(hop, reply.location)
+            last, hop = hop, _target(hop, reply.location)
+            if trip.payload.method not in {"GET", "HEAD"}:
+                _check_repeated(trip.payload, reply.answer.status, last, hop)
             moving = moving and reply.answer.status in _PERMANENT
             trip.moved_to = str(hop) if moving else trip.moved_to
             if trip.access.within and not trip.access.within(str(hop)):
@@ -286,7 +369,8 @@ class Gate:
             self._pay(trip.purse)
             trip.failures = host.state.failures
             lane.mark()
-            reply = await self._wire.send(url, trip.call(url, lane.mark))
+            address, call = trip.call(url, lane.mark)
+            reply = await self._wire.send(address, call)
         except (Unreachable, asyncio.CancelledError):
             lane.mark()  # it may have arrived only now
             raise
@@ -294,7 +378,7 @@ class Gate:
             if entered:
                 lane.leave()
         trip.left -= reply.took
-        return reply
+        return trip.seen(url, reply)
 
     def _pay(self, purse: Purse) -> None:
         if self._account is None:
@@ -351,7 +435,10 @@ class Gate:
         return learnt
 
     async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
-        plain = Access(allow=trip.access.allow, robots=False, name=trip.access.name)
+        given = trip.access
+        plain = Access(
+            allow=given.allow, robots=False, name=given.name, route=given.route
+        )
         where = url.origin() / "robots.txt"
         errand = _Trip(trip.purse, plain, {}, self.settings.deadline, where, LARGEST)
         answer = await self._follow(errand, where)
@@ -371,6 +458,20 @@ def _target(url: URL, location: str) -> URL:
         raise Refused(
             f"{url.raw_host}: it redirects to what must not be fetched"
         ) from None
+
+
+def _check_repeated(payload: Payload, status: int, url: URL, target: URL) -> None:
+    """Raise unless a redirect may be followed with what was sent."""
+    if status not in _SAME_METHOD:
+        raise Refused(
+            f"{url.raw_host}: it redirects a {payload.method} with {status}; write the "
+            "address that it leads to into the settings"
+        )
+    if origin(url) != origin(target):
+        raise Refused(
+            f"{url.raw_host}: it redirects a {payload.method} to another host; write "
+            "the address that it leads to into the settings"
+        )
 
 
 def _in_words(seconds: float) -> str:

@@ -13,11 +13,12 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from halflife.core.errors import Refused, SourceError, Unreachable
-from halflife.net.access import Answer, GateSettings
+from halflife.net.access import DIRECT, Answer, GateSettings, Route
 from halflife.net.addresses import AddressInfo, Blocked, Network, guarded
 from halflife.net.dates import from_http
 from halflife.net.decoding import ACCEPTED, Undecodable, coding, pieces
 from halflife.net.negotiation import PAGE
+from halflife.net.proxies import Proxies, Unresolved, open_socket
 
 _WITH_BODY = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -28,6 +29,7 @@ _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
 NO_NETWORK = "there seems to be no network"  # how every such complaint ends
 _LAST = {"Connection": "close"}  # the connection is of no use after the answer
+_REASON = 1 << 14  # bytes of a refusal that may say why
 
 
 class HungUp(Unreachable):
@@ -51,7 +53,10 @@ class Call(NamedTuple):
         left: Seconds in which the whole answer must have come.
         begun: Called as soon as the answer has begun.
         enough: Bytes after which the rest of the body is not wanted.
-        body: What is sent along; then the request is a POST.
+        body: What is sent along.
+        method: The method; by default GET, or POST with a body.
+        route: By which way it is sent.
+        reasons: Whether the body of a refusal (4xx) is wanted, too.
 
     """
 
@@ -61,6 +66,9 @@ class Call(NamedTuple):
     begun: Callable[[], None]
     enough: int | None = None
     body: bytes | None = None
+    method: str = ""
+    route: Route = DIRECT
+    reasons: bool = False
 
 
 class Reply(NamedTuple):
@@ -104,8 +112,9 @@ class Wire:
         self._clock = clock
         self._resolver = resolver
         self._sessions: dict[
-            tuple[tuple[Network, ...], bool], aiohttp.ClientSession
+            tuple[tuple[Network, ...], Route, bool], aiohttp.ClientSession
         ] = {}
+        self._proxies = Proxies(resolver, settings.names_for)
         self._made: WeakSet[socket.socket] = WeakSet()
         self._sending = 0
 
@@ -116,6 +125,7 @@ class Wire:
 
     async def close(self) -> None:
         """Close every connection."""
+        await self._proxies.close()
         for session in self._sessions.values():
             await session.close()
         self._sessions.clear()
@@ -133,20 +143,20 @@ class Wire:
         time = asyncio.get_running_loop().time
         began = time()
         try:
-            async with (
-                asyncio.timeout(call.left) as limit,
-                self._session(call.allow, last=last).request(
-                    "GET" if call.body is None else "POST",
+            async with asyncio.timeout(call.left) as limit:
+                proxied = await self._proxies.options(url, call.allow, call.route)
+                async with self._session(call, last=last).request(
+                    call.method or ("GET" if call.body is None else "POST"),
                     url,
                     data=call.body,
                     headers={**call.headers, **_LAST} if last else call.headers,
                     allow_redirects=False,
                     middlewares=(_once(),),
-                ) as response,
-            ):
-                call.begun()
-                answer = await self._read(url, response, limit, call.enough)
-                location = response.headers.get("Location", "")
+                    **proxied,
+                ) as response:
+                    call.begun()
+                    answer = await self._read(url, response, limit, call)
+                    location = response.headers.get("Location", "")
         except TimeoutError:
             raise Unreachable(f"{url.raw_host}: no full answer in time") from None
         except Undecodable as error:
@@ -157,19 +167,23 @@ class Wire:
             location = ""
         return Reply(answer, location, time() - began)
 
-    def _session(
-        self, allow: tuple[Network, ...], *, last: bool
-    ) -> aiohttp.ClientSession:
-        session = self._sessions.get((allow, last))
+    def _session(self, call: Call, *, last: bool) -> aiohttp.ClientSession:
+        key = call.allow, call.route, last
+        session = self._sessions.get(key)
         if session is None:
-            session = self._new_session(allow, last=last)
-            self._sessions[allow, last] = session
+            session = self._sessions[key] = self._new_session(*key)
         return session
 
     def _new_session(
-        self, allow: tuple[Network, ...], *, last: bool
+        self,
+        allow: tuple[Network, ...],
+        route: Route,
+        last: bool,  # noqa: FBT001  (a part of the key)
     ) -> aiohttp.ClientSession:
-        remember, make = self._settings.names_for, guarded(allow)
+        # A proxy is named by the settings: it may lie anywhere, and nothing else is
+        # connected to on that way.
+        remember = self._settings.names_for
+        make = open_socket if route.proxy else guarded(allow)
 
         def made(info: AddressInfo) -> socket.socket:
             self._made.add(one := make(info))
@@ -183,6 +197,7 @@ class Wire:
             socket_factory=made,
             use_dns_cache=remember > 0,
             ttl_dns_cache=remember,
+            ssl=route.tls or True,
         )
         return aiohttp.ClientSession(
             connector=connector,
@@ -204,11 +219,13 @@ class Wire:
         url: URL,
         response: aiohttp.ClientResponse,
         limit: asyncio.Timeout,
-        enough: int | None,
+        call: Call,
     ) -> Answer:
         body = b""
         if response.status in _WITH_BODY:
-            body = await self._body(response, limit, enough)
+            body = await self._body(response, limit, call.enough)
+        elif call.reasons and 400 <= response.status < 500:
+            body = await self._body(response, limit, _REASON)
         elif response.content_length is not None and response.content_length <= _DRAIN:
             # Read to its end, so that the connection can be used again.
             await response.content.read()
@@ -268,6 +285,7 @@ def answer_of(
         etag=etag if _ETAG.fullmatch(etag) else "",
         modified=modified if modified and modified <= now else None,
         retry_after=headers.get("Retry-After", ""),
+        headers=headers,
     )
 
 
@@ -322,6 +340,8 @@ def _once() -> aiohttp.ClientMiddlewareType:
 
 # In our words: the library's may hold the URL and its secrets. First match rules.
 _TROUBLES: tuple[tuple[type[Exception], type[SourceError], str], ...] = (
+    (aiohttp.ClientProxyConnectionError, Blameless, "its proxy cannot be reached"),
+    (aiohttp.ClientHttpProxyError, Blameless, "its proxy refused the connection"),
     (aiohttp.ClientConnectorCertificateError, Refused, "its certificate is not valid"),
     (aiohttp.ClientSSLError, Unreachable, "no secure connection could be made"),
     (aiohttp.ClientConnectorDNSError, Unreachable, "no such host"),
@@ -335,6 +355,8 @@ _TROUBLES: tuple[tuple[type[Exception], type[SourceError], str], ...] = (
 
 
 def _trouble(url: URL, error: Exception) -> SourceError:
+    if isinstance(error, Unresolved):
+        return Blameless(f"{url.raw_host}: {error}")
     cause = getattr(error, "os_error", error)
     if isinstance(cause, Blocked):
         text = "its address is not public; name its network in the source's allow"

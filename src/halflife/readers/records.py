@@ -19,7 +19,7 @@ from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
-from halflife.readers.expressions import compiled, one_line
+from halflife.readers.expressions import LONGEST_REASON, compiled, one_line
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import MarkupQuery, check_selector, first, only, select
 from halflife.readers.page_hints import NO_HINTS, PageHints, find_hints
@@ -39,6 +39,10 @@ Find: TypeAlias = Callable[[str], Any]  # what an expression finds in a record
 Found: TypeAlias = tuple[str, Attributes | None, Find]  # where, all of it, a part
 
 
+class ErrorAnswer(SourceError):  # noqa: N818  (as its base)
+    """An answer that holds no records and says why."""
+
+
 @dataclass(slots=True)
 class RecordPage:
     """The records of one answer.
@@ -53,6 +57,7 @@ class RecordPage:
         kind: The format in which it was read.
         broken: Lines that could not be read at all, so that a record may be missing.
         hints: What the answer says of the list that it is a part of.
+        found: What each of the ``wanted`` expressions finds in the whole answer.
 
     """
 
@@ -65,6 +70,12 @@ class RecordPage:
     kind: str = ""
     broken: int = 0
     hints: PageHints = NO_HINTS
+    found: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Records of the answer, usable or not."""
+        return len(self.records) + self.refused + self.duplicates
 
     def refuse(self, where: str, why: str) -> None:
         """Put a record aside."""
@@ -97,6 +108,8 @@ class RecordReader:
             only list of objects in it, or the members of an object.
         fields: The attributes to keep and where they are; by default all.
         next: Where the address of the next page is.
+        wanted: What else is looked up in the whole answer.
+        errors: Where a JSON answer says what went wrong, though its status does not.
 
     """
 
@@ -105,6 +118,8 @@ class RecordReader:
     records: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     next: str = ""
+    wanted: tuple[str, ...] = ()
+    errors: str = ""
 
     def __post_init__(self) -> None:
         if self.format and self.format not in FORMATS:
@@ -113,7 +128,7 @@ class RecordReader:
             self._check_html()
         elif self.format in {"json", "jsonl"}:
             expressions = (self.records, self.next, self._key, *self.fields.values())
-            for expression in filter(None, expressions):
+            for expression in filter(None, (*expressions, *self.wanted)):
                 compiled(expression)
 
     def read(self, body: bytes, content_type: str = "", name: str = "") -> RecordPage:
@@ -156,7 +171,8 @@ class RecordReader:
     def _check_html(self) -> None:
         if not (self.records and self._key):
             raise ConfigError("an HTML listing needs records and key")
-        for selector in (self.records, self.next, self._key, *self.fields.values()):
+        selectors = (self.records, self.next, self._key, *self.fields.values())
+        for selector in (*selectors, *self.wanted):
             check_selector(selector)
 
     def _found(
@@ -174,9 +190,12 @@ class RecordReader:
 
     def _json(self, text: str, page: RecordPage) -> Iterator[Found]:
         document = load_json(text)
+        if self.errors:
+            _check_errors(compiled(self.errors).search(document))
         page.hints = find_hints(document, self.records)
         if self.next:
             page.next = str(compiled(self.next).search(document) or "")
+        page.found = {one: compiled(one).search(document) for one in self.wanted}
         expression = self.records
         found = compiled(expression).search(document) if expression else document
         if expression and found is None:
@@ -236,9 +255,12 @@ class RecordReader:
             self._check_html()
         wanted = tuple({self._key, *(self.fields.values() or ("",))})
         queries = [MarkupQuery(self.records, wanted, MOST + 1, LARGEST + 1)]
+        queries += [first(one) for one in self.wanted]
         queries += [first(self.next, default="href")] if self.next else []
         rows, *after = select(text, queries)
-        page.next = (only(after[0]) or "").strip() if after else ""
+        found = [(only(one) or "").strip() for one in after]
+        page.next = found[-1] if self.next else ""
+        page.found = dict(zip(self.wanted, found, strict=False))
         for i, row in enumerate(rows, 1):
             values = dict(zip(wanted, row, strict=True))
             yield f"record {i}", {"text": values.get("")}, values.get
@@ -263,6 +285,29 @@ class RecordReader:
                 page.refuse(where, "it is too large")
             else:
                 page.records[key] = attributes
+
+
+def _check_errors(found: object) -> None:
+    """Raise ``ErrorAnswer`` if an answer names errors."""
+    if found:
+        raise ErrorAnswer(f"it answered with an error: {error_text(found)}")
+
+
+def error_text(found: object) -> str:
+    """Return what an error of an API says, in one line.
+
+    >>> error_text([{"message": "no such field", "path": ["jobs"]}])
+    'no such field'
+    """
+    if isinstance(found, list) and found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return f"{error_text(found[0])}{more}"
+    if isinstance(found, Mapping):
+        for name in ("errors", "error_description", "message", "detail", "error"):
+            if found.get(name):
+                return error_text(found[name])
+    text = found if isinstance(found, str) else json.dumps(found)
+    return " ".join(_ODD.sub(" ", text).split())[:LONGEST_REASON]
 
 
 def _or_name(find: Find, name: str, expression: str) -> object:

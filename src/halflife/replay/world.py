@@ -33,12 +33,14 @@ class RecordedRequest(NamedTuple):
         url: The address, with its query.
         headers: The headers that the source was sent, beside those of every request.
         body: What was sent along; None for GET.
+        method: The method of the request.
 
     """
 
     url: URL
     headers: Mapping[str, str]
     body: bytes | None = None
+    method: str = "GET"
 
 
 class RecordedAnswer(NamedTuple):
@@ -59,6 +61,8 @@ class Sent(NamedTuple):
     at: float
     url: str
     headers: tuple[tuple[str, str], ...] = ()
+    method: str = "GET"
+    body: bytes | None = None
 
 
 def html(text: str, status: int = 200) -> RecordedAnswer:
@@ -96,10 +100,14 @@ class RecordedTransport:
         source = self.sources.get(str(url.origin()))
         if source is None:
             raise Unreachable(f"{url.raw_host}: no such host in the recording")
-        told = source(RecordedRequest(url, call.headers, call.body), now)
+        asked = RecordedRequest(url, call.headers, call.body, _method(call))
+        told = source(asked, now)
         call.begun()
         headers = CIMultiDict(told.headers)
-        body = told.body if told.status in _WITH_BODY else b""
+        wanted = told.status in _WITH_BODY or (
+            call.reasons and 400 <= told.status < 500
+        )
+        body = told.body if wanted else b""
         location = headers.get("Location", "") if told.status in _REDIRECTS else ""
         return Reply(answer_of(url, told.status, headers, body, now), location, 0.0)
 
@@ -136,7 +144,12 @@ class InVirtualTime:
 
 
 def _sent(now: float, url: URL, call: Call) -> Sent:
-    return Sent(now, str(url), tuple(sorted(call.headers.items())))
+    headers = tuple(sorted(call.headers.items()))
+    return Sent(now, str(url), headers, _method(call), call.body)
+
+
+def _method(call: Call) -> str:
+    return call.method or ("GET" if call.body is None else "POST")
 
 
 @contextmanager
@@ -162,8 +175,9 @@ def application(source: Recorded, clock: Callable[[], float]) -> web.Application
     """Return a recorded source as something that aiohttp can serve."""
 
     async def answer(request: web.Request) -> web.Response:
-        body = await request.read() if request.method == "POST" else None
-        told = source(RecordedRequest(request.url, request.headers, body), clock())
+        body = await request.read() if request.can_read_body else None
+        asked = RecordedRequest(request.url, request.headers, body, request.method)
+        told = source(asked, clock())
         return web.Response(status=told.status, body=told.body, headers=told.headers)
 
     app = web.Application()

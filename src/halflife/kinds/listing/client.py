@@ -1,10 +1,8 @@
 """Listings over the web: all their pages, as one look at a set source."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
-
-from yarl import URL
+from dataclasses import dataclass, field, replace
 
 from halflife.core.budget import Purse
 from halflife.core.errors import (
@@ -16,12 +14,31 @@ from halflife.core.errors import (
 )
 from halflife.core.object_store import Attributes, Listing
 from halflife.core.wording import count
-from halflife.net.access import Access
-from halflife.net.addresses import host_of, parse_url, resolve, shown
+from halflife.kinds.listing.paging import (
+    PLAIN,
+    NextLink,
+    Once,
+    PageAnswer,
+    PageInAddress,
+    PageRequest,
+    Paging,
+    total_of,
+)
+from halflife.net.access import Access, Answer
+from halflife.net.addresses import canonical, host_of, parse_url, resolve, shown
 from halflife.net.gate import Gate
+from halflife.net.parameters import parameter, with_parameters
 from halflife.net.troubles import with_address
 from halflife.readers.containment import contained, read_in_thread
-from halflife.readers.records import MOST, UNREADABLE, RecordPage, RecordReader
+from halflife.readers.json_document import load_json
+from halflife.readers.records import (
+    MOST,
+    UNREADABLE,
+    ErrorAnswer,
+    RecordPage,
+    RecordReader,
+    error_text,
+)
 from halflife.recordings.snapshots import REFUSED
 
 
@@ -37,6 +54,11 @@ class ListingSettings:
         access: On what terms its host is asked.
         max_pages: Pages that are read at most.
         complete: Whether all pages together list everything there is.
+        request: What is sent with each request beside its address.
+        parameters: What the addresses that it begins with hold beside what is written.
+        paging: How it goes on; by ``page_url`` or the reader's ``next`` if None.
+        total: Where an answer says how many records there are.
+        total_header: The header that says it.
 
     """
 
@@ -46,6 +68,33 @@ class ListingSettings:
     access: Access = field(default_factory=Access)
     max_pages: int = 100
     complete: bool = True
+    request: PageRequest = PLAIN
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    paging: Paging | None = None
+    total: str = ""
+    total_header: str = ""
+
+    @property
+    def way(self) -> Paging:
+        """How it goes on from page to page."""
+        if self.paging is not None:
+            return self.paging
+        if self.page_url:
+            return PageInAddress(self.page_url)
+        return NextLink(self.reader.next) if self.reader.next else Once()
+
+    def firsts(self) -> list[PageRequest]:
+        """Return the requests that it begins with."""
+        urls = self.urls or ((self.page_url,) if self.page_url else ())
+        first = self.way.first
+        begun = [first(replace(self.request, url=url)) for url in urls]
+        return [replace(r, url=self._with_parameters(r.url)) for r in begun]
+
+    def _with_parameters(self, url: str) -> str:
+        given = self.parameters.items()
+        return with_parameters(
+            url, {n: v for n, v in given if parameter(url, n) is None}
+        )
 
 
 class _NotFound(Unreachable):
@@ -180,65 +229,149 @@ async def _pages(
     gate: Gate, settings: ListingSettings, purse: Purse, walk: ListingWalk
 ) -> AsyncGenerator[int]:
     """Read page after page into the walk; yield how many new records each had."""
-    if settings.page_url:
-        number, new = 1, 1
-        while new:
-            numbered = parse_url(settings.page_url.replace("{n}", str(number)))
+    for first in settings.firsts():
+        part = _Part(settings, walk)
+        asked: PageRequest | None = first
+        while asked is not None:
+            part.check(asked)
             try:
-                page = await _page(gate, settings, purse, numbered, walk)
+                page, answer = await _page(gate, settings, purse, asked, walk)
             except _NotFound:
-                if number == 1:
+                if not (settings.way.counts and part.pages):
                     raise
-                return  # some servers answer 404 to the page after the last one
+                break  # some servers answer 404 to the page after the last one
             new = walk.add(page)
             yield new
-            number += 1
-        return
-    for first in settings.urls:
-        url, seen = parse_url(first), set[URL]()
-        while url not in seen:
-            seen.add(url)
-            page = await _page(gate, settings, purse, url, walk)
-            yield walk.add(page)
-            if not settings.reader.next and _is_left(url, page.hints.next, settings):
-                walk.beyond = walk.beyond or page.hints.next_at
-            url = _next(url, page.next) if page.next else url
+            asked = part.following(asked, page, answer, new)
 
 
-def _is_left(url: URL, link: str, settings: ListingSettings) -> bool:
+class _Part:
+    """What was read beginning at one address."""
+
+    def __init__(self, settings: ListingSettings, walk: ListingWalk) -> None:
+        self._settings, self._walk = settings, walk
+        self._before = walk.total  # of the addresses before
+        self._seen: dict[tuple[str, str, str], int] = {}
+        self._first = frozenset[str]()
+        self.pages = self.rows = 0
+
+    def check(self, asked: PageRequest) -> None:
+        """Raise if the same was asked before: it would go on for ever."""
+        if asked.mark in self._seen:
+            again = self._seen[asked.mark]
+            raise SourceError(
+                f"{shown(asked.url)}: its pages lead in a circle: page "
+                f"{len(self._seen)} leads back to page {again}"
+            )
+        self._seen[asked.mark] = len(self._seen) + 1
+
+    def following(
+        self, asked: PageRequest, page: RecordPage, answer: PageAnswer, new: int
+    ) -> PageRequest | None:
+        """Return the request for the next page; None at the end."""
+        settings, way = self._settings, self._settings.way
+        self.pages += 1
+        self.rows += page.rows
+        total = self._total(page, answer)
+        if isinstance(way, Once) and _is_left(asked.url, page.hints.next, settings):
+            self._walk.beyond = self._walk.beyond or page.hints.next_at
+        if not way.counts:
+            return way.following(asked, answer)
+        if total is not None and self.rows >= total:
+            return None
+        self._check_repeated(asked, page, new)
+        return way.following(asked, answer) if new else None
+
+    def _check_repeated(self, asked: PageRequest, page: RecordPage, new: int) -> None:
+        """Raise if the second page is the first one again: it is not known to go on."""
+        if self.pages == 1:
+            self._first = frozenset(page.records)
+        again = page.records and self._first == page.records.keys()
+        if self.pages == 2 and again and not new:
+            raise SourceError(
+                f"{shown(asked.url)}: it answers with its first page again, so that "
+                "there may be others that are not read; check how it is paged, or say "
+                "with total where it reports the number of its records"
+            )
+
+    def _total(self, page: RecordPage, answer: PageAnswer) -> int | None:
+        """Return how many records the settings say that it reports."""
+        settings, where = self._settings, shown(answer.url)
+        if not (settings.total or settings.total_header):
+            return None
+        name = settings.total or settings.total_header
+        if settings.total:
+            found = _whole(page.found.get(settings.total))
+        else:
+            found = total_of(answer.headers, settings.total_header)
+        if found is None:
+            raise SourceError(f"{where}: it reports no number of records at {name!r}")
+        self._walk.total = self._before + found
+        return found
+
+
+def _whole(value: object) -> int | None:
+    """Return a number of records; None if it is none."""
+    if isinstance(value, str):
+        text = value.strip().replace(",", "")
+        return int(text) if text.isascii() and text.isdigit() else None
+    fine = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if fine and isinstance(value, int) else None
+
+
+def _is_left(url: str, link: str, settings: ListingSettings) -> bool:
     """Say whether a next page is one that nobody reads."""
     if not link:
         return False
     try:
-        target = parse_url(resolve(str(url), link))
+        target = resolve(url, link)
     except UsageError:
         return False
-    return target != url and target not in {parse_url(one) for one in settings.urls}
+    return target not in {canonical(one) for one in (url, *settings.urls)}
 
 
 async def _page(
-    gate: Gate, settings: ListingSettings, purse: Purse, url: URL, walk: ListingWalk
-) -> RecordPage:
+    gate: Gate,
+    settings: ListingSettings,
+    purse: Purse,
+    asked: PageRequest,
+    walk: ListingWalk,
+) -> tuple[RecordPage, PageAnswer]:
     if walk.pages >= settings.max_pages:
         raise SourceError(f"it has more than {count(settings.max_pages, 'page')}")
-    where = shown(str(url))
+    url = parse_url(asked.url)
+    where, payload = shown(str(url)), asked.payload()
     try:
-        answer = await gate.get(url, purse, access=settings.access)
+        answer = await gate.ask(url, payload, purse, access=settings.access)
     except SourceError as error:
         raise type(error)(with_address(str(error), str(url))) from None
     if answer.status == 404:
         raise _NotFound(f"{where}: it answered 404")
     if answer.status not in {200, 203}:
-        raise Unreachable(f"{where}: it answered {answer.status}")
+        raise Unreachable(f"{where}: it answered {answer.status}{_why(answer)}")
     read, kind = settings.reader.read, answer.content_type
     try:
         page = await read_in_thread(str(url), read, answer.body, kind, url.name)
         _check_kind(page, settings.reader, walk)
     except Mishandled:
         raise
+    except ErrorAnswer as error:
+        raise SourceError(f"{where}: {error}") from None
     except SourceError as error:
         raise SourceError(f"{where}: {UNREADABLE}: {error}") from None
-    return page
+    found = {**page.found, settings.reader.next: page.next}
+    same = host_of(answer.url) == host_of(str(url))
+    base, html = answer.url if same else str(url), page.kind == "html"
+    return page, PageAnswer(base, answer.headers, page.rows, found.get, html)
+
+
+def _why(answer: Answer) -> str:
+    """Return what a refusal says of its reason; empty if it says nothing."""
+    try:
+        said = error_text(load_json(answer.body.decode())) if answer.body else ""
+    except (ValueError, RecursionError):
+        return ""
+    return f": {said}" if said else ""
 
 
 def _check_kind(page: RecordPage, reader: RecordReader, walk: ListingWalk) -> None:
@@ -251,15 +384,3 @@ def _check_kind(page: RecordPage, reader: RecordReader, walk: ListingWalk) -> No
             f"it answered HTML in which nothing matches records {reader.records!r}; "
             "say with format what it should answer"
         )
-
-
-def _next(url: URL, link: str) -> URL:
-    """Return the next page; it must lie on the same host."""
-    where = shown(str(url))
-    try:
-        target = parse_url(resolve(str(url), link))
-    except UsageError:
-        raise SourceError(f"{where}: its next page has no address") from None
-    if host_of(str(target)) != host_of(str(url)):
-        raise SourceError(f"{where}: its next page lies on another host")
-    return target

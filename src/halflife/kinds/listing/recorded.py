@@ -1,12 +1,13 @@
 """A recorded listing: the objects that it named at a moment, page by page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Self, overload
 
 import numpy as np
 
 from halflife.core.object_store import NEVER, Attributes
+from halflife.kinds.listing.recorded_paging import PAGINGS
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
@@ -14,21 +15,39 @@ from halflife.stores import Store
 PER_PAGE = 50  # objects on a page of a listing whose real pages are not known
 
 
+class _Rows(Sequence[dict[str, object]]):
+    """The objects in their order, each written when it is asked for."""
+
+    def __init__(self, there: Mapping[str, Attributes]) -> None:
+        self._there, self._keys = there, list(there)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, object]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, object]]: ...
+    def __getitem__(
+        self, at: int | slice
+    ) -> dict[str, object] | list[dict[str, object]]:
+        if isinstance(at, slice):
+            return [{**self._there[k], "_key": k} for k in self._keys[at]]
+        return {**self._there[self._keys[at]], "_key": self._keys[at]}
+
+
 def listing(
-    present: Callable[[float], Mapping[str, Attributes]], per_page: int
+    present: Callable[[float], Mapping[str, Attributes]],
+    per_page: int,
+    paging: str = "link",
 ) -> Recorded:
     """Return a listing at ``/objects`` of all that is there at a time."""
+    how = PAGINGS[paging]
 
     def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         if asked.url.path != "/objects":
             return as_json({"error": "no such page"}, 404)
-        there = present(now)
-        begin = int(asked.url.query.get("from", "0"))
-        some = list(there)[begin : begin + per_page]
-        row: dict[str, object] = {"objects": [{**there[k], "_key": k} for k in some]}
-        if begin + per_page < len(there):
-            row["next"] = f"/objects?from={begin + per_page}"
-        return as_json(row)
+        return how.answer(asked, _Rows(present(now)), per_page)
 
     return answer
 
@@ -41,12 +60,14 @@ class RecordedListing:
         name: The name of the source.
         relation: What it listed at each look.
         per_page: Objects on a page.
+        paging: The way in which it is paged; one of ``PAGINGS``.
 
     """
 
     name: str
     relation: Relation
     per_page: int = PER_PAGE
+    paging: str = "link"
     kind: str = "listing"
     measure: str = "recall"
     _known: dict[float, dict[str, Attributes]] = field(default_factory=dict)
@@ -74,13 +95,13 @@ class RecordedListing:
 
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return a page of the listing of a moment."""
-        return listing(self.present, self.per_page)(asked, now)
+        return listing(self.present, self.per_page, self.paging)(asked, now)
 
     def settings(self, origin: str) -> str:
         """Return where its objects are."""
         return (
             f'kind = "listing"\nurl = "{origin}/objects"\nformat = "json"\n'
-            'records = "objects"\nkey = "_key"\nnext = "next"\nmax_pages = 10000'
+            f'key = "_key"\nmax_pages = 10000\n{PAGINGS[self.paging].settings}'
         )
 
     def quality(self, store: Store, now: float) -> float:

@@ -15,14 +15,14 @@ from halflife.engine import bootstrap, costs, network, rhythms
 from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import LEASE, Clock
 from halflife.engine.offline import is_lost
-from halflife.kinds.listing import function, schema_drift
-from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.listing import function, requests, schema_drift
+from halflife.kinds.listing.client import look
 from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
 from halflife.models.guard import DeleteGuard, LossVerdict
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
-from halflife.readers.records import UNREADABLE, RecordReader
+from halflife.readers.records import UNREADABLE
 from halflife.stores import Run, Staged, Store
 
 HOURS = 24.0
@@ -108,21 +108,6 @@ class Looked:
         )
 
 
-def settings(source: ListingConfig) -> ListingSettings:
-    """Return how a listing is asked and read."""
-    reader = RecordReader(
-        source.key, source.format, source.records, source.fields, source.next
-    )
-    return ListingSettings(
-        reader=reader,
-        urls=(*((source.url,) if source.url else ()), *source.urls),
-        page_url=source.page_url or "",
-        access=network.access(source),
-        max_pages=source.max_pages,
-        complete=source.complete,
-    )
-
-
 def tracker(store: Store, source: SourceConfig) -> Tracker:
     """Return what is known of a set source, ready to take the next look."""
     known = store.collections()
@@ -188,7 +173,7 @@ def reading(config: Config, source: ListingConfig) -> Read:
         made = function.load(source.python, config.path.parent)
         access = network.access(source)
         return lambda gate, purse: function.look(gate, made, access, purse)
-    how = settings(source)
+    how = requests.settings(source, network.access(source))
     return lambda gate, purse: look(gate, how, purse)
 
 

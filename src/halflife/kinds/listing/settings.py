@@ -1,12 +1,17 @@
 """Settings of listings: ``kind = "listing"``."""
 
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from halflife.config.answers import NO_HITS, RecordsConfig
-from halflife.config.values import Url
+from halflife.config.targets import Span
+from halflife.config.values import Line, Url, places
+from halflife.kinds.listing.request_settings import GraphqlConfig, PagingConfig
+from halflife.market.targets import days_of
 
+LASTS = frozenset({"last", "last_date", "last_unix"})
+FULL_DAYS = 1.0  # after which what has gone is looked for by reading all of it
 CONFIRM_HOURS = 1.0  # between two complete looks that lack an object: it has gone
 
 
@@ -16,12 +21,23 @@ class ListingConfig(RecordsConfig):
     measures: ClassVar[frozenset[str]] = frozenset({"recall"})
     policy_group: ClassVar[str] = "halflife.policies.listing"
     usual_policies: ClassVar[tuple[str, ...]] = ("market-price",)
+    plain_parameters: ClassVar[bool] = True
 
     kind: Literal["listing"] = "listing"
     python: str = Field(default="", pattern=r"^([\w.]+:\w+)?$")
     url: Url | None = None
     urls: tuple[Url, ...] = Field(default=(), strict=False)
     page_url: Url | None = None
+    method: Literal["", "GET", "POST"] = ""
+    body: dict[str, Any] = Field(default_factory=dict)
+    body_format: Literal["json", "form"] = "json"
+    graphql: GraphqlConfig | None = None
+    paging: PagingConfig | None = None
+    total: str = ""
+    total_header: Line = ""
+    since: Line = ""
+    since_field: Line = ""
+    full_every: Span = ""
     max_pages: int = Field(default=100, ge=1, le=10_000)
     complete: bool = True
     group: str = ""
@@ -39,7 +55,57 @@ class ListingConfig(RecordsConfig):
             raise ValueError("give page_url, or url and next; not both")
         if not (self.addresses or self.python):
             raise ValueError("a listing needs url, urls, page_url or python")
+        if self.paging and (self.page_url or self.next):
+            raise ValueError("give paging, or next, or page_url; only one of them")
+        if self.total and self.total_header:
+            raise ValueError("give total or total_header; not both")
         return self
+
+    @model_validator(mode="after")
+    def _request_is_sendable(self) -> Self:
+        if self.graphql and (self.body or self.next or self.page_url or self.method):
+            raise ValueError(
+                "graphql says what is sent; leave out method, body, next and page_url"
+            )
+        if self.graphql and self.graphql.cursor and self.paging:
+            raise ValueError("give graphql.cursor or paging; not both")
+        if self.body and self.method == "GET":
+            raise ValueError('a body needs method = "POST"')
+        nested = any(isinstance(v, dict | list) for v in self.body.values())
+        if self.body_format == "form" and nested:
+            raise ValueError("a form holds plain values only; leave out body_format")
+        inside = getattr(self.paging, "body", "") or getattr(
+            self.paging, "limit_body", ""
+        )
+        if inside and not (self.body or self.graphql or self.method == "POST"):
+            raise ValueError(
+                'paging puts something into the body; give method = "POST"'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _since_has_a_moment(self) -> Self:
+        if self.since and len(set(places(self.since)) & LASTS) != 1:
+            raise ValueError(
+                "since must hold {last}, {last_date} or {last_unix}, such as "
+                "since = 'updated_after={last}'"
+            )
+        if self.since and ("=" not in self.since or self.since.startswith("=")):
+            raise ValueError("since must be name=value, such as updated_after={last}")
+        for key in ("since_field", "full_every"):
+            if key in self.model_fields_set and not self.since:
+                raise ValueError(f"{key} has a meaning only with since")
+        if self.python and (self.since or self.paging or self.graphql or self.body):
+            raise ValueError(
+                "a function says itself what is sent; leave out since, paging, "
+                "graphql and body"
+            )
+        return self
+
+    @property
+    def full_days(self) -> float:
+        """Days after which all of it is read, also what has not changed."""
+        return days_of(self.full_every) if self.full_every else FULL_DAYS
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -60,4 +126,5 @@ class ListingConfig(RecordsConfig):
     @property
     def answer_reading(self) -> tuple[object, ...]:
         """What decides how answers are read."""
-        return self.record_reading, NO_HITS, "", "", self.addresses
+        asked = (self.body, self.graphql) if self.body or self.graphql else ()
+        return self.record_reading, NO_HITS, "", "", self.addresses, *asked

@@ -1,0 +1,90 @@
+"""From the settings of a listing to what is sent and how it goes on."""
+
+from halflife.config.values import SettingsTable
+from halflife.kinds.listing.client import ListingSettings
+from halflife.kinds.listing.paging import (
+    Cursor,
+    LinkHeader,
+    NextLink,
+    Offset,
+    PageNumber,
+    PageRequest,
+    Paging,
+    Place,
+)
+from halflife.kinds.listing.request_settings import (
+    CursorPaging,
+    HeaderPaging,
+    LinkPaging,
+    OffsetPaging,
+    PagePaging,
+)
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.net.access import Access
+from halflife.readers.records import RecordReader
+
+
+def settings(source: ListingConfig, access: Access) -> ListingSettings:
+    """Return how a listing is asked and read."""
+    way = paging(source)
+    link = way.at if isinstance(way, NextLink) else source.next
+    wanted = way.wanted if way and not isinstance(way, NextLink) else ()
+    reader = RecordReader(
+        source.key,
+        source.format,
+        source.records,
+        source.fields,
+        link,
+        (*wanted, source.total) if source.total else wanted,
+        "errors" if source.graphql else "",
+    )
+    return ListingSettings(
+        reader=reader,
+        urls=(*((source.url,) if source.url else ()), *source.urls),
+        page_url=source.page_url or "",
+        access=access,
+        max_pages=source.max_pages,
+        complete=source.complete,
+        request=request(source),
+        parameters={n: v for n, v in source.parameters.items() if isinstance(v, str)},
+        paging=way,
+        total=source.total,
+        total_header=source.total_header,
+    )
+
+
+def request(source: ListingConfig) -> PageRequest:
+    """Return what every request holds beside its address."""
+    if source.graphql:
+        asked = {"query": source.graphql.query, "variables": source.graphql.variables}
+        return PageRequest("", "POST", asked)
+    if source.body or source.method == "POST":
+        return PageRequest("", "POST", source.body, source.body_format == "form")
+    return PageRequest("")
+
+
+def paging(source: ListingConfig) -> Paging | None:
+    """Return how a listing goes on, if its settings say so by a table."""
+    if source.graphql and source.graphql.cursor:
+        asked = source.graphql
+        into = Place(body=f"variables.{asked.variable}")
+        return Cursor(asked.cursor, into, asked.has_more)
+    return None if source.paging is None else way_of(source.paging)
+
+
+def way_of(given: SettingsTable) -> Paging:
+    """Return the way of paging that a table of the settings describes."""
+    match given:
+        case LinkPaging(at=at):
+            return NextLink(at)
+        case HeaderPaging(relation=relation):
+            return LinkHeader(relation)
+        case CursorPaging():
+            return Cursor(given.at, Place(given.parameter, given.body), given.more)
+        case PagePaging():
+            return PageNumber(Place(given.parameter, given.body), given.first)
+        case OffsetPaging():
+            into = Place(given.parameter, given.body)
+            size = Place(given.limit_parameter, given.limit_body)
+            return Offset(into, given.limit, size, given.first)
+    raise TypeError(f"{type(given).__name__} is no way of paging")

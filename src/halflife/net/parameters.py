@@ -1,0 +1,63 @@
+"""Parameters in the query of an address: put in, replaced and taken out.
+
+An address is bytes that were written by somebody else, so nothing but the parameter in
+question is touched: order, separators and encoding of the rest stay as they are.
+"""
+
+from collections.abc import Collection, Mapping
+from urllib.parse import quote, unquote_plus
+
+_SAFE = "-._~:,"  # left as they are in a value
+
+
+def with_parameters(url: str, given: Mapping[str, str]) -> str:
+    """Return an address with these parameters, each in the place of one of its name.
+
+    >>> with_parameters("http://a.example/?q=1&page=1#top", {"page": "2", "k": "a b"})
+    'http://a.example/?q=1&page=2&k=a%20b'
+    """
+    if not given:
+        return url
+    base, _, query = url.partition("#")[0].partition("?")
+    left, parts = dict(given), list[str]()
+    for part in query.split("&") if query else []:
+        name = _name(part)
+        if name not in given:
+            parts.append(part)
+        elif name in left:
+            parts.append(_written(name, left.pop(name)))
+    parts += [_written(name, value) for name, value in left.items()]
+    return f"{base}?{'&'.join(parts)}"
+
+
+def without_parameters(url: str, names: Collection[str]) -> str:
+    """Return an address without the parameters of these names.
+
+    >>> without_parameters("http://a.example/?key=x&page=1", {"key"})
+    'http://a.example/?page=1'
+    """
+    base, mark, query = url.partition("?")
+    if not mark or not names:
+        return url
+    parts = [part for part in query.split("&") if _name(part) not in names]
+    return f"{base}?{'&'.join(parts)}" if parts else base
+
+
+def parameter(url: str, name: str) -> str | None:
+    """Return the value of a parameter; None if an address has none of the name.
+
+    >>> parameter("http://a.example/?page=1&q=a+b", "q")
+    'a b'
+    """
+    for part in url.partition("#")[0].partition("?")[2].split("&"):
+        if _name(part) == name:
+            return unquote_plus(part.partition("=")[2])
+    return None
+
+
+def _name(part: str) -> str:
+    return unquote_plus(part.partition("=")[0])
+
+
+def _written(name: str, value: str) -> str:
+    return f"{quote(name, safe=_SAFE + '[]')}={quote(value, safe=_SAFE)}"
