@@ -378,7 +378,8 @@ def test_the_second_page_confirms_the_paging_or_takes_it_back():
     body = {"count": 80, "results": TEAS}
     first = answer(body)
     guess = recognise(first)[0]
-    assert guess.settings["page_url"] == f"{URL}?page={{n}}"
+    way = {"kind": "page", "parameter": "page", "first": 1}
+    assert guess.settings["paging"] == way
     more = {"count": 80, "results": [{"id": 100 + n} for n in range(40)]}
     good = check_second(guess, first, answer(more))
     assert good.settings == guess.settings
@@ -386,7 +387,7 @@ def test_the_second_page_confirms_the_paging_or_takes_it_back():
     for bad in (body, b"<html>no"):
         taken = check_second(guess, first, answer(bad))
         assert taken.settings["url"] == URL
-        assert "page_url" not in taken.settings
+        assert "paging" not in taken.settings
         assert "only the first page" in taken.reasons["paging"]
 
 

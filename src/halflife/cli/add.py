@@ -75,6 +75,9 @@ Next = Annotated[
     str | None,
     typer.Option("--next", metavar="WHERE", help="Where the next page's address is."),
 ]
+Graphql = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A question to ask in GraphQL.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Write what was recognised.")]
 
 
@@ -98,6 +101,7 @@ def add(  # noqa: PLR0913  (each is an option)
     records: Records = None,
     key: Key = None,
     next_: Next = None,
+    graphql: Graphql = None,
     yes: Yes = False,
     dry_run: DryRun = False,
     config: ConfigPath = None,
@@ -107,14 +111,13 @@ def add(  # noqa: PLR0913  (each is an option)
     from halflife.config import Config
 
     path, better = Config.find(config), {"records": records, "key": key, "next": next_}
-    limits = {"scope": _within(scope), "depth": depth, "most": most}
-    told = {name: value for name, value in limits.items() if value is not None}
+    told = _told({"scope": _within(scope), "depth": depth, "most": most})
     wish = AddOptions(urls or [], source, weight, listed, tuple(allow or ()), check)
     if (form or search or site) is None and wish.is_one_address and not dry_run:
         _only_for_sites(told)
-        _add_one(path, wish, (header or [], kind or "", better), yes=yes, json=json)
+        _add_one(path, wish, (header, kind, better, graphql), yes=yes, json=json)
         return
-    _only_for_one({**better, "header": header, "kind": kind})
+    _only_for_one({**better, "header": header, "kind": kind, "graphql": graphql})
     if (form or search) is None:
         _add_pages(path, wish, (site, told), write=not dry_run, json=json)
         return
@@ -177,7 +180,7 @@ def _add_pages(
 def _add_one(
     path: Path,
     wish: AddOptions,
-    said: "tuple[list[str], str, Mapping[str, str | None]]",
+    said: "tuple[list[str] | None, str | None, Mapping[str, str | None], Path | None]",
     *,
     yes: bool,
     json: bool,
@@ -187,7 +190,7 @@ def _add_one(
     from halflife.kinds.pages import discovery as pages_discovery
     from halflife.recognition.guess import Corrections
 
-    header, kind, better = said
+    header, kind, better, question = said
     (url,) = pages_discovery.gathered(wish.words, None)
     added = recognised.add(
         path,
@@ -196,9 +199,10 @@ def _add_one(
             wish.name,
             wish.weight,
             wish.allow,
-            recognised.parse_headers(header),
-            kind,
+            recognised.parse_headers(header or []),
+            kind or "",
             Corrections(**{name: value or "" for name, value in better.items()}),
+            question,
         ),
         yes=yes,
         json=json,
@@ -224,6 +228,11 @@ def _add_asked(
         _add_form(path, form, *wanted, write=write, json=json)
     elif search is not None:
         _add_search(path, search, *wanted, check=wish.checked, write=write, json=json)
+
+
+def _told(limits: "Mapping[str, object]") -> dict[str, object]:
+    """Return the limits that were given."""
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:

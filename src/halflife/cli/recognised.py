@@ -17,6 +17,7 @@ from halflife.kinds.trial import (
     Trial,
     TrialCost,
     TrialWish,
+    ask,
     expected_cost,
     free_name,
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from halflife.kinds.pages.discovery import Added
 
 CELL = 40  # characters of a value in a table of samples
+LONGEST = 100_000  # characters of a question, as the settings have it
 COLUMNS = 6  # of a table of samples
 
 
@@ -42,6 +44,7 @@ class AddWish:
         headers: Headers to send.
         kind: The kind it should be of; empty for what fits best.
         corrections: Where records, their key and the next page are.
+        question: A file with a question in GraphQL; None for a plain address.
 
     """
 
@@ -52,15 +55,28 @@ class AddWish:
     headers: dict[str, object]
     kind: str
     corrections: Corrections
+    question: Path | None = None
 
     def trial(self, config: Config) -> Trial:
         """Return a trial of the address."""
-        name = self.name or free_name(
-            config, host_of(self.url), self.url, ("pages", "site")
-        )
+        name = self.name or free_name(config, host_of(self.url), self.url, joins=True)
         given = {"weight": self.weight, "allow": self.allow, "headers": self.headers}
         told = {k: v for k, v in given.items() if v is not None}
-        return Trial(TrialWish(self.url, name, told, self.kind, self.corrections))
+        question = _read(self.question) if self.question else ""
+        return Trial(
+            TrialWish(self.url, name, told, self.kind, self.corrections, question)
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    if not text or len(text) > LONGEST:
+        raise UsageError(f"{path}: must hold one question, of {LONGEST} characters")
+    return text
 
 
 def parse_headers(given: list[str]) -> dict[str, object]:
@@ -84,6 +100,10 @@ def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | N
     """Try an address, and write it; return what is still to be told of pages."""
     config = Config.load(path)
     trial = wish.trial(config)
+    if wish.question is not None:
+        ask(path, trial)
+        _write(path, _named(config, trial), yes=yes, json=json)
+        return None
     keep = discovery.KeepWish(
         (wish.url,), trial.wish.name, wish.weight, wish.allow, headers=wish.headers
     )
@@ -100,7 +120,7 @@ def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | N
 def _named(config: Config, trial: Trial) -> Trial:
     """Return a trial whose source has a name of its own."""
     wish = trial.wish
-    named = free_name(config, wish.name, wish.url, ())
+    named = free_name(config, wish.name, wish.url)
     return replace(trial, wish=replace(wish, name=named))
 
 

@@ -6,8 +6,11 @@ not hurried, and every request is paid for. It takes one request for the address
 second page of a list.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from json import dumps
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,13 +19,15 @@ from yarl import URL
 from halflife.config import Config, SourceConfig, problem
 from halflife.config.kinds import read_source
 from halflife.core.budget import Purse
-from halflife.core.errors import BudgetSpent, SourceError, UsageError
+from halflife.core.errors import BudgetSpent, SourceError, Unreachable, UsageError
 from halflife.core.wording import number
-from halflife.engine import network
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import Clock
 from halflife.kinds import guesses
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.registry import kind_named
-from halflife.net.access import Answer
+from halflife.net.access import GET, Answer, Payload
 from halflife.net.addresses import host_of, parse_url, shown
 from halflife.net.dates import to_http
 from halflife.net.gate import Gate
@@ -37,6 +42,8 @@ from halflife.recognition.guess import (
 from halflife.stores import Store
 
 GOOD = frozenset({200, 203})
+JSON = "application/json"
+SAID = 200  # characters of an answer without records that are shown
 MONTH = 30.0  # days
 
 
@@ -62,6 +69,7 @@ class TrialWish:
         given: Settings that the source gets in any case.
         kind: The kind that it should be of; empty for what fits best.
         corrections: What is known better than it can be guessed.
+        question: What is asked in GraphQL; empty for a plain address.
 
     """
 
@@ -70,6 +78,7 @@ class TrialWish:
     given: Mapping[str, object] = field(default_factory=dict)
     kind: str = ""
     corrections: Corrections = NOTHING
+    question: str = ""
 
     def source(self, guess: Guess) -> SourceConfig:
         """Return the settings of a guess; raise ``UsageError`` if they cannot be."""
@@ -120,6 +129,26 @@ class Trial:
         gate.answers = {}
         return gate
 
+    async def question(self, gate: Gate, purse: Purse) -> None:
+        """Ask a question in GraphQL, and look at what is answered.
+
+        Raise ``SourceError`` if nothing usable is.
+        """
+        url, asked = self.wish.url, {"query": self.wish.question, "variables": {}}
+        table = {"kind": "listing", "url": url, "graphql": {"query": asked["query"]}}
+        access = network.access(self.wish.source(Guess("listing", "", 0.0, table)))
+        payload = Payload("POST", dumps(asked).encode(), JSON)
+        answer = await gate.ask(parse_url(url), payload, purse, access=access)
+        if answer.status not in GOOD:
+            raise Unreachable(f"{shown(url)}: it answered {answer.status}")
+        first = await self._recognise(answer)
+        self.guesses = [guess for guess in self.guesses if "graphql" in guess.settings]
+        if not self.guesses:
+            said = answer.body[:SAID].decode("utf-8", "replace")
+            raise SourceError(f"{shown(url)}: its answer has no records: {said}")
+        if self.guesses[0].second_body:
+            await self._confirm(gate, purse, self.guesses[0], first)
+
     async def examine(self, gate: Gate, purse: Purse) -> None:
         """Look at what the address answered, and ask for what would confirm it."""
         answers = gate.answers if isinstance(gate, RecordingGate) else {}
@@ -140,7 +169,7 @@ class Trial:
         return {guess.kind for guess in self.guesses if guess.kind != but.kind}
 
     async def _recognise(self, answer: Answer) -> TrialAnswer:
-        seen = trial_answer(answer, self.wish.corrections)
+        seen = trial_answer(answer, self.wish)
         found = await read_in_thread(self.wish.url, guesses.recognise, seen)
         self.guesses = sorted(found, key=lambda guess: -guess.score)
         return seen
@@ -175,22 +204,25 @@ class Trial:
         if host_of(guess.second) != host_of(first.url):
             self.notes.append("its next page lies on another host and is not read")
             return
-        answer = await self._ask(gate, purse, guess, guess.second)
+        answer = await self._ask(
+            gate, purse, guess, guess.second, posted=guess.second_body
+        )
         if answer is None:
             return
-        second = trial_answer(answer, self.wish.corrections)
+        second = trial_answer(answer, self.wish)
         confirm = kind_named(guess.kind).confirm
         better = await read_in_thread(guess.second, confirm, guess, first, second)
         self.guesses[self.guesses.index(guess)] = better
 
     async def _ask(
-        self, gate: Gate, purse: Purse, guess: Guess, url: str
+        self, gate: Gate, purse: Purse, guess: Guess, url: str, *, posted: bytes = b""
     ) -> Answer | None:
         """Return another answer of the source; None if there is none, and note why."""
         try:
             source = self.wish.source(replace(guess, missing=()))
             access = network.access(source)
-            answer = await gate.get(parse_url(url), purse, access=access)
+            payload = Payload("POST", posted, JSON) if posted else GET
+            answer = await gate.ask(parse_url(url), payload, purse, access=access)
         except (SourceError, BudgetSpent, UsageError) as error:
             self.notes.append(f"not made sure of: {error}")
             return None
@@ -200,15 +232,33 @@ class Trial:
         return answer
 
 
-def trial_answer(answer: Answer, corrections: Corrections) -> TrialAnswer:
+def ask(path: Path, trial: Trial) -> None:
+    """Ask an address the question of a trial, paid for and in its turn."""
+    config = Config.load(path)
+
+    async def visit(store: Store) -> None:
+        visitor = Visitor(config, store, bootstrap.clock)
+        async with visitor.visit(trial.wish.name) as (_, gate, purse):
+            await trial.question(gate, purse)
+
+    with bootstrap.writing(config) as store:
+        asyncio.run(visit(store))
+
+
+def trial_answer(answer: Answer, wish: TrialWish) -> TrialAnswer:
     """Return an answer of the network as kinds look at it."""
-    headers = {n.lower(): v for n, v in getattr(answer, "headers", {}).items()}
+    headers = {n.lower(): v for n, v in answer.headers.items()}
     if answer.etag:
         headers["etag"] = answer.etag
     if answer.modified is not None:
         headers["last-modified"] = to_http(answer.modified)
     return TrialAnswer(
-        answer.url, answer.body, answer.content_type, headers, corrections
+        answer.url,
+        answer.body,
+        answer.content_type,
+        headers,
+        wish.corrections,
+        wish.question,
     )
 
 
@@ -246,13 +296,16 @@ def expected_cost(guess: Guess, config: Config) -> TrialCost:
     return TrialCost(guess.reads, month, budget)
 
 
-def free_name(config: Config, wanted: str, url: str, kinds: Sequence[str]) -> str:
-    """Return a name that no source of another kind has: the host, and its path.
+def free_name(config: Config, wanted: str, url: str, *, joins: bool = False) -> str:
+    """Return a name that no source has: the host, and its path if need be.
 
-    >>> free_name(Config(), "a.example", "http://a.example/x", ("pages",))
+    With ``joins`` that of a source of pages will do: pages join one another.
+
+    >>> free_name(Config(), "a.example", "http://a.example/x")
     'a.example'
     """
-    taken = {source.name for source in config.source if source.kind not in kinds}
+    pages = PagesConfig if joins else ()
+    taken = {one.name for one in config.source if not isinstance(one, pages)}
     if wanted not in taken:
         return wanted
     path = URL(url).path.strip("/").replace("/", "-")

@@ -49,6 +49,7 @@ class TrialAnswer:
         content_type: The Content-Type header.
         headers: Other headers of the answer, by their names in lower case.
         corrections: What is known better.
+        question: What was asked in GraphQL; empty if it was a plain address.
 
     """
 
@@ -57,6 +58,7 @@ class TrialAnswer:
     content_type: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     corrections: Corrections = NOTHING
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Guess:
         hints: What the source offers that tells of changes.
         missing: Settings that nobody could guess; without them it cannot be kept.
         second: The second page, which shows whether paging was guessed right.
+        second_body: What has to be posted to get that page.
         instead: Another address that has the same as data.
         package: What has to be installed first; empty if nothing has to.
 
@@ -93,6 +96,7 @@ class Guess:
     hints: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     second: str = ""
+    second_body: bytes = b""
     instead: str = ""
     package: str = ""
 

@@ -2,8 +2,10 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from json import dumps
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +15,7 @@ from halflife.readers import trees
 from halflife.readers.expressions import compiled
 from halflife.readers.json_document import load_json
 from halflife.readers.maps import may_be_map
+from halflife.readers.page_hints import find_hints
 from halflife.readers.records import RecordPage, RecordReader
 from halflife.readers.text import is_html, to_text
 from halflife.recognition import paging
@@ -25,13 +28,14 @@ from halflife.recognition.guess import (
     TrialAnswer,
 )
 from halflife.recognition.header_hints import header_hints
-from halflife.recognition.paging import ListAnswer, PagingGuess
+from halflife.recognition.paging import ListAnswer, PagingGuess, TotalGuess
 from halflife.recognition.record_keys import check_key, find_keys
 from halflife.recognition.record_lists import RecordList, at_path, find_lists
 
 LINES = 1000  # of JSON Lines or CSV by which the key is guessed
 SHOWN = 200  # characters of a value that is shown
 _SEPARATORS = ",;\t|"
+_VARIABLE = re.compile(r"\$(\w{1,100})\s*:")
 _WHAT = {"json": "JSON listing", "jsonl": "JSON Lines", "csv": "table (CSV)"}
 
 
@@ -158,7 +162,7 @@ def _guess(answer: TrialAnswer, found: _Found) -> Guess:
     )
     total = paging.find_total(seen)
     goes_on = _paging(answer, seen, total.many)
-    settings = _settings(answer, found, key, goes_on)
+    settings = _settings(answer, found, key, goes_on) | _total(total, found)
     reasons = {
         "format": _WHAT[found.format],
         "records": found.why,
@@ -179,6 +183,7 @@ def _guess(answer: TrialAnswer, found: _Found) -> Guess:
         reads=paging.pages_of(total.many, found.where.size) if goes_on.second else 1,
         hints=_hints(answer, found.where),
         second=goes_on.second,
+        second_body=_second_body(answer, goes_on) if answer.question else b"",
     )
     if not key and not found.where.named:
         lists = replace(guess, score=VAGUE, missing=("key",))
@@ -211,19 +216,71 @@ def _settings(
     answer: TrialAnswer, found: _Found, key: str, goes_on: PagingGuess
 ) -> dict[str, object]:
     """Return the table of the source."""
-    settings: dict[str, object] = {"kind": "listing", "url": answer.url}
-    if goes_on.style == paging.PAGE_NUMBER and goes_on.second and goes_on.first == 1:
-        del settings["url"]
-        page_url = paging.with_parameter(answer.url, goes_on.param, "{n}")
-        settings["page_url"] = page_url
-    elif goes_on.style == paging.NEXT_LINK:
-        settings["next"] = goes_on.where
-    settings["format"] = found.format
+    settings: dict[str, object] = {
+        "kind": "listing",
+        "url": answer.url,
+        "format": found.format,
+    }
     if found.where.path:
         settings["records"] = found.where.path
     if key:
         settings["key"] = key
+    if answer.question:
+        return settings | {"graphql": _question(answer.question, goes_on)}
+    if goes_on.style == paging.NEXT_LINK:
+        settings["next"] = goes_on.where
+    elif goes_on.style and goes_on.second:
+        settings["paging"] = _PAGING[goes_on.style](goes_on)
     return settings
+
+
+_PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
+    paging.LINK_HEADER: lambda _: {"kind": "header"},
+    paging.CURSOR: lambda way: {
+        "kind": "cursor",
+        "at": way.where,
+        "parameter": way.param,
+    },
+    paging.PAGE_NUMBER: lambda way: {
+        "kind": "page",
+        "parameter": way.param,
+        "first": way.first,
+    },
+    paging.OFFSET: lambda way: {
+        "kind": "offset",
+        "parameter": way.param,
+        "first": way.first,
+    },
+}
+
+
+def _total(total: TotalGuess, found: _Found) -> dict[str, object]:
+    """Return where the total is, unless readers find it there by themselves."""
+    if total.header:
+        return {"total_header": total.where}
+    seen = find_hints(found.document, found.where.path).total
+    return {"total": total.where} if total.many not in {None, seen} else {}
+
+
+def _question(question: str, goes_on: PagingGuess) -> dict[str, object]:
+    """Return a question in GraphQL as settings, with the variable for its cursor."""
+    table: dict[str, object] = {"query": question}
+    declared = _VARIABLE.findall(question)
+    usual = [name for name in ("after", "cursor", goes_on.param) if name in declared]
+    if goes_on.style == paging.CURSOR and usual:
+        table |= {"cursor": goes_on.where}
+        table |= {"variable": usual[0]} if usual[0] != "after" else {}
+    return table
+
+
+def _second_body(answer: TrialAnswer, goes_on: PagingGuess) -> bytes:
+    """Return what asks for the second page of an answer in GraphQL; empty if none."""
+    table = _question(answer.question, goes_on)
+    if "cursor" not in table:
+        return b""
+    token = compiled(goes_on.where).search(_document(answer))
+    variables = {str(table.get("variable", "after")): token}
+    return dumps({"query": answer.question, "variables": variables}).encode()
 
 
 def _read(answer: TrialAnswer, guess: Guess) -> Guess:
@@ -272,9 +329,12 @@ def check_second(guess: Guess, first: TrialAnswer, second: TrialAnswer) -> Guess
     if new:
         reasons["paging"] += f"; {why}"
         return replace(guess, reasons=reasons)
+    way = guess.settings.get("paging")
+    if not isinstance(way, Mapping) or way["kind"] == "header":
+        reasons["paging"] += f"; but {why}"
+        return replace(guess, reasons=reasons)
     reasons["paging"] += f"; but {why}, so that only the first page will be read"
-    settings = {k: v for k, v in guess.settings.items() if k != "page_url"}
-    settings |= {"url": first.url} if "page_url" in guess.settings else {}
+    settings = {k: v for k, v in guess.settings.items() if k != "paging"}
     return replace(guess, reasons=reasons, settings=settings, reads=1, second="")
 
 
