@@ -151,6 +151,38 @@ def test_rows_of_datasette_are_asked_for_as_objects():
     assert [one.instead for one in found if one.instead] == [there]
 
 
+FEEDS = {
+    "rss": b"<rss><channel><title>x</title><item><title>A</title><link>http://a.example/1"
+    b"</link><guid isPermaLink='false'>g1</guid><pubDate>x</pubDate></item><item><link>"
+    b"http://a.example/2</link></item></channel></rss>",
+    "atom": b"<feed><entry><id>g1</id><title>A <b>!</b></title>"
+    b"<link rel='self' href='/s'/><link href='/1'/></entry>"
+    b"<entry><id>g2</id><link href='/2'/></entry></feed>",
+    "rdf": b"<rdf:RDF><item rdf:about='g1'><title>A</title></item>"
+    b"<item rdf:about='g2'/></rdf:RDF>",
+}
+
+
+@pytest.mark.parametrize("name", FEEDS)
+def test_a_feed_can_be_kept_as_a_listing_of_its_entries(name):
+    pages, listing = sorted(recognise(answer(FEEDS[name], "text/xml")),
+                            key=lambda guess: guess.kind == "listing")  # fmt: skip
+    assert listing.settings["format"] == "feed"
+    assert listing.settings["complete"] is False
+    assert listing.score < pages.score or name == "rdf"
+    assert (listing.records, listing.sample[0]["key"]) == (2, "g1")
+    assert listing.sample[0]["title"].startswith("A")
+
+
+def test_a_json_feed_can_be_kept_as_a_listing_that_shows_the_latest():
+    entries = [{"id": str(n), "url": f"http://a.example/{n}"} for n in range(3)]
+    feed = {"version": "https://jsonfeed.org/version/1.1", "items": entries}
+    pages, listing = recognise(answer(feed, "application/feed+json"))
+    assert pages.settings == {"maps": (URL,)}
+    assert listing.settings["records"] == "items"
+    assert listing.settings["complete"] is False
+
+
 # Where records are, and their key
 
 

@@ -67,7 +67,7 @@ def report(
     path: Path, found: Watchlist, sources: "Sequence[SourceConfig]", *, json: bool
 ) -> None:
     """Say what was taken over, what was left out, and which settings were not."""
-    rows = [
+    rows: list[dict[str, str | int]] = [
         {
             "source": one.name,
             "pages": len(one.addresses) - len(one.feeds),

@@ -15,7 +15,9 @@ PACKAGES = {b"OAI-PMH": ("oai", "OAI-PMH repository", "halflife-oai")}
 
 def recognise(answer: TrialAnswer) -> list[Guess]:
     """Return how an answer could be kept, the likeliest first."""
-    found = [guess for kind in _kinds() for guess in kind.recognise(answer)]
+    found: list[Guess] = []
+    for kind in _kinds():  # a kind that builds on another may say the same again
+        found += [guess for guess in kind.recognise(answer) if guess not in found]
     known = {guess.kind for guess in found}
     found += [guess for guess in _not_installed(answer) if guess.kind not in known]
     return sorted(found, key=lambda guess: -guess.score)

@@ -118,7 +118,7 @@ def repeated(page: str) -> list[dict[str, Any]]:
         outer = node.parent
         if outer is not None and node.css_first("a[href]") is not None:
             groups.setdefault(f"{_named(outer)} > {_named(node)}", []).append(node)
-    found = []
+    found: list[dict[str, Any]] = []
     for selector, nodes in groups.items():
         if len(nodes) >= FEWEST:
             size = sum(len(node.text()) for node in nodes[:FEWEST]) / FEWEST

@@ -13,6 +13,7 @@ from halflife.core.errors import ConfigError, SourceError
 from halflife.core.wording import count
 from halflife.readers import trees
 from halflife.readers.expressions import compiled
+from halflife.readers.feed_entries import is_feed
 from halflife.readers.json_document import load_json
 from halflife.readers.maps import may_be_map
 from halflife.readers.page_hints import find_hints
@@ -54,6 +55,8 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
     try:
         if is_html(answer.content_type, answer.body):
             return _html(answer)
+        if is_feed(answer.body):
+            return _feed(answer)
         document = _document(answer)
         found = _json(answer, document) if document is not None else None
         if document is None:
@@ -63,6 +66,22 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
     if found is not None:
         return [_guess(answer, found)]
     return _arrays(answer, document)
+
+
+def _feed(answer: TrialAnswer) -> list[Guess]:
+    """Return how the entries of a feed could be kept as records."""
+    settings = {"kind": "listing", "url": answer.url, "format": "feed", "key": "id"}
+    key = answer.corrections.key
+    reasons = {
+        "format": "its root element says that it is a feed",
+        "records": "each entry is a record; a feed shows the latest only",
+        "key": "as you said" if key else "an entry's identifier, or else its link",
+        "paging": "feeds have one page",
+    }
+    table = {**settings, "key": key or "id", "complete": False}
+    score = LIKELY if key else USABLE + 0.1
+    guess = Guess("listing", "entries of a feed", score, table, reasons, reads=1)
+    return [replace(_read(answer, guess), hints=header_hints(answer))]
 
 
 def _text(answer: TrialAnswer) -> str:
@@ -76,7 +95,7 @@ def _json(answer: TrialAnswer, document: object) -> _Found | None:
     given = answer.corrections.records
     if given:
         found = _searched(document, given)
-        return found and _Found("json", found, document, "as you said")
+        return _Found("json", found, document, "as you said") if found else None
     lists = find_lists(document)
     if not lists or (lists[0].size < 2 and lists[0].score < 0.3):
         return None
@@ -225,6 +244,8 @@ def _settings(
         settings["records"] = found.where.path
     if key:
         settings["key"] = key
+    if may_be_map(answer.body):  # a JSON Feed shows the latest entries only
+        settings["complete"] = False
     if answer.question:
         return settings | {"graphql": _question(answer.question, goes_on)}
     if goes_on.style == paging.NEXT_LINK:
@@ -305,12 +326,14 @@ def read_page(guess: Guess, answer: TrialAnswer) -> RecordPage:
 
     Raise ``SourceError`` if it cannot.
     """
-    given = {k: str(guess.settings.get(k, "")) for k in ("key", "format", "records")}
-    fields = guess.settings.get("fields")
+    given = guess.settings
+    fields = given.get("fields")
     reader = RecordReader(
-        **given,
-        fields=dict(fields) if isinstance(fields, Mapping) else {},
-        next=str(guess.settings.get("next", "")),
+        str(given.get("key", "")),
+        str(given.get("format", "")),
+        str(given.get("records", "")),
+        dict(fields) if isinstance(fields, Mapping) else {},
+        str(given.get("next", "")),
     )
     name = urlsplit(answer.url).path.rpartition("/")[2]
     return reader.read(answer.body, answer.content_type, name)
