@@ -123,7 +123,7 @@ $(BENCH)/.ready: | tools/bootstrap
 $(FUZZ)/.ready: pyproject.toml | tools/bootstrap
 	@tools/bootstrap $(UV)
 	@$(UV) venv --quiet --clear --python python3 $(FUZZ)
-	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract]'
+	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract,urlwatch]'
 	@touch $@
 
 lock:  ## choose new versions for the locked environment

@@ -23,6 +23,7 @@ KINDS = frozenset({"pages", "site", "listing", "form", "search"})
 SHARED = frozenset(
     {"protocol", "hooks", "terms", "registry", "contained", "contained_worker"}
     | {"laws", "whole", "chosen", "page_view", "item_groups", "object_page"}
+    | {"guesses", "trial"}
 )
 # Settings of one kind, and the types that work on one kind of source comes back in.
 OF_A_KIND = frozenset(

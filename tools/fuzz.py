@@ -26,7 +26,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(
-    include=["halflife.readers", "halflife.kinds", "halflife.net"],
+    include=[
+        "halflife.readers",
+        "halflife.kinds",
+        "halflife.net",
+        "halflife.recognition",
+        "halflife.watchlists",
+    ],
     enable_loader_override=False,
 ):
     from halflife.core.errors import SourceError, UsageError
@@ -34,17 +40,25 @@ with atheris.instrument_imports(
     from halflife.kinds.form import (
         answers as form_answers,
         description as form_description,
+        recognition as form_recognition,
     )
-    from halflife.kinds.pages import links as pages_links
+    from halflife.kinds.listing import recognition as listing_recognition
+    from halflife.kinds.pages import (
+        links as pages_links,
+        recognition as pages_recognition,
+    )
     from halflife.kinds.search import (
         answers as search_answers,
         counts as search_counts,
         description as search_description,
+        recognition as search_recognition,
     )
     from halflife.net import dates, decoding, robots
     from halflife.net.addresses import parse_url
     from halflife.net.pacing import LONGEST_CRAWL_DELAY
     from halflife.readers import maps, records, text
+    from halflife.recognition.guess import TrialAnswer
+    from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
 
 SLOWEST = 2.0  # seconds of CPU for one call
 GROWTH = 100.0  # megabytes
@@ -191,6 +205,26 @@ def read_robots(given: Input) -> None:
             rules.check(url)
 
 
+def recognise(given: Input) -> None:
+    """Guess what an answer is; what is said to be usable must be readable."""
+    headers = {"link": given.body[:99].decode("latin-1"), "x-total-count": "9"}
+    answer = TrialAnswer(URL, given.body, given.type, headers)
+    for kind in (
+        pages_recognition, listing_recognition, search_recognition, form_recognition,
+    ):  # fmt: skip
+        for guess in kind.recognise(answer):
+            if guess.kind == "listing" and guess.usable:
+                listing_recognition.read_page(guess, answer)
+                listing_recognition.check_second(guess, answer, answer)
+
+
+def read_watchlists(given: Input) -> None:
+    """Read a list of another program."""
+    for program in (changedetection, distill, opml, url_list, urlwatch):
+        with suppress(UsageError):
+            program.read(given.body)
+
+
 READERS: dict[str, Callable[[Input], None]] = {
     "text": read_text,
     "links": read_links,
@@ -206,6 +240,8 @@ READERS: dict[str, Callable[[Input], None]] = {
     "words": read_words,
     "main": read_main,
     "robots": read_robots,
+    "recognition": recognise,
+    "watchlists": read_watchlists,
 }
 DOCUMENTED = (SourceError, decoding.Undecodable)
 HERE = Path(__file__).parent

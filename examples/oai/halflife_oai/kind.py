@@ -1,14 +1,17 @@
 """The kind ``oai``: a listing that is harvested from a repository."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from halflife.kinds.listing.kind import ListingKind
 from halflife.kinds.listing.runner import Read
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import Desk
+from halflife.recognition.guess import Guess, TrialAnswer
 from halflife.recordings.relations import Relation
 from halflife.stores import Store
 from halflife_oai.harvest import harvest
+from halflife_oai.recognition import recognise
 from halflife_oai.recorded import RecordedRepository, recorded
 from halflife_oai.settings import OaiConfig
 
@@ -17,6 +20,10 @@ class OaiKind(ListingKind):
     """Repositories that speak OAI-PMH 2.0."""
 
     Settings = OaiConfig
+
+    def recognise(self, answer: TrialAnswer) -> Sequence[Guess]:
+        """Return how the answer of a repository could be kept."""
+        return recognise(answer)
 
     def read(self, desk: Desk, source: ListingConfig) -> Read:
         """Return how a repository is harvested."""

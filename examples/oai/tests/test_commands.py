@@ -130,6 +130,20 @@ def test_syncs_hold_the_truth_after_changes_deletions_and_expired_tokens(live):
     assert (row["source"], row["held"]) == ("papers", 25)
 
 
+def test_add_recognises_a_repository_by_its_address_alone(live):
+    repository, ask = live
+    text = ask.path.read_text()
+    url = text.partition('url = "')[2].partition('"')[0]
+    ask.path.write_text(text.partition("[[source]]")[0])
+    allow = ("--allow", "127.0.0.0/8")
+    said = ask("add", f"{url}?verb=Identify", *allow, "--source", "papers", "--yes")
+    assert said["source"]["kind"] == "oai"
+    assert said["source"]["url"] == url
+    assert "root element is OAI-PMH" in said["recognised"]["reasons"]["format"]
+    ask("sync")
+    assert ask.held == truth(repository)
+
+
 def test_run_keeps_the_copy_and_explains_itself(live):
     repository, ask = live
     with ask.running("run"):

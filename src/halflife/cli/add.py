@@ -1,5 +1,6 @@
-"""The verb that adds pages: add."""
+"""The verb that adds sources: add."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,6 +58,27 @@ Allow = Annotated[
     list[str] | None,
     typer.Option(metavar="CIDR", help="A network that need not be public."),
 ]
+Header = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="'NAME: VALUE'", help="A header to send; env:VARIABLE for a secret."
+    ),
+]
+AsKind = Annotated[
+    str | None, typer.Option("--kind", help="The kind of source it should become.")
+]
+Records = Annotated[
+    str | None, typer.Option(metavar="WHERE", help="Where its records are.")
+]
+Key = Annotated[str | None, typer.Option(metavar="FIELD", help="What names a record.")]
+Next = Annotated[
+    str | None,
+    typer.Option("--next", metavar="WHERE", help="Where the next page's address is."),
+]
+Graphql = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A question to ask in GraphQL.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Write what was recognised.")]
 
 
 @app.command()
@@ -74,49 +96,143 @@ def add(  # noqa: PLR0913  (each is an option)
     listed: Listed = None,
     check: Check = True,
     allow: Allow = None,
+    header: Header = None,
+    kind: AsKind = None,
+    records: Records = None,
+    key: Key = None,
+    next_: Next = None,
+    graphql: Graphql = None,
+    yes: Yes = False,
     dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Add pages, feeds, a site, a search or a form to the settings."""
+    """Add what an address has to the settings: pages, records, a search or a form."""
     from halflife.config import Config
+
+    path, better = Config.find(config), {"records": records, "key": key, "next": next_}
+    told = _told({"scope": _within(scope), "depth": depth, "most": most})
+    wish = AddOptions(urls or [], source, weight, listed, tuple(allow or ()), check)
+    if (form or search or site) is None and wish.is_one_address and not dry_run:
+        _only_for_sites(told)
+        _add_one(path, wish, (header, kind, better, graphql), yes=yes, json=json)
+        return
+    _only_for_one({**better, "header": header, "kind": kind, "graphql": graphql})
+    if (form or search) is None:
+        _add_pages(path, wish, (site, told), write=not dry_run, json=json)
+        return
+    _only_for_pages({**told, "site": site, "weight": weight})
+    _add_asked(path, (form, search), wish, write=not dry_run, json=json)
+
+
+@dataclass(frozen=True, slots=True)
+class AddOptions:
+    """What the options say that every way of adding has.
+
+    Attributes:
+        words: The addresses, or a name.
+        name: What to call the source.
+        weight: How much it matters.
+        listed: A file with more addresses.
+        allow: Networks that need not be public.
+        checked: Whether addresses are fetched once.
+
+    """
+
+    words: list[str]
+    name: str | None
+    weight: float | None
+    listed: Path | None
+    allow: tuple[str, ...]
+    checked: bool
+
+    @property
+    def is_one_address(self) -> bool:
+        """Whether it is a single address, which is fetched to see what it is."""
+        return len(self.words) == 1 and self.listed is None and self.checked
+
+
+def _add_pages(
+    path: Path,
+    wish: AddOptions,
+    crawl: "tuple[str | None, Mapping[str, object]]",
+    *,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add pages and maps, or a site that begins somewhere."""
     from halflife.kinds.pages import discovery as pages_discovery
 
-    limits = {"scope": _within(scope), "depth": depth, "most": most}
-    told = {name: value for name, value in limits.items() if value is not None}
-    path = Config.find(config)
-    if form is not None or search is not None:
-        other = search if form is not None else None
-        _only_for_pages({**told, "site": site, "search": other, "weight": weight})
-        wanted = _named(urls or [], listed, source), tuple(allow or ())
-        asked = form, search
-        _add_asked(path, asked, wanted, check=check, write=not dry_run, json=json)
-        return
+    (site, told), name = crawl, wish.name
     if site is None:
         _only_for_sites(told)
-        found, crawl = pages_discovery.gathered(urls or [], listed), None
+        found = pages_discovery.gathered(wish.words, wish.listed)
     else:
-        source = _named(urls or [], listed, source)
-        found, crawl = pages_discovery.gathered([site], None), told
-    wish = pages_discovery.KeepWish(found, source, weight, tuple(allow or ()), crawl)
-    _report(path, _added(path, wish, check=check, dry_run=dry_run), json=json)
+        name = _named(wish.words, wish.listed, name)
+        found = pages_discovery.gathered([site], None)
+    keep = pages_discovery.KeepWish(
+        found, name, wish.weight, wish.allow, None if site is None else told
+    )
+    added = _added(path, keep, check=wish.checked, dry_run=not write)
+    _report(path, added, json=json)
+
+
+def _add_one(
+    path: Path,
+    wish: AddOptions,
+    said: "tuple[list[str] | None, str | None, Mapping[str, str | None], Path | None]",
+    *,
+    yes: bool,
+    json: bool,
+) -> None:
+    """Fetch one address, recognise what it is, and add it."""
+    from halflife.cli import recognised
+    from halflife.kinds.pages import discovery as pages_discovery
+    from halflife.recognition.guess import Corrections
+
+    header, kind, better, question = said
+    (url,) = pages_discovery.gathered(wish.words, None)
+    added = recognised.add(
+        path,
+        recognised.AddWish(
+            url,
+            wish.name,
+            wish.weight,
+            wish.allow,
+            recognised.parse_headers(header or []),
+            kind or "",
+            Corrections(**{name: value or "" for name, value in better.items()}),
+            question,
+        ),
+        yes=yes,
+        json=json,
+    )
+    if added is not None:
+        _report(path, added, json=json)
 
 
 def _add_asked(
     path: Path,
     asked: tuple[str | None, str | None],
-    wanted: tuple[str | None, tuple[str, ...]],
+    wish: AddOptions,
     *,
-    check: bool,
     write: bool,
     json: bool,
 ) -> None:
     """Add a form or a search."""
     form, search = asked
     if form is not None:
+        _only_for_pages({"search": search})
+    wanted = _named(wish.words, wish.listed, wish.name), wish.allow
+    if form is not None:
         _add_form(path, form, *wanted, write=write, json=json)
     elif search is not None:
-        _add_search(path, search, *wanted, check=check, write=write, json=json)
+        _add_search(path, search, *wanted, check=wish.checked, write=write, json=json)
+
+
+def _told(limits: "Mapping[str, object]") -> dict[str, object]:
+    """Return the limits that were given."""
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
@@ -142,6 +258,14 @@ def _named(words: list[str], listed: Path | None, source: str | None) -> str | N
     if listed is not None or len(names) > 1 or any("://" in name for name in names):
         raise UsageError("give one name at most, and no other URL")
     return names[0] if names else None
+
+
+def _only_for_one(told: "Mapping[str, object]") -> None:
+    from halflife.core.errors import UsageError
+
+    for name, value in told.items():
+        if value:
+            raise UsageError(f"--{name} needs one address, which is fetched")
 
 
 def _only_for_pages(told: "Mapping[str, object]") -> None:

@@ -23,8 +23,8 @@ class ImportWish:
     """What to import.
 
     Attributes:
-        form: How it was recorded: parquet, git or snapshots.
-        place: The folder it lies in.
+        form: How it was recorded: parquet, git, snapshots or scrapy.
+        place: The folder it lies in; of scrapy, a file will do.
         path: The file within a git repository.
         key: The field that tells objects apart.
         records: Where the records are in a file; told from the file if not given.
@@ -50,14 +50,11 @@ def check_name(name: str) -> None:
 
 def read(wish: ImportWish) -> Collection:
     """Return the history that was asked for; raise ``UsageError`` if it cannot be."""
-    if wish.form not in _FORMS:
-        known = ", ".join(_FORMS)
-        raise UsageError(f"{wish.form!r} cannot be imported; there are {known}")
-    if not wish.place.is_dir():
+    if not wish.place.is_dir() and wish.form != "scrapy":
         raise UsageError(f"{wish.place}: no such folder")
     if wish.path is not None and wish.form != "git":
         raise UsageError(f"import {wish.form} takes one place; got {wish.path!r} too")
-    found = _FORMS[wish.form](wish)
+    found = FORMS[wish.form](wish)
     if not found.looks.size:
         raise UsageError(f"{wish.place}: holds no complete snapshot")
     return found
@@ -85,6 +82,12 @@ def _snapshots(wish: ImportWish) -> Collection:
     return import_snapshots(wish.place, wish.name, _reader(wish))
 
 
+def _scrapy(wish: ImportWish) -> Collection:
+    from halflife.recordings.scrapy_feeds import import_feeds
+
+    return import_feeds(wish.place, wish.name, wish.key or "", wish.records or "")
+
+
 def _reader(wish: ImportWish) -> "RecordReader":
     from halflife.readers.records import RecordReader
 
@@ -95,10 +98,11 @@ def _reader(wish: ImportWish) -> "RecordReader":
     return RecordReader(key=wish.key, records=wish.records or "")
 
 
-_FORMS: dict[str, Callable[[ImportWish], Collection]] = {
+FORMS: dict[str, Callable[[ImportWish], Collection]] = {
     "parquet": _parquet,
     "git": _git,
     "snapshots": _snapshots,
+    "scrapy": _scrapy,
 }
 
 

@@ -6,55 +6,127 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from halflife.cli.app import app
-from halflife.cli.options import Confidence, ConfigPath, Json, Since, Where
+from halflife.cli.options import (
+    Confidence,
+    ConfigPath,
+    DryRun,
+    Json,
+    Since,
+    Where,
+)
+from halflife.core.errors import UsageError
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from halflife.cli.imports import ImportWish
     from halflife.core.lifetimes import Collection
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A set source.")]
 
 
+Form = Annotated[
+    str,
+    typer.Argument(
+        metavar="FORM",
+        help="A history: parquet, git, snapshots, scrapy. What others watch: "
+        "changedetection, urlwatch, opml, distill, urls.",
+    ),
+]
+Place = Annotated[Path, typer.Argument(metavar="PLACE", help="A folder or file.")]
+Within = Annotated[
+    str | None,
+    typer.Argument(metavar="[PATH]", help="git: the file within the repository."),
+]
+As = Annotated[
+    str | None, typer.Option("--as", metavar="NAME", help="What to call the source.")
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD",
+        help="git, snapshots, scrapy: the field that identifies an object.",
+    ),
+]
+Records = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="git, snapshots: where the records are."),
+]
+
+
 @app.command("import")
 def import_(  # noqa: PLR0913  (each is an option)
-    form: Annotated[
-        str, typer.Argument(metavar="FORM", help="parquet, git or snapshots.")
-    ],
-    place: Annotated[Path, typer.Argument(metavar="PLACE", help="A folder.")],
-    path: Annotated[
-        str | None,
-        typer.Argument(metavar="[PATH]", help="git: the file within the repository."),
-    ] = None,
+    form: Form,
+    place: Place,
+    path: Within = None,
     *,
-    name: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="What to call the source.")
-    ],
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD", help="git, snapshots: the field that identifies an object."
-        ),
-    ] = None,
-    records: Annotated[
-        str | None,
-        typer.Option(metavar="WHERE", help="git, snapshots: where the records are."),
-    ] = None,
+    name: As = None,
+    key: Key = None,
+    records: Records = None,
+    dry_run: DryRun = False,
     config: ConfigPath = None,
     json: Json = False,
+) -> None:
+    """Take over what was recorded elsewhere, or what another program watches."""
+    from halflife.cli import imports
+
+    if form not in imports.FORMS:
+        given = {"PATH": path, "--key": key, "--records": records}
+        _import_watches(
+            config, (form, place, name), given, write=not dry_run, json=json
+        )
+        return
+    if name is None:
+        raise UsageError("give the source a name, with --as")
+    imports.check_name(name)
+    wish = imports.ImportWish(form, place, path, key, records, name)
+    _import_history(config, wish, write=not dry_run, json=json)
+
+
+def _import_history(
+    config: Path | None, wish: "ImportWish", *, write: bool, json: bool
 ) -> None:
     """Read the history of a set source into the store, in place of what it had."""
     from halflife.cli import imports, sets, show
 
     settings = sets.settings(config, aloud=True)
-    imports.check_name(name)
-    found = imports.read(imports.ImportWish(form, place, path, key, records, name))
-    imports.save(settings, found)
+    found = imports.read(wish)
+    if write:
+        imports.save(settings, found)
     row = sets.summary(found)
     if json:
         show.emit({"store": str(settings.store_path), **row, "results": [row]})
     else:
         show.table([show.flat(row)])
-        show.say(f"next: halflife forecast {name} --at 7d")
+        show.say(f"next: halflife forecast {wish.name} --at 7d")
+
+
+def _import_watches(
+    config: Path | None,
+    asked: tuple[str, Path, str | None],
+    given: "Mapping[str, str | None]",
+    *,
+    write: bool,
+    json: bool,
+) -> None:
+    """Add what another program watches to the settings."""
+    from halflife.cli import imports, watchlists
+    from halflife.config import Config
+
+    form, place, name = asked
+    if form not in watchlists.READERS:
+        known = ", ".join((*imports.FORMS, *watchlists.READERS))
+        raise UsageError(f"{form!r} cannot be imported; there are {known}")
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} has no meaning with import {form}")
+    if name is not None:
+        imports.check_name(name)
+    path = Config.find(config)
+    found = watchlists.read(form, place)
+    sources = watchlists.take_over(path, found, name, write=write)
+    watchlists.report(path, found, sources, json=json)
 
 
 @app.command()
@@ -72,7 +144,6 @@ def since(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Say how many objects have gone and come since a copy was made."""
     from halflife.cli import sets, show, words
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
 
     asked = sets.ask(name, config, since, where)
@@ -178,7 +249,6 @@ def study(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Draw what a set source did and what was forecast, on one page with tables."""
     from halflife.cli import sets, show
-    from halflife.core.errors import UsageError
     from halflife.study import run
 
     if (name is None) == (text is None):

@@ -38,13 +38,20 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Data = Annotated[
     bool, typer.Option("--data", help="remove: forget all that was observed, too.")
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="opml|urls", help="list: the addresses, for other programs."
+    ),
+]
 
 
 @app.command()
-def source(
+def source(  # noqa: PLR0913  (each is an option)
     what: What = Action.LIST,
     names: Names = None,
     *,
+    form: Format = None,
     data: Data = False,
     yes: Yes = False,
     config: ConfigPath = None,
@@ -61,8 +68,12 @@ def source(
         raise UsageError(f"source {what} takes {said}; got {len(given)}")
     if data and what is not Action.REMOVE:
         raise UsageError(f"--data has no meaning with source {what}")
+    if form is not None and (what is not Action.LIST or json):
+        raise UsageError("--format has a meaning only with source list, without --json")
     settings = Config.load(Config.find(config))
-    if what is Action.LIST:
+    if form is not None:
+        _export(settings, form)
+    elif what is Action.LIST:
         _list(settings, json=json)
     elif what is Action.RENAME:
         _rename(settings, *given, yes=yes, json=json)
@@ -70,6 +81,15 @@ def source(
         _remove(settings, given[0], data=data, yes=yes, json=json)
     else:
         _reset(settings, given[0], yes=yes, json=json)
+
+
+def _export(config: "Config", form: str) -> None:
+    """Write the addresses of all sources as other programs read them."""
+    import sys
+
+    from halflife.cli import watchlists
+
+    sys.stdout.write(watchlists.written(config, form))
 
 
 def _list(config: "Config", *, json: bool) -> None:

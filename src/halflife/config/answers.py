@@ -9,7 +9,7 @@ from pydantic import Field
 
 from halflife.config.source import SourceConfig
 
-Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html"]
+Format: TypeAlias = Literal["", "json", "jsonl", "csv", "html", "feed"]
 NO_HITS = ("", "", "", "")  # where hits are, if an answer has none
 
 

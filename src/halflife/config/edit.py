@@ -94,6 +94,15 @@ def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
     return tomlkit.dumps(document)
 
 
+def source_text(source: SourceConfig) -> str:
+    """Return the table that would be written for a source."""
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.document()
+    _add(document, source)
+    return tomlkit.dumps(document)
+
+
 def with_renamed(path: Path, old: str, new: str) -> str:
     """Return the file's text with a source renamed; write nothing.
 

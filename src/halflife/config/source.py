@@ -181,6 +181,11 @@ class SourceConfig(SettingsTable):
         return ()
 
     @property
+    def feeds(self) -> tuple[str, ...]:
+        """The addresses that feed readers can subscribe to, as far as one can tell."""
+        return ()
+
+    @property
     def root(self) -> str:
         """The address from which all items are found; empty if there is none."""
         return ""

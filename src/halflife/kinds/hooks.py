@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from halflife.engine.breakers import Breaker
     from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
     from halflife.kinds.protocol import Reading, Report, Step
+    from halflife.recognition.guess import Guess, TrialAnswer
     from halflife.stores import Store
     from halflife.stores.forecasts import Issued
 
@@ -54,6 +55,23 @@ class Hooks(Generic[Source]):
         """Return the sources of this kind whose states are read with that of one."""
         del alike
         return (source,)
+
+    # How an address that somebody wants to add could be kept.
+
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+        """Return how an answer to a first request could be kept, the likeliest first.
+
+        It reads nothing but the answer, which is that of a stranger.
+        """
+        del answer
+        return ()
+
+    def confirm(
+        self, guess: "Guess", first: "TrialAnswer", second: "TrialAnswer"
+    ) -> "Guess":
+        """Return a guess of its own with what the second page of the list says."""
+        del first, second
+        return guess
 
     # What the store knows of a source besides its state.
 

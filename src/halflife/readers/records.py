@@ -1,4 +1,4 @@
-"""Records from what a source answers: JSON, JSON Lines, CSV or HTML.
+"""Records from what a source answers: JSON, JSON Lines, CSV, HTML or a feed.
 
 A reader is told where the records are and what their key is. What cannot be read
 as a whole raises ``SourceError``; a single record that cannot is put aside with
@@ -20,12 +20,13 @@ from jmespath.exceptions import JMESPathError
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
 from halflife.readers.expressions import LONGEST_REASON, compiled, one_line
+from halflife.readers.feed_entries import read_entries
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import MarkupQuery, check_selector, first, only, select
 from halflife.readers.page_hints import NO_HINTS, PageHints, find_hints
 from halflife.readers.text import to_text
 
-FORMATS = ("json", "jsonl", "csv", "html")
+FORMATS = ("json", "jsonl", "csv", "html", "feed")
 MOST = 200_000  # records of one listing
 LONGEST_KEY = 1000  # characters
 LARGEST = 1 << 16  # characters of a record's attributes
@@ -102,8 +103,8 @@ class RecordReader:
     Attributes:
         key: What names an object: one of ``fields``, or an expression. Records
             that are members of a JSON object are named by it if this is empty.
-        format: ``json``, ``jsonl``, ``csv`` or ``html``; told from the answer if
-            empty.
+        format: ``json``, ``jsonl``, ``csv``, ``html`` or ``feed``; told from the
+            answer if empty, which never takes anything for a feed.
         records: Where the records are. In JSON: by default the list itself, the
             only list of objects in it, or the members of an object.
         fields: The attributes to keep and where they are; by default all.
@@ -180,6 +181,9 @@ class RecordReader:
     ) -> Iterator[Found]:
         if kind == "html":
             return self._html(to_text(content_type, body), page)
+        if kind == "feed":
+            entries = read_entries(body)
+            return self._objects((f"entry {i}", e) for i, e in enumerate(entries, 1))
         text = body.decode("utf-8-sig")
         if kind == "csv":
             return self._csv(text, page)

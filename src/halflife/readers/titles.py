@@ -36,6 +36,19 @@ def terms(page: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def title(page: str) -> str:
+    """Return the first title or heading of a page; empty if it has none.
+
+    >>> title("<h1>Black <b>tea</b></h1>")
+    'Black tea'
+    """
+    for heading in _HEADING.finditer(page[:_START]):
+        text = " ".join(unescape(_TAG.sub(" ", heading[2])).split())
+        if text:
+            return text
+    return ""
+
+
 def _words(page: str) -> Iterator[str]:
     for heading in _HEADING.finditer(page):
         text = unescape(_TAG.sub(" ", heading[2])).lower()

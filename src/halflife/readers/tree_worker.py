@@ -33,6 +33,8 @@ MOST_TEXT = 32 << 20  # characters of an answer
 MOST_VALUES = 1000  # options of one choice
 MOST_FIELDS = 100  # of one form
 MOST_PDF_PAGES = 2000  # of a PDF that are read
+MOST_NODES = 20_000  # elements that may be records
+FEWEST = 3  # alike elements that make a list
 
 Row: TypeAlias = list[str | None]
 Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
@@ -211,6 +213,53 @@ def pdf_text(page: str) -> str | None:
     return "\n".join(parts)[: MOST_TEXT // 4]
 
 
+def repeated(page: str) -> list[dict[str, Any]]:
+    """Return elements that stand side by side, alike and each with a link.
+
+    The likeliest list of records first: how they are selected, how many there are,
+    and the address of a next page if the page has one.
+    """
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    tree = LexborHTMLParser(page)
+    following = _following(tree)
+    groups: dict[str, list[Any]] = {}
+    for node in tree.css("li, tr, article, div, section, dt, p, h2, h3")[:MOST_NODES]:
+        outer = node.parent
+        if outer is not None and node.css_first("a[href]") is not None:
+            groups.setdefault(f"{_named(outer)} > {_named(node)}", []).append(node)
+    found: list[dict[str, Any]] = []
+    for selector, nodes in groups.items():
+        if len(nodes) >= FEWEST:
+            size = sum(len(node.text()) for node in nodes[:FEWEST]) / FEWEST
+            links = {node.css_first("a[href]").attributes["href"] for node in nodes}
+            found.append({
+                "records": selector, "size": len(nodes), "links": len(links),
+                "text": size, "next": following,
+            })  # fmt: skip
+    found.sort(key=lambda one: -one["links"] * min(one["text"], 200.0))
+    return found[:FEWEST]
+
+
+def _named(node: Any) -> str:  # noqa: ANN401  (selectolax has no types)
+    """Return a selector for an element and those like it."""
+    given = node.attributes
+    for mark, name in (("#", "id"), (".", "class")):
+        word = (given.get(name) or "").split()[:1]
+        if word and re.fullmatch(r"[A-Za-z_][\w-]*", word[0]) and node.tag != "tr":
+            return f"{node.tag}{mark}{word[0]}"
+    return str(node.tag)
+
+
+def _following(tree: Any) -> str:  # noqa: ANN401  (selectolax has no types)
+    """Return a selector for the link to the next page; empty if there is none."""
+    for css in ("a[rel~=next]", "link[rel~=next]", "li.next > a", "a.next"):
+        node = tree.css_first(css)
+        if node is not None and node.attributes.get("href"):
+            return f"{css}@href"
+    return ""
+
+
 def main_text(page: str) -> str:
     """Return the main content of a page."""
     from trafilatura import extract  # noqa: PLC0415  (an extra, slow to import)
@@ -221,6 +270,7 @@ def main_text(page: str) -> str:
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "select": select,
     "forms": forms,
+    "repeated": repeated,
     "main_text": main_text,
     "parts": parts,
     "edit": edit,

@@ -10,6 +10,7 @@ from halflife.core.errors import SourceError, Unreachable
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.kinds.form.description import DescribedForm, described
+from halflife.kinds.form.recognition import settings_of
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.search.discovery import Wanted
 from halflife.net.addresses import parse_url, shown
@@ -48,7 +49,7 @@ async def _find(config: Config, store: Store, wanted: Wanted) -> FormConfig:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
         found = await _read(gate, purse, wanted)
-        return FormConfig.of(wanted.source(_settings(found)))
+        return FormConfig.of(wanted.source(settings_of(found)))
 
 
 async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> DescribedForm:
@@ -65,17 +66,3 @@ async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> DescribedForm:
         return await in_thread(described, text, reply.url)
     except SourceError as error:
         raise SourceError(f"{shown(wanted.url)}: {error}") from None
-
-
-def _settings(found: DescribedForm) -> dict[str, object]:
-    """Return a form as settings."""
-    attributes: dict[str, dict[str, object]] = {}
-    for attribute in found.attributes:
-        place = found.places[attribute.name]
-        param = place.param if place.param != attribute.name else ""
-        told = {"low": place.low, "high": place.high, "param": param}
-        one: dict[str, object] = {"kind": attribute.kind}
-        one |= {name: value for name, value in told.items() if value}
-        one |= {"values": attribute.values} if attribute.values else {}
-        attributes[attribute.name] = one
-    return {"form_url": found.url, "attributes": attributes}

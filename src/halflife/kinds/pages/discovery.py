@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -20,6 +21,9 @@ from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.addresses import canonical, host_of
 from halflife.stores import Run, Store
 
+if TYPE_CHECKING:
+    from halflife.kinds.trial import Trial
+
 
 @dataclass(frozen=True, slots=True)
 class KeepWish:
@@ -30,6 +34,7 @@ class KeepWish:
     weight: float | None = None
     allow: tuple[str, ...] = ()
     site: Mapping[str, object] | None = None  # settings of a site that begins there
+    headers: Mapping[str, object] = field(default_factory=dict)
 
     def sources(self, maps: Iterable[str] = ()) -> list[PagesConfig]:
         """Return the settings to add; ``maps`` are the URLs that list pages."""
@@ -48,6 +53,7 @@ class KeepWish:
             "name": name,
             "weight": self.weight,
             "allow": self.allow,
+            "headers": dict(self.headers),
         }
         if self.site is None:
             given["pages"] = tuple(u for u in urls if u not in maps)
@@ -55,7 +61,7 @@ class KeepWish:
         else:
             given |= {"kind": "site", "start": urls[0], **self.site}
         try:
-            wanted = {k: v for k, v in given.items() if v not in (None, ())}
+            wanted = {k: v for k, v in given.items() if v not in (None, (), {})}
             return PagesConfig.model_validate(wanted)
         except ValidationError as error:
             raise UsageError(problem(error)) from None
@@ -113,9 +119,16 @@ def wished(path: Path, wish: KeepWish) -> Config:
     return Config.parse(with_sources(path, wish.sources()), path)
 
 
-def add(path: Path, wish: KeepWish, *, check: bool) -> list[Added]:
-    """Add what can be looked at to the settings, and to what is known."""
-    found = _probe(path, wish) if check else preview(path, wish)
+def add(
+    path: Path, wish: KeepWish, *, check: bool, trial: "Trial | None" = None
+) -> list[Added]:
+    """Add what can be looked at to the settings, and to what is known.
+
+    What a ``trial`` takes for something other than a page is not added.
+    """
+    found = _probe(path, wish, trial) if check else preview(path, wish)
+    if trial is not None and not trial.is_page:
+        return found
     good = replace(wish, urls=tuple(row.url for row in found if not row.trouble))
     maps = [row.url for row in found if row.kind == "map"]
     if good.urls:
@@ -125,15 +138,17 @@ def add(path: Path, wish: KeepWish, *, check: bool) -> list[Added]:
     return found
 
 
-def _probe(path: Path, wish: KeepWish) -> list[Added]:
+def _probe(path: Path, wish: KeepWish, trial: "Trial | None") -> list[Added]:
     """Look at each URL once; what was seen of the good ones is kept."""
     config = wished(path, wish)
     chosen = config.named(list(dict.fromkeys(map(wish.home, wish.urls))))
     with bootstrap.writing(Config.load(path)) as store:
         run = store.begin(bootstrap.names(chosen), bootstrap.clock(), lease=LEASE)
         try:
-            looks = asyncio.run(_look(config, store, run, wish))
+            looks = asyncio.run(_look(config, store, run, wish, trial))
             found = [_judge(url, wish, looks) for url in wish.urls]
+            if trial is not None and not trial.is_page:
+                return found
             good = {row.url for row in found if not row.trouble}
             known = {item.key: item for item in bootstrap.items(chosen)}
             store.add(known[url] for url in good)
@@ -147,7 +162,7 @@ def _probe(path: Path, wish: KeepWish) -> list[Added]:
 
 
 async def _look(
-    config: Config, store: Store, run: Run, wish: KeepWish
+    config: Config, store: Store, run: Run, wish: KeepWish, trial: "Trial | None"
 ) -> dict[str, list[Observation]]:
     """Return what each URL showed: the page itself, then the pages it lists."""
     wallet = Wallet(store, config.budget)
@@ -157,7 +172,8 @@ async def _look(
     purse = WindowPurse(wallet, run, room, clock=bootstrap.clock)
     looks: dict[str, list[Observation]] = {}
     key = ""
-    async with network.gate(config, store, bootstrap.clock) as gate:
+    way_out = network.gate if trial is None else trial.way_out
+    async with way_out(config, store, bootstrap.clock) as gate:
         pages = page_sources.pages(
             gate, config, PagesConfig.among(config.source), wish.home
         )
@@ -166,6 +182,8 @@ async def _look(
             for look in batch:
                 key = key if look.seen is Seen.HINT else look.key
                 looks.setdefault(key, []).append(look)
+        if trial is not None:
+            await trial.examine(gate, purse)
     purse.close()
     return looks
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from halflife.kinds.page_view import PageRequest, PageView
     from halflife.kinds.pages.panorama import PagesPanorama
+    from halflife.recognition.guess import Guess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
@@ -63,6 +64,12 @@ class PagesKind(Kind[PagesConfig, PagesState]):
     terms = BY_ITEM
     known_as = "pages"
     checked_by = "pages drawn at random"
+
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+        """Return how an answer could be kept as a source of this kind."""
+        from halflife.kinds.pages import recognition  # noqa: PLC0415  (only `add`)
+
+        return recognition.recognise(answer)
 
     def states(
         self, reading: Reading, sources: Sequence[PagesConfig]

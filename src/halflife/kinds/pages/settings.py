@@ -88,6 +88,11 @@ class PagesConfig(SourceConfig):
         return (*((self.start,) if self.start else ()), *self.pages, *self.maps)
 
     @property
+    def feeds(self) -> tuple[str, ...]:
+        """Its maps, but for those whose address says that they are sitemaps."""
+        return tuple(url for url in self.maps if "sitemap" not in url.lower())
+
+    @property
     def landmarks(self) -> tuple[str, ...]:
         """Addresses of which each by itself says where the source is."""
         return (*((self.start,) if self.start else ()), *self.maps)

@@ -17,6 +17,7 @@ from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.kinds.search.client import Engine
 from halflife.kinds.search.description import is_description, linked, read_description
+from halflife.kinds.search.recognition import settings_of
 from halflife.kinds.search.runner import settings
 from halflife.kinds.search.settings import SearchConfig
 from halflife.net.access import Access, Answer as Reply
@@ -26,7 +27,6 @@ from halflife.readers.text import is_html, to_text
 from halflife.stores import Store
 
 TRIED = ("time", "new", "people", "water", "data")  # words to try it with
-_FEEDS = frozenset({"application/atom+xml", "application/rss+xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +150,7 @@ async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, obje
             f'the hits are: write kind = "search", engine = "html", search_url = '
             f'"{found.url}", hits and hit_link (CSS) into the settings'
         )
-    engine = {"engine": "feed"} if found.type in _FEEDS else {}
-    paged = {"{page}": "first_page", "{offset}": "first_offset"}
-    first = {k: getattr(found, k) for place, k in paged.items() if place in found.url}
-    return {"search_url": found.url, **engine, **first}
+    return settings_of(found)
 
 
 async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.kinds.page_view import PageRequest, PageTable, PageView
+    from halflife.recognition.guess import Guess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
@@ -121,6 +122,12 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     planned_as = "searches", "what"
     checked_by = "looks at the database"
     unchecked = "no look has told whether its summary held in the last year"
+
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+        """Return how an answer could be kept as a source of this kind."""
+        from halflife.kinds.search import recognition  # noqa: PLC0415  (only `add`)
+
+        return recognition.recognise(answer)
 
     def states(
         self, reading: Reading, sources: Sequence[SearchConfig]

@@ -1,0 +1,244 @@
+"""What ``add`` does with one address: try it, show what it is, and write it."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from halflife.cli import exits, show
+from halflife.config import Config, SourceConfig
+from halflife.config.edit import add_sources, source_text
+from halflife.core.errors import UsageError
+from halflife.engine import bootstrap
+from halflife.kinds.pages import discovery
+from halflife.kinds.trial import (
+    Trial,
+    TrialCost,
+    TrialWish,
+    ask,
+    expected_cost,
+    free_name,
+)
+from halflife.net.addresses import host_of
+from halflife.recognition.guess import Corrections, Guess
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.discovery import Added
+
+CELL = 40  # characters of a value in a table of samples
+LONGEST = 100_000  # characters of a question, as the settings have it
+COLUMNS = 6  # of a table of samples
+
+
+@dataclass(frozen=True, slots=True)
+class AddWish:
+    """One address, and what the options say of it.
+
+    Attributes:
+        url: The address.
+        name: What to call the source; None: its host.
+        weight: How much it matters.
+        allow: Networks that need not be public.
+        headers: Headers to send.
+        kind: The kind it should be of; empty for what fits best.
+        corrections: Where records, their key and the next page are.
+        question: A file with a question in GraphQL; None for a plain address.
+
+    """
+
+    url: str
+    name: str | None
+    weight: float | None
+    allow: tuple[str, ...]
+    headers: dict[str, object]
+    kind: str
+    corrections: Corrections
+    question: Path | None = None
+
+    def trial(self, config: Config) -> Trial:
+        """Return a trial of the address."""
+        name = self.name or free_name(config, host_of(self.url), self.url, joins=True)
+        given = {"weight": self.weight, "allow": self.allow, "headers": self.headers}
+        told = {k: v for k, v in given.items() if v is not None}
+        question = _read(self.question) if self.question else ""
+        return Trial(
+            TrialWish(self.url, name, told, self.kind, self.corrections, question)
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    if not text or len(text) > LONGEST:
+        raise UsageError(f"{path}: must hold one question, of {LONGEST} characters")
+    return text
+
+
+def parse_headers(given: list[str]) -> dict[str, object]:
+    """Return headers as settings: ``Name: value``, or ``Name: env:VARIABLE``.
+
+    >>> parse_headers(["Accept: text/csv", "Authorization: env:TOKEN"])
+    {'Accept': 'text/csv', 'Authorization': {'env': 'TOKEN'}}
+    """
+    found: dict[str, object] = {}
+    for line in given:
+        name, colon, value = line.partition(":")
+        name, value = name.strip(), value.strip()
+        if not (colon and name and value):
+            raise UsageError(f"--header: write 'Name: value'; got {line!r}")
+        where, mark, rest = value.partition(":")
+        found[name] = {"env": rest} if mark and where == "env" else value
+    return found
+
+
+def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | None":
+    """Try an address, and write it; return what is still to be told of pages."""
+    config = Config.load(path)
+    trial = wish.trial(config)
+    if wish.question is not None:
+        ask(path, trial)
+        _write(path, _named(config, trial), yes=yes, json=json)
+        return None
+    keep = discovery.KeepWish(
+        (wish.url,), trial.wish.name, wish.weight, wish.allow, headers=wish.headers
+    )
+    rows = discovery.add(path, keep, check=True, trial=trial)
+    if any(row.trouble for row in rows) or trial.is_page:
+        if json and not any(row.trouble for row in rows):
+            _emit_page(path, trial, rows)
+            return None
+        return rows
+    _write(path, _named(config, trial), yes=yes, json=json)
+    return None
+
+
+def _named(config: Config, trial: Trial) -> Trial:
+    """Return a trial whose source has a name of its own."""
+    wish = trial.wish
+    named = free_name(config, wish.name, wish.url)
+    return replace(trial, wish=replace(wish, name=named))
+
+
+def _write(path: Path, trial: Trial, *, yes: bool, json: bool) -> None:
+    """Show what was recognised; write it if somebody agrees."""
+    guess = _usable(trial)
+    source = trial.wish.source(guess)
+    cost = expected_cost(guess, Config.load(path))
+    if not json:
+        _show(path, trial, guess, source)
+        show.say(f"cost: {cost.words()}")
+        show.say(f"\n{source_text(source)}")
+    written = yes or (not json and _agreed(path))
+    if written:
+        config = add_sources(path, [source])
+        with bootstrap.writing(config):  # which makes the new source known
+            pass
+    if json:
+        show.emit(_answer(path, trial, source, cost, written=written))
+    elif written:
+        show.say(f"written to {path}; next: halflife sync {source.name}")
+    if not written:
+        show.note("halflife: nothing was written; give --yes to write it")
+        raise typer.Exit(exits.USAGE)
+
+
+def _usable(trial: Trial) -> Guess:
+    """Return how the address is kept; raise ``UsageError`` if it cannot be."""
+    guess, wish = trial.best, trial.wish
+    if guess is None and (wish.kind or wish.corrections.given):
+        known = ", ".join(dict.fromkeys(g.kind for g in trial.guesses)) or "nothing"
+        wanted = wish.kind or "a listing, with what you said of its records"
+        raise UsageError(f"{wish.url}: it cannot be kept as {wanted}; as {known}")
+    if guess is None:
+        raise UsageError(f"{wish.url}: nothing is known that reads such an answer")
+    if guess.package:
+        raise UsageError(
+            f"{wish.url}: it is an {guess.what}; install {guess.package} to keep it"
+        )
+    if not guess.usable:
+        lacking = ", ".join(guess.missing) or "its settings"
+        why = guess.reasons.get("key", "") or guess.reasons.get("trouble", "")
+        said = show.plain(f"; {why}" if why else "")
+        raise UsageError(
+            f"{wish.url}: it is a {guess.what}, and nobody could guess {lacking}{said}"
+        )
+    return guess
+
+
+def _agreed(path: Path) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return typer.confirm(f"write this to {path}?", default=True, err=True)
+
+
+def _show(path: Path, trial: Trial, guess: Guess, source: SourceConfig) -> None:
+    del path
+    show.say(show.plain(f"{trial.wish.url} is a {guess.what} (kind {source.kind})"))
+    for part, why in guess.reasons.items():
+        show.say(show.plain(f"{part}: {why}"))
+    for hint in guess.hints:
+        show.say(show.plain(f"changes: {hint}"))
+    for note in trial.notes:
+        show.say(show.plain(f"note: {note}"))
+    others = dict.fromkeys(f"{g.what} (--kind {g.kind})" for g in trial.others())
+    if others:
+        show.say(f"it could also be kept as: {', '.join(others)}")
+    _sample(guess)
+
+
+def _sample(guess: Guess) -> None:
+    """Show the first records as a table."""
+    if not guess.sample:
+        return
+    names = list(guess.sample[0])[:COLUMNS]
+    show.say()
+    show.table([{n: _cell(record.get(n)) for n in names} for record in guess.sample])
+
+
+def _cell(value: object) -> str:
+    text = show.plain("" if value is None else str(value))
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
+
+
+def _answer(
+    path: Path, trial: Trial, source: SourceConfig, cost: TrialCost, *, written: bool
+) -> dict[str, object]:
+    guess = trial.best
+    row = {"url": trial.wish.url, "source": source.name, "kind": source.kind}
+    table = source.model_dump(exclude_unset=True, exclude_none=True, mode="json")
+    return {
+        "config": str(path),
+        "written": written,
+        "source": {**table, "kind": source.kind},
+        "toml": source_text(source),
+        **_recognised(trial),
+        "cost": {
+            "requests_per_read": cost.read,
+            "requests_a_month": cost.month,
+            "budget_a_month": cost.budget,
+        },
+        "results": [{**row, "records": guess.records if guess else 0}],
+    }
+
+
+def _recognised(trial: Trial) -> dict[str, object]:
+    best = trial.best
+    return {
+        "recognised": best.row() if best else {},
+        "others": [guess.row() for guess in trial.others()],
+        "notes": trial.notes,
+    }
+
+
+def _emit_page(path: Path, trial: Trial, rows: "list[Added]") -> None:
+    """Answer a program that added a page or a map."""
+    config = Config.load(path)
+    source = next(one for one in config.source if one.name == trial.wish.name)
+    cost = expected_cost(trial.guesses[0], config)
+    answer = _answer(path, trial, source, cost, written=True)
+    show.emit({**answer, "results": [row.row() for row in rows]})

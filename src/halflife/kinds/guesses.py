@@ -1,0 +1,46 @@
+"""What all kinds together make of an answer: how it could be kept, ranked."""
+
+from collections.abc import Iterator, Sequence
+
+from halflife.config.kinds import kinds
+from halflife.core.errors import ConfigError
+from halflife.kinds.contained import ContainedKind
+from halflife.kinds.registry import kind_named
+from halflife.readers.xml_stream import root_name
+from halflife.recognition.guess import SURE, Guess, TrialAnswer
+
+# Formats that a kind of another package reads, by their root elements.
+PACKAGES = {b"OAI-PMH": ("oai", "OAI-PMH repository", "halflife-oai")}
+
+
+def recognise(answer: TrialAnswer) -> list[Guess]:
+    """Return how an answer could be kept, the likeliest first."""
+    found: list[Guess] = []
+    for kind in _kinds():  # a kind that builds on another may say the same again
+        found += [guess for guess in kind.recognise(answer) if guess not in found]
+    known = {guess.kind for guess in found}
+    found += [guess for guess in _not_installed(answer) if guess.kind not in known]
+    return sorted(found, key=lambda guess: -guess.score)
+
+
+def _kinds() -> Iterator[ContainedKind]:
+    """Return each kind once; one that cannot be loaded says so elsewhere."""
+    seen: list[ContainedKind] = []
+    for name in kinds():
+        try:
+            kind = kind_named(name)
+        except ConfigError:
+            continue
+        if kind not in seen:
+            seen.append(kind)
+            yield kind
+
+
+def _not_installed(answer: TrialAnswer) -> Sequence[Guess]:
+    """Return what would be recognised if its package were installed."""
+    root = root_name(answer.body)
+    if root not in PACKAGES:
+        return ()
+    kind, what, package = PACKAGES[root]
+    reasons = {"format": f"its root element is {root.decode()}"}
+    return (Guess(kind, what, SURE, {}, reasons, package=package),)

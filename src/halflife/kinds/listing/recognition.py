@@ -1,0 +1,433 @@
+"""Listings recognised: where records are, what names them and how the list goes on."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from typing import Any
+from urllib.parse import urlsplit
+
+from halflife.core.errors import ConfigError, SourceError
+from halflife.core.wording import count
+from halflife.readers import trees
+from halflife.readers.expressions import compiled
+from halflife.readers.feed_entries import is_feed
+from halflife.readers.json_document import load_json
+from halflife.readers.maps import may_be_map
+from halflife.readers.page_hints import find_hints
+from halflife.readers.records import RecordPage, RecordReader
+from halflife.readers.text import is_html, to_text
+from halflife.recognition import paging
+from halflife.recognition.guess import (
+    LIKELY,
+    SAMPLE,
+    USABLE,
+    VAGUE,
+    Guess,
+    TrialAnswer,
+)
+from halflife.recognition.header_hints import header_hints
+from halflife.recognition.paging import ListAnswer, PagingGuess, TotalGuess
+from halflife.recognition.record_keys import check_key, find_keys
+from halflife.recognition.record_lists import RecordList, at_path, find_lists
+
+LINES = 1000  # of JSON Lines or CSV by which the key is guessed
+SHOWN = 200  # characters of a value that is shown
+_SEPARATORS = ",;\t|"
+_VARIABLE = re.compile(r"\$(\w{1,100})\s*:")
+_WHAT = {"json": "JSON listing", "jsonl": "JSON Lines", "csv": "table (CSV)"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Records of an answer, before anybody knows their key."""
+
+    format: str
+    where: RecordList
+    document: object = None
+    why: str = ""
+
+
+def recognise(answer: TrialAnswer) -> list[Guess]:
+    """Return how an answer could be kept as a listing, the likeliest first."""
+    try:
+        if is_html(answer.content_type, answer.body):
+            return _html(answer)
+        if is_feed(answer.body):
+            return _feed(answer)
+        document = _document(answer)
+        found = _json(answer, document) if document is not None else None
+        if document is None:
+            found = _lines(answer) or _table(answer)
+    except (SourceError, RecursionError):  # no reader would read it later either
+        return []
+    if found is not None:
+        return [_guess(answer, found)]
+    return _arrays(answer, document)
+
+
+def _feed(answer: TrialAnswer) -> list[Guess]:
+    """Return how the entries of a feed could be kept as records."""
+    settings = {"kind": "listing", "url": answer.url, "format": "feed", "key": "id"}
+    key = answer.corrections.key
+    reasons = {
+        "format": "its root element says that it is a feed",
+        "records": "each entry is a record; a feed shows the latest only",
+        "key": "as you said" if key else "an entry's identifier, or else its link",
+        "paging": "feeds have one page",
+    }
+    table = {**settings, "key": key or "id", "complete": False}
+    score = LIKELY if key else USABLE + 0.1
+    guess = Guess("listing", "entries of a feed", score, table, reasons, reads=1)
+    return [replace(_read(answer, guess), hints=header_hints(answer))]
+
+
+def _text(answer: TrialAnswer) -> str:
+    try:
+        return answer.body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _json(answer: TrialAnswer, document: object) -> _Found | None:
+    given = answer.corrections.records
+    if given:
+        found = _searched(document, given)
+        return _Found("json", found, document, "as you said") if found else None
+    lists = find_lists(document)
+    if not lists or (lists[0].size < 2 and lists[0].score < 0.3):
+        return None
+    best = lists[0]
+    return _Found("json", best, document, _why_there(best, lists))
+
+
+def _document(answer: TrialAnswer) -> object:
+    text = _text(answer).strip()
+    if text[:1] not in {"{", "["}:
+        return None
+    try:
+        return load_json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _searched(document: object, expression: str) -> RecordList | None:
+    try:
+        found = compiled(expression).search(document)
+    except (ConfigError, ValueError):
+        return None
+    return at_path(found, expression)
+
+
+def _why_there(best: RecordList, lists: Sequence[RecordList]) -> str:
+    what = "members of an object" if best.named else "objects"
+    place = f"at {best.path!r}" if best.path else "as the whole answer"
+    others = [f"{one.path!r}" for one in lists[1:4] if one.path]
+    beside = f"; other lists are at {', '.join(others)}" if others else ""
+    return f"{count(best.size, 'object')} {place}{beside}".replace("objects", what, 1)
+
+
+def _lines(answer: TrialAnswer) -> _Found | None:
+    lines = [one for one in _text(answer).split("\n", LINES + 1)[:LINES] if one.strip()]
+    records: list[Mapping[str, Any]] = []
+    for line in lines:
+        try:
+            record = load_json(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(record, Mapping):
+            return None
+        records.append(record)
+    if len(records) < 2:
+        return None
+    many = _text(answer).count("\n") + (not answer.body.endswith(b"\n"))
+    where = RecordList("", tuple(records), many)
+    return _Found("jsonl", where, None, f"each of {many} lines is a JSON object")
+
+
+def _table(answer: TrialAnswer) -> _Found | None:
+    text = _text(answer)
+    head = text.partition("\n")[0].strip()
+    separator = max(_SEPARATORS, key=head.count)
+    kind = answer.content_type.partition(";")[0].strip().lower()
+    named = kind in {"text/csv", "text/tab-separated-values"}
+    named = named or urlsplit(answer.url).path.lower().endswith((".csv", ".tsv"))
+    if not head.count(separator) or may_be_map(answer.body):
+        return None
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        names = next(reader, [])
+        rows = [row for row, _ in zip(reader, range(LINES), strict=False) if row]
+    except csv.Error:
+        return None
+    whole = [row for row in rows if len(row) == len(names)]
+    if not whole or len(set(names)) < len(names) or not all(names):
+        return None
+    if not named and (len(whole) < len(rows) or len(rows) < 3):
+        return None
+    records = tuple(dict(zip(names, row, strict=True)) for row in whole)
+    size = len(rows) if len(rows) < LINES else text.count("\n")
+    why = f"{len(names)} columns with a head, separated by {separator!r}"
+    return _Found("csv", RecordList("", records, size), None, why)
+
+
+def _guess(answer: TrialAnswer, found: _Found) -> Guess:
+    """Return how records are kept, with everything as their reader will read it."""
+    key, why_key = _key(answer, found.where)
+    seen = ListAnswer(
+        answer.url, found.document, answer.headers, found.where.path, found.where.size
+    )
+    total = paging.find_total(seen)
+    goes_on = _paging(answer, seen, total.many)
+    settings = _settings(answer, found, key, goes_on) | _total(total, found)
+    reasons = {
+        "format": _WHAT[found.format],
+        "records": found.why,
+        "key": why_key,
+        "paging": goes_on.why,
+    }
+    if total.many is not None:
+        place = f"the header {total.where}" if total.header else repr(total.where)
+        reasons["total"] = f"{place} says {total.many}"
+    guess = Guess(
+        "listing",
+        _WHAT[found.format],
+        LIKELY,
+        settings,
+        reasons,
+        records=found.where.size,
+        total=total.many,
+        reads=paging.pages_of(total.many, found.where.size) if goes_on.second else 1,
+        hints=_hints(answer, found.where),
+        second=goes_on.second,
+        second_body=_second_body(answer, goes_on) if answer.question else b"",
+    )
+    if not key and not found.where.named:
+        lists = replace(guess, score=VAGUE, missing=("key",))
+        return replace(lists, sample=_shown(found.where.records))
+    return _read(answer, guess)
+
+
+def _key(answer: TrialAnswer, where: RecordList) -> tuple[str, str]:
+    given = answer.corrections.key
+    if given:
+        wrong = check_key(where.records, given) if given in where.records[0] else ""
+        return given, f"as you said{f'; but {wrong}' if wrong else ''}"
+    noun = where.path.rpartition(".")[2].removesuffix("[]").strip('"')
+    found = find_keys(where.records, noun)
+    if found and (not where.named or found[0].score >= 0.9):
+        return found[0].key, found[0].why
+    if where.named:
+        return "", "the members' names name them"
+    return "", "no field is in every record and different in each; say it with --key"
+
+
+def _paging(answer: TrialAnswer, seen: ListAnswer, total: int | None) -> PagingGuess:
+    given = answer.corrections.next
+    if not given:
+        return paging.find_paging(seen, total)
+    return PagingGuess(paging.NEXT_LINK, given, why="as you said")
+
+
+def _settings(
+    answer: TrialAnswer, found: _Found, key: str, goes_on: PagingGuess
+) -> dict[str, object]:
+    """Return the table of the source."""
+    settings: dict[str, object] = {
+        "kind": "listing",
+        "url": answer.url,
+        "format": found.format,
+    }
+    if found.where.path:
+        settings["records"] = found.where.path
+    if key:
+        settings["key"] = key
+    if may_be_map(answer.body):  # a JSON Feed shows the latest entries only
+        settings["complete"] = False
+    if answer.question:
+        return settings | {"graphql": _question(answer.question, goes_on)}
+    if goes_on.style == paging.NEXT_LINK:
+        settings["next"] = goes_on.where
+    elif goes_on.style and goes_on.second:
+        settings["paging"] = _PAGING[goes_on.style](goes_on)
+    return settings
+
+
+_PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
+    paging.LINK_HEADER: lambda _: {"kind": "header"},
+    paging.CURSOR: lambda way: {
+        "kind": "cursor",
+        "at": way.where,
+        "parameter": way.param,
+    },
+    paging.PAGE_NUMBER: lambda way: {
+        "kind": "page",
+        "parameter": way.param,
+        "first": way.first,
+    },
+    paging.OFFSET: lambda way: {
+        "kind": "offset",
+        "parameter": way.param,
+        "first": way.first,
+    },
+}
+
+
+def _total(total: TotalGuess, found: _Found) -> dict[str, object]:
+    """Return where the total is, unless readers find it there by themselves."""
+    if total.header:
+        return {"total_header": total.where}
+    seen = find_hints(found.document, found.where.path).total
+    return {"total": total.where} if total.many not in {None, seen} else {}
+
+
+def _question(question: str, goes_on: PagingGuess) -> dict[str, object]:
+    """Return a question in GraphQL as settings, with the variable for its cursor."""
+    table: dict[str, object] = {"query": question}
+    declared = _VARIABLE.findall(question)
+    usual = [name for name in ("after", "cursor", goes_on.param) if name in declared]
+    if goes_on.style == paging.CURSOR and usual:
+        table |= {"cursor": goes_on.where}
+        table |= {"variable": usual[0]} if usual[0] != "after" else {}
+    return table
+
+
+def _second_body(answer: TrialAnswer, goes_on: PagingGuess) -> bytes:
+    """Return what asks for the second page of an answer in GraphQL; empty if none."""
+    table = _question(answer.question, goes_on)
+    if "cursor" not in table:
+        return b""
+    token = compiled(goes_on.where).search(_document(answer))
+    variables = {str(table.get("variable", "after")): token}
+    return dumps({"query": answer.question, "variables": variables}).encode()
+
+
+def _read(answer: TrialAnswer, guess: Guess) -> Guess:
+    """Return a guess with what its reader makes of the answer."""
+    try:
+        page = read_page(guess, answer)
+    except (SourceError, ConfigError) as error:
+        return replace(guess, score=VAGUE, missing=("records, key",), reasons={
+            **guess.reasons, "trouble": str(error),
+        })  # fmt: skip
+    records = ({"key": k, **v} for k, v in page.records.items())
+    shown = tuple(r for r, _ in zip(records, range(SAMPLE), strict=False))
+    reasons = dict(guess.reasons)
+    if page.note():
+        reasons["trouble"] = page.note()
+    kept = max(len(page.records), guess.records if guess.records > LINES else 0)
+    return replace(guess, sample=_shown(shown), reasons=reasons, records=kept)
+
+
+def read_page(guess: Guess, answer: TrialAnswer) -> RecordPage:
+    """Return the records of a page as a source with the guessed settings reads them.
+
+    Raise ``SourceError`` if it cannot.
+    """
+    given = guess.settings
+    fields = given.get("fields")
+    reader = RecordReader(
+        str(given.get("key", "")),
+        str(given.get("format", "")),
+        str(given.get("records", "")),
+        dict(fields) if isinstance(fields, Mapping) else {},
+        str(given.get("next", "")),
+    )
+    name = urlsplit(answer.url).path.rpartition("/")[2]
+    return reader.read(answer.body, answer.content_type, name)
+
+
+def check_second(guess: Guess, first: TrialAnswer, second: TrialAnswer) -> Guess:
+    """Return a guess with what the second page says of its paging."""
+    reasons = dict(guess.reasons)
+    try:
+        known = read_page(guess, first).records.keys()
+        new = [key for key in read_page(guess, second).records if key not in known]
+    except (SourceError, ConfigError) as error:
+        new, why = [], f"the second page cannot be read: {error}"
+    else:
+        why = f"the second page had {count(len(new), 'record')} that the first has not"
+    if new:
+        reasons["paging"] += f"; {why}"
+        return replace(guess, reasons=reasons)
+    way = guess.settings.get("paging")
+    if not isinstance(way, Mapping) or way["kind"] == "header":
+        reasons["paging"] += f"; but {why}"
+        return replace(guess, reasons=reasons)
+    reasons["paging"] += f"; but {why}, so that only the first page will be read"
+    settings = {k: v for k, v in guess.settings.items() if k != "paging"}
+    return replace(guess, reasons=reasons, settings=settings, reads=1, second="")
+
+
+def _shown(records: Sequence[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
+    """Return records short enough to be shown."""
+    return tuple(
+        {str(k)[:SHOWN]: _short(v) for k, v in list(record.items())[:20]}
+        for record in records[:SAMPLE]
+    )
+
+
+def _short(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _hints(answer: TrialAnswer, where: RecordList) -> tuple[str, ...]:
+    dated = ("updated_at", "updated", "modified", "last_modified", "updatedAt",
+             "modified_at", "lastModified", "date_modified", "touched")  # fmt: skip
+    named = next((name for name in dated if name in where.records[0]), "")
+    said = [f"{named!r} says when each record changed"] if named else []
+    return (*header_hints(answer), *said)
+
+
+def _arrays(answer: TrialAnswer, document: object) -> list[Guess]:
+    """Return where rows that are lists can be had as objects, if that is known.
+
+    Datasette before 1.0 answers so unless it is asked for another shape.
+    """
+    if not isinstance(document, Mapping):
+        return []
+    rows, columns = document.get("rows"), document.get("columns")
+    known = isinstance(columns, list) and "primary_keys" in document
+    if not (known and isinstance(rows, list) and "_shape=" not in answer.url):
+        return []
+    instead = paging.with_parameter(answer.url, "_shape", "objects")
+    reasons = {"format": "Datasette: its rows are lists; as objects they have names"}
+    return [Guess("listing", "table of Datasette", USABLE + 0.05, {}, reasons,
+                  missing=("records",), instead=instead)]  # fmt: skip
+
+
+def _html(answer: TrialAnswer) -> list[Guess]:
+    """Return how a web page could be kept as a list of what it links to."""
+    given = answer.corrections
+    text = to_text(answer.content_type, answer.body)
+    found = trees.ask("repeated", text)
+    if given.records:
+        found = [{"records": given.records, "next": "", "size": 0}]
+    if not found:
+        return []
+    best = found[0]
+    settings: dict[str, object] = {
+        "kind": "listing",
+        "url": answer.url,
+        "format": "html",
+        "records": best["records"],
+        "key": given.key or "a@href",
+        "fields": {"link": "a@href", "title": "a", "text": ""},
+    }
+    where = given.next or best["next"]
+    settings |= {"next": where} if where else {}
+    asked = "as you said" if given.records else f"{best['size']} alike, with links"
+    reasons = {
+        "format": "list in a web page",
+        "records": f"{best['records']!r}: {asked}",
+        "key": "as you said" if given.key else "the address that each links to",
+        "paging": f"{where!r} leads to the next page" if where else "no next page",
+    }
+    score = LIKELY if given.given else VAGUE + 0.05
+    guess = Guess("listing", "list in a web page", score, settings, reasons, reads=1)
+    return [replace(_read(answer, guess), hints=header_hints(answer))]

@@ -1,0 +1,315 @@
+"""Trials: what an address answers, and what else is asked to make sure of a guess.
+
+A trial goes through the gate like any other request: robots.txt is obeyed, hosts are
+not hurried, and every request is paid for. It takes one request for the address itself
+(and one for robots.txt), one more if a page names the same as data, and one for the
+second page of a list.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from yarl import URL
+
+from halflife.config import Config, SourceConfig, problem
+from halflife.config.kinds import read_source
+from halflife.core.budget import Purse
+from halflife.core.errors import BudgetSpent, SourceError, Unreachable, UsageError
+from halflife.core.wording import number
+from halflife.engine import bootstrap, network
+from halflife.engine.leased_session import Visitor
+from halflife.engine.loop import Clock
+from halflife.kinds import guesses
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.registry import kind_named
+from halflife.net.access import GET, Answer, Payload
+from halflife.net.addresses import host_of, parse_url, shown
+from halflife.net.dates import to_http
+from halflife.net.gate import Gate
+from halflife.readers.containment import read_in_thread
+from halflife.recognition.guess import (
+    LIKELY,
+    NOTHING,
+    Corrections,
+    Guess,
+    TrialAnswer,
+)
+from halflife.stores import Store
+
+GOOD = frozenset({200, 203})
+JSON = "application/json"
+SAID = 200  # characters of an answer without records that are shown
+MONTH = 30.0  # days
+
+
+class RecordingGate(Gate):
+    """A way out that remembers what it was answered."""
+
+    answers: dict[str, Answer]
+
+    async def get(self, url: str | URL, *given: Any, **named: Any) -> Answer:  # noqa: ANN401  (as it is)
+        """Fetch a URL, as any gate does."""
+        answer = await super().get(url, *given, **named)
+        self.answers[str(url)] = answer
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class TrialWish:
+    """An address that somebody wants to keep.
+
+    Attributes:
+        url: The address.
+        name: What to call the source.
+        given: Settings that the source gets in any case.
+        kind: The kind that it should be of; empty for what fits best.
+        corrections: What is known better than it can be guessed.
+        question: What is asked in GraphQL; empty for a plain address.
+
+    """
+
+    url: str
+    name: str
+    given: Mapping[str, object] = field(default_factory=dict)
+    kind: str = ""
+    corrections: Corrections = NOTHING
+    question: str = ""
+
+    def source(self, guess: Guess) -> SourceConfig:
+        """Return the settings of a guess; raise ``UsageError`` if they cannot be."""
+        try:
+            table = {"name": self.name, **self.given, **guess.settings}
+            return read_source({k: v for k, v in table.items() if v not in ((), {})})
+        except ValidationError as error:
+            raise UsageError(problem(error)) from None
+
+
+@dataclass(slots=True)
+class Trial:
+    """A trial of one address.
+
+    Attributes:
+        wish: The address, and how it is wanted.
+        guesses: How it could be kept, the likeliest first.
+        notes: What could not be made sure of.
+
+    """
+
+    wish: TrialWish
+    guesses: list[Guess] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> Guess | None:
+        """How it is kept: the likeliest way of the kind that is wanted."""
+        kind = self.wish.kind
+        fitting = (g for g in self.guesses if not kind or g.kind == kind)
+        return next(fitting, None)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the address is kept as a page, or as a map of pages."""
+        return self.best is not None and not {"pages", "maps"}.isdisjoint(
+            self.best.settings
+        )
+
+    def others(self) -> list[Guess]:
+        """Return the ways in which it is not kept."""
+        return [guess for guess in self.guesses if guess is not self.best]
+
+    def way_out(self, config: Config, store: Store, clock: Clock) -> RecordingGate:
+        """Return a gate that remembers what it was answered."""
+        plain = network.gate(config, store, clock)
+        gate = RecordingGate(plain.settings, hosts=store, clock=clock)
+        gate.answers = {}
+        return gate
+
+    async def question(self, gate: Gate, purse: Purse) -> None:
+        """Ask a question in GraphQL, and look at what is answered.
+
+        Raise ``SourceError`` if nothing usable is.
+        """
+        url, asked = self.wish.url, {"query": self.wish.question, "variables": {}}
+        table = {"kind": "listing", "url": url, "graphql": {"query": asked["query"]}}
+        access = network.access(self.wish.source(Guess("listing", "", 0.0, table)))
+        payload = Payload("POST", dumps(asked).encode(), JSON)
+        answer = await gate.ask(parse_url(url), payload, purse, access=access)
+        if answer.status not in GOOD:
+            raise Unreachable(f"{shown(url)}: it answered {answer.status}")
+        first = await self._recognise(answer)
+        self.guesses = [guess for guess in self.guesses if "graphql" in guess.settings]
+        if not self.guesses:
+            said = answer.body[:SAID].decode("utf-8", "replace")
+            raise SourceError(f"{shown(url)}: its answer has no records: {said}")
+        if self.guesses[0].second_body:
+            await self._confirm(gate, purse, self.guesses[0], first)
+
+    async def examine(self, gate: Gate, purse: Purse) -> None:
+        """Look at what the address answered, and ask for what would confirm it."""
+        answers = gate.answers if isinstance(gate, RecordingGate) else {}
+        answer = answers.get(str(parse_url(self.wish.url)))
+        if answer is None or answer.status not in GOOD:
+            return
+        first = await self._recognise(answer)
+        shown_as = next((guess for guess in self.guesses if guess.instead), None)
+        if shown_as is not None and (
+            shown_as.missing or self.wish.kind in {"", *self._kinds(but=shown_as)}
+        ):
+            first = await self._instead(gate, purse, shown_as, first)
+        best = self.best
+        if best is not None and best.second and best.usable:
+            await self._confirm(gate, purse, best, first)
+
+    def _kinds(self, but: Guess) -> set[str]:
+        return {guess.kind for guess in self.guesses if guess.kind != but.kind}
+
+    async def _recognise(self, answer: Answer) -> TrialAnswer:
+        seen = trial_answer(answer, self.wish)
+        found = await read_in_thread(self.wish.url, guesses.recognise, seen)
+        self.guesses = sorted(found, key=lambda guess: -guess.score)
+        return seen
+
+    async def _instead(
+        self, gate: Gate, purse: Purse, page: Guess, first: TrialAnswer
+    ) -> TrialAnswer:
+        """Look at the same as data; keep that, if it has records."""
+        known = self.guesses
+        if host_of(page.instead) != host_of(first.url):
+            return first
+        listing = replace(page, kind="listing", settings={"kind": "listing",
+                          "url": page.instead, "format": "json"})  # fmt: skip
+        answer = await self._ask(gate, purse, listing, page.instead)
+        if answer is None:
+            return first
+        seen = await self._recognise(answer)
+        best = self.guesses[0] if self.guesses else None
+        if best is None or not best.usable or best.score < LIKELY:
+            self.guesses = known
+            return first
+        why = f"{page.instead} has the same as data"
+        reasons = {**best.reasons, "format": f"{best.reasons['format']}; {why}"}
+        self.guesses[0] = replace(best, reasons=reasons)
+        self.guesses += [guess for guess in known if not guess.missing]
+        return seen
+
+    async def _confirm(
+        self, gate: Gate, purse: Purse, guess: Guess, first: TrialAnswer
+    ) -> None:
+        """Ask for the second page, to see whether paging was guessed right."""
+        if host_of(guess.second) != host_of(first.url):
+            self.notes.append("its next page lies on another host and is not read")
+            return
+        answer = await self._ask(
+            gate, purse, guess, guess.second, posted=guess.second_body
+        )
+        if answer is None:
+            return
+        second = trial_answer(answer, self.wish)
+        confirm = kind_named(guess.kind).confirm
+        better = await read_in_thread(guess.second, confirm, guess, first, second)
+        self.guesses[self.guesses.index(guess)] = better
+
+    async def _ask(
+        self, gate: Gate, purse: Purse, guess: Guess, url: str, *, posted: bytes = b""
+    ) -> Answer | None:
+        """Return another answer of the source; None if there is none, and note why."""
+        try:
+            source = self.wish.source(replace(guess, missing=()))
+            access = network.access(source)
+            payload = Payload("POST", posted, JSON) if posted else GET
+            answer = await gate.ask(parse_url(url), payload, purse, access=access)
+        except (SourceError, BudgetSpent, UsageError) as error:
+            self.notes.append(f"not made sure of: {error}")
+            return None
+        if answer.status not in GOOD:
+            self.notes.append(f"{shown(url)} answered {answer.status}")
+            return None
+        return answer
+
+
+def ask(path: Path, trial: Trial) -> None:
+    """Ask an address the question of a trial, paid for and in its turn."""
+    config = Config.load(path)
+
+    async def visit(store: Store) -> None:
+        visitor = Visitor(config, store, bootstrap.clock)
+        async with visitor.visit(trial.wish.name) as (_, gate, purse):
+            await trial.question(gate, purse)
+
+    with bootstrap.writing(config) as store:
+        asyncio.run(visit(store))
+
+
+def trial_answer(answer: Answer, wish: TrialWish) -> TrialAnswer:
+    """Return an answer of the network as kinds look at it."""
+    headers = {n.lower(): v for n, v in answer.headers.items()}
+    if answer.etag:
+        headers["etag"] = answer.etag
+    if answer.modified is not None:
+        headers["last-modified"] = to_http(answer.modified)
+    return TrialAnswer(
+        answer.url,
+        answer.body,
+        answer.content_type,
+        headers,
+        wish.corrections,
+        wish.question,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCost:
+    """What a source is expected to cost.
+
+    Attributes:
+        read: Requests of one full read; None if nothing says how many.
+        month: Requests of a month with a full read a day.
+        budget: Requests of a month that the budget has.
+
+    """
+
+    read: int | None
+    month: int | None
+    budget: int
+
+    def words(self) -> str:
+        """Return it in a line."""
+        if self.read is None or self.month is None:
+            return "nothing says how many requests a full read takes"
+        share = self.month / self.budget
+        said = (
+            f"{number(self.read)} requests for a full read; read once a day that is "
+            f"{number(self.month)} a month, {share:.1%} of the budget"
+        )
+        return said if share <= 1 else f"{said}, so it will be read less often"
+
+
+def expected_cost(guess: Guess, config: Config) -> TrialCost:
+    """Return what a source is expected to cost a month."""
+    budget = max(round(config.budget.requests * MONTH / config.budget.days), 1)
+    month = None if guess.reads is None else round(guess.reads * MONTH)
+    return TrialCost(guess.reads, month, budget)
+
+
+def free_name(config: Config, wanted: str, url: str, *, joins: bool = False) -> str:
+    """Return a name that no source has: the host, and its path if need be.
+
+    With ``joins`` that of a source of pages will do: pages join one another.
+
+    >>> free_name(Config(), "a.example", "http://a.example/x")
+    'a.example'
+    """
+    pages = PagesConfig if joins else ()
+    taken = {one.name for one in config.source if not isinstance(one, pages)}
+    if wanted not in taken:
+        return wanted
+    path = URL(url).path.strip("/").replace("/", "-")
+    words = "".join(c for c in path if c.isascii() and (c.isalnum() or c in "._-"))
+    stem = f"{wanted}-{words}"[:190].rstrip("-") if words else wanted
+    numbered = (f"{stem}-{n}" for n in range(2, len(taken) + 3))
+    return next(name for name in (stem, *numbered) if name not in taken)

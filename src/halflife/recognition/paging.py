@@ -1,0 +1,351 @@
+"""How a list goes on after its first page, and how long it is, guessed from an answer.
+
+An answer may say it in its body (the address of the next page, a token for it, the
+number of the page or an offset) or in its headers (``Link``, totals). The ways are
+tried in this order, the surest first.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import ceil
+from typing import TypeAlias
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+
+from halflife.core.errors import UsageError
+from halflife.net.addresses import resolve
+from halflife.readers.page_hints import NEXTS, TOTALS
+from halflife.recognition.record_lists import quoted
+
+DEPTH = 4  # names from the root to what an answer says of its list
+PARTS = 300  # objects that are looked into
+LONGEST = 4096  # characters of a token or an address
+NEXT_LINK, LINK_HEADER, CURSOR = "next link", "Link header", "cursor"
+PAGE_NUMBER, OFFSET = "page number", "offset"
+# A token in the answer, and the parameter in which its API wants it back.
+TOKENS = {
+    "nextPageToken": "pageToken", "next_page_token": "page_token",
+    "next_cursor": "cursor", "nextCursor": "cursor", "next_token": "next_token",
+    "nextToken": "nextToken", "continuation_token": "continuation_token",
+    "continuationToken": "continuationToken", "continuation": "continuation",
+    "endCursor": "after", "end_cursor": "after", "cursor": "cursor",
+    "nextCursorMark": "cursorMark", "after": "after", "next": "cursor",
+}  # fmt: skip
+_HEADER_TOTALS = (
+    "x-total-count", "x-total", "x-wp-total", "total-count", "x-count",
+    "x-pagination-total-count", "x-total-results",
+)  # fmt: skip
+_PAGES = (
+    "total_pages", "totalPages", "last_page", "lastPage", "page_count", "pageCount",
+    "num_pages", "nbPages", "pages",
+)  # fmt: skip
+_NOW = ("page", "current_page", "currentPage", "page_number", "pageNumber", "number")
+_PAGE_PARAMS = ("page", "_page", "paged", "pg", "p", "page_number", "pageNumber")
+_OFFSETS = ("offset", "_start", "start", "skip", "$skip", "from", "startAt")
+_LIMITS = {"offset": "limit", "_start": "_limit", "start": "rows", "skip": "limit",
+           "$skip": "$top", "from": "size", "startAt": "maxResults"}  # fmt: skip
+_LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]{1,500}){1,20})")
+_REL = re.compile(r"""rel\s*=\s*"?([^";]+)""", re.IGNORECASE)
+_RANGE = re.compile(r"[^/]{1,100}/\s*(\d{1,12})\s*")
+
+Part: TypeAlias = tuple[tuple[str, ...], Mapping[str, object]]  # where, and what
+
+
+@dataclass(frozen=True, slots=True)
+class PagingGuess:
+    """How a list goes on.
+
+    Attributes:
+        style: In which way; empty if nothing says that it goes on.
+        where: The JMESPath of the next page's address or token.
+        param: The parameter that takes the token, the page's number or the offset.
+        limit: The parameter that takes the number of records.
+        first: The number of this page, or its offset.
+        second: The address of the second page; empty if this is the only one, or if
+            another address cannot ask for it.
+        why: Why it was guessed so.
+
+    """
+
+    style: str = ""
+    where: str = ""
+    param: str = ""
+    limit: str = ""
+    first: int = 0
+    second: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TotalGuess:
+    """How many records a list has.
+
+    Attributes:
+        many: How many; None if nothing says so.
+        where: The JMESPath, or the name of the header.
+        header: Whether a header says it.
+
+    """
+
+    many: int | None = None
+    where: str = ""
+    header: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListAnswer:
+    """An answer with a list in it.
+
+    Attributes:
+        url: Where it came from.
+        document: Its JSON; None if it is of another format.
+        headers: Its headers, by their names in lower case.
+        path: Where the records are.
+        size: How many it has.
+
+    """
+
+    url: str
+    document: object
+    headers: Mapping[str, str]
+    path: str = ""
+    size: int = 0
+
+
+def find_total(answer: ListAnswer) -> TotalGuess:
+    """Return how many records the whole list has.
+
+    >>> find_total(ListAnswer("", {"count": 41}, {}, size=20)).many
+    41
+    """
+    for path, part in _parts(answer):
+        for name in TOTALS:
+            value = _inner(part, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if whole and isinstance(value, int) and answer.size <= value < 10**12:
+                return TotalGuess(value, _joined(path, name, part))
+    for name in _HEADER_TOTALS:
+        text = answer.headers.get(name, "").strip()
+        if text.isdecimal() and len(text) < 13 and int(text) >= answer.size:
+            return TotalGuess(int(text), name, header=True)
+    ranged = _RANGE.fullmatch(answer.headers.get("content-range", ""))
+    if ranged and int(ranged[1]) >= answer.size:
+        return TotalGuess(int(ranged[1]), "content-range", header=True)
+    return TotalGuess()
+
+
+def find_paging(answer: ListAnswer, total: int | None = None) -> PagingGuess:
+    """Return how a list goes on after this page; ``total`` is how long it is.
+
+    >>> find_paging(ListAnswer("http://a.example/x", {"next": "/x?p=2"}, {})).second
+    'http://a.example/x?p=2'
+    """
+    for way in (_next_link, _link_header, _continue, _cursor, _empty_next):
+        found = way(answer)
+        if found is not None:
+            return found
+    more = total is not None and total > answer.size > 0
+    return (
+        _offset(answer, more=more)
+        or _page_number(answer, more=more)
+        or PagingGuess(why=_silence(answer, total))
+    )
+
+
+def pages_of(total: int | None, size: int) -> int | None:
+    """Return the requests of a full read; None if nothing says how long the list is.
+
+    >>> pages_of(41, 20), pages_of(None, 20)
+    (3, None)
+    """
+    return max(ceil(total / size), 1) if total is not None and size > 0 else None
+
+
+def with_parameter(url: str, name: str, value: str) -> str:
+    """Return an address with a parameter set; ``{n}`` stays as it is.
+
+    >>> with_parameter("http://a.example/x?q=1&page=1", "page", "{n}")
+    'http://a.example/x?q=1&page={n}'
+    """
+    parts = urlsplit(url)
+    kept = parts.query.split("&") if parts.query else []
+    spelled = f"{quote(name, safe='$_')}={quote(value, safe='{}')}"
+    names = [dict(parse_qsl(one, keep_blank_values=True)) for one in kept]
+    query = [spelled if name in n else one for one, n in zip(kept, names, strict=True)]
+    query += [] if spelled in query else [spelled]
+    return urlunsplit((*parts[:3], "&".join(query), ""))
+
+
+def _next_link(answer: ListAnswer) -> PagingGuess | None:
+    for path, part in _parts(answer):
+        for name in (*NEXTS, "hydra:next"):
+            link, where = _inner(part, name), _joined(path, name, part)
+            if isinstance(link, Mapping):
+                link, where = link.get("href"), f"{where}.href"
+            if isinstance(link, str) and _is_address(link):
+                why = f"{where!r} is the address of the next page"
+                second = _absolute(answer.url, link)
+                return PagingGuess(NEXT_LINK, where, second=second, why=why)
+    return None
+
+
+def _empty_next(answer: ListAnswer) -> PagingGuess | None:
+    """Return a member for the next page that is empty on the last one."""
+    for path, part in _parts(answer):
+        for name in NEXTS:
+            if name in part and part[name] is None:
+                where = _joined(path, name, part)
+                why = f"{where!r} is empty: this page is the only one so far"
+                return PagingGuess(NEXT_LINK, where, why=why)
+    return None
+
+
+def _link_header(answer: ListAnswer) -> PagingGuess | None:
+    for link, rest in _LINK.findall(answer.headers.get("link", "")[: 4 * LONGEST]):
+        rel = _REL.search(rest)
+        if rel and "next" in rel[1].lower().split():
+            second = _absolute(answer.url, link)
+            why = "the Link header has the address of the next page"
+            return PagingGuess(LINK_HEADER, second=second, why=why)
+    return None
+
+
+def _continue(answer: ListAnswer) -> PagingGuess | None:
+    """Return the way of MediaWiki, whose ``continue`` names the parameter itself."""
+    document = answer.document
+    given = document.get("continue") if isinstance(document, Mapping) else None
+    if not isinstance(given, Mapping):
+        return None
+    for name, value in given.items():
+        if name != "continue" and isinstance(value, str | int) and value != "":
+            where = f'"continue".{quoted(name)}'
+            second = with_parameter(answer.url, name, str(value)[:LONGEST])
+            why = f"{where} is a token that the parameter {name!r} takes"
+            return PagingGuess(CURSOR, where, name, second=second, why=why)
+    return None
+
+
+def _cursor(answer: ListAnswer) -> PagingGuess | None:
+    asked = dict(parse_qsl(urlsplit(answer.url).query))
+    for path, part in _parts(answer):
+        for name, usual in TOKENS.items():
+            token = part.get(name)
+            if not (isinstance(token, str) and 0 < len(token) <= LONGEST):
+                continue
+            params = [p for p in (usual, name, *set(TOKENS.values())) if p in asked]
+            param = params[0] if params else usual
+            where = _joined(path, name, part)
+            why = f"{where!r} is a token that the parameter {param!r} takes"
+            second = with_parameter(answer.url, param, token)
+            return PagingGuess(CURSOR, where, param, second=second, why=why)
+    return None
+
+
+def _offset(answer: ListAnswer, *, more: bool) -> PagingGuess | None:
+    asked = dict(parse_qsl(urlsplit(answer.url).query))
+    said = {n for _, part in _parts(answer) for n in part if _is_count(part[n])}
+    for name in _OFFSETS:
+        limit = _LIMITS[name]
+        if not (name in asked or (name in said and limit in said)):
+            continue
+        first = int(asked[name]) if asked.get(name, "").isdecimal() else 0
+        second = with_parameter(answer.url, name, str(first + answer.size))
+        where = "the address" if name in asked else "the answer"
+        why = f"{where} has the offset {name!r}"
+        ends = second if more or name in asked else ""
+        return PagingGuess(OFFSET, "", name, limit, first, ends, why)
+    return None
+
+
+def _page_number(answer: ListAnswer, *, more: bool) -> PagingGuess | None:
+    asked = dict(parse_qsl(urlsplit(answer.url).query))
+    for name in _PAGE_PARAMS:
+        if asked.get(name) in {"0", "1"}:
+            return _numbered(answer, name, int(asked[name]), "the address has it")
+    for path, part in _parts(answer):
+        now = next((n for n in _NOW if _is_count(part.get(n))), "")
+        last = next((n for n in _PAGES if _is_count(part.get(n))), "")
+        if last and (now or more):
+            said = f"{_joined(path, last, part)} = {part[last]} counts the pages"
+            first = 0 if now and part[now] == 0 else 1
+            return _numbered(answer, "page", first, said, ends=part[last] == 1)
+    if "x-wp-totalpages" in answer.headers:
+        return _numbered(answer, "page", 1, "the header X-WP-TotalPages counts them")
+    if more:
+        said = "it reports more records than it shows, and this way is the usual one"
+        return _numbered(answer, "page", 1, said)
+    return None
+
+
+def _numbered(
+    answer: ListAnswer, name: str, first: int, why: str, *, ends: bool = False
+) -> PagingGuess:
+    second = "" if ends else with_parameter(answer.url, name, str(first + 1))
+    said = f"pages are numbered by the parameter {name!r}: {why}"
+    return PagingGuess(PAGE_NUMBER, "", name, "", first, second, said)
+
+
+def _silence(answer: ListAnswer, total: int | None) -> str:
+    if total is not None and total <= answer.size:
+        return f"all {total} records are on this page"
+    if answer.size in {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}:
+        return (
+            f"nothing says that it goes on; exactly {answer.size} records may be one "
+            "page of several, so look, and say so with --next"
+        )
+    return "nothing says that it goes on"
+
+
+def _parts(
+    answer: ListAnswer,
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Return the objects in which an answer may speak of its list, shallow ones first.
+
+    Nothing inside lists, and not the object whose members are the records.
+    """
+    level: list[tuple[tuple[str, ...], object]] = [((), answer.document)]
+    left = PARTS
+    while level and left > 0:
+        below: list[tuple[tuple[str, ...], object]] = []
+        for names, part in level[:left]:
+            path = ".".join(map(quoted, names))
+            if not isinstance(part, Mapping) or (path and path == answer.path):
+                continue
+            left -= 1
+            yield names, part
+            if len(names) < DEPTH:
+                inner = islice(part.items(), PARTS)
+                below += [((*names, str(n)), v) for n, v in inner]
+        level = [one for one in below if isinstance(one[1], Mapping)]
+
+
+def _inner(part: Mapping[str, object], name: str) -> object:
+    """Return a member by its name, or by a path of two names."""
+    if name in part:
+        return part[name]
+    outer, _, inner = name.partition(".")
+    found = part.get(outer) if inner else None
+    return found.get(inner) if isinstance(found, Mapping) else None
+
+
+def _joined(path: tuple[str, ...], name: str, part: Mapping[str, object]) -> str:
+    names = (name,) if name in part else name.split(".")
+    return ".".join(map(quoted, (*path, *names)))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_address(link: str) -> bool:
+    return len(link) <= LONGEST and link.startswith(
+        ("http://", "https://", "/", "?", "./")
+    )
+
+
+def _absolute(url: str, link: str) -> str:
+    try:
+        return resolve(url, link)
+    except UsageError:
+        return ""

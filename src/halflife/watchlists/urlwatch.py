@@ -1,0 +1,81 @@
+"""urlwatch: its list of jobs, ``urls.yaml``.
+
+PyYAML reads it, as the extra ``halflife[urlwatch]`` installs it: no other part needs
+YAML, and a reader of our own would know less of it. Only plain values are made (its
+safe loader), and a file with aliases is refused: they are the way in which a small file
+grows without bound.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from halflife.core.errors import UsageError
+from halflife.watchlists.watch import Watchlist, decode
+
+LARGEST = 2 << 20  # bytes; 5000 jobs with filters take 1 MB
+DEEPEST = 50  # levels of lists and mappings
+IGNORED = {
+    "filter": "filters", "diff_filter": "filters", "headers": "headers (they may hold "
+    "secrets)", "cookies": "cookies", "http_proxy": "proxies", "https_proxy": "proxies",
+    "timeout": "timeouts", "user_visible_url": "other addresses to show",
+}  # fmt: skip
+
+
+def read(body: bytes) -> Watchlist:
+    """Return the addresses of jobs; raise ``UsageError`` if it is no list of jobs.
+
+    Jobs that run a command are left out, whatever they are for.
+    """
+    if len(body) > LARGEST:
+        raise UsageError(f"it is larger than {LARGEST} bytes")
+    found = Watchlist()
+    jobs = 0
+    for job in _documents(decode(body)):
+        if job is None:
+            continue
+        if not isinstance(job, Mapping):
+            raise UsageError("it is no list of jobs of urlwatch known here")
+        jobs += 1
+        _take(found, job)
+    if not jobs:
+        raise UsageError("it has no jobs")
+    return found
+
+
+def _take(found: Watchlist, job: Mapping[str, Any]) -> None:
+    name = str(job.get("name") or job.get("url") or "a job")
+    if "command" in job:
+        found.refuse(name, "it runs a command")
+    elif job.get("enabled") is False:
+        found.refuse(name, "it is switched off")
+    elif job.get("data") or str(job.get("method") or "GET").upper() != "GET":
+        found.refuse(name, "it sends something")
+    elif "url" not in job and "navigate" not in job:
+        found.refuse(name, "it has no web address")
+    elif found.add(job.get("url") or job.get("navigate")):
+        found.ignore({said for key, said in IGNORED.items() if job.get(key)})
+        if "navigate" in job:
+            found.ignore(["browsers"])
+
+
+def _documents(text: str) -> Iterator[object]:
+    try:
+        import yaml  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise UsageError(
+            "urlwatch files need PyYAML; install halflife[urlwatch]"
+        ) from None
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise UsageError("it uses aliases (*name), which are not read")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise UsageError(f"it is nested more than {DEEPEST} deep")
+        yield from yaml.load_all(text, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise UsageError(f"it is not YAML: {said}") from None
