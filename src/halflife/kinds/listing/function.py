@@ -165,7 +165,7 @@ class Session:
         """
         way = _way(next, paging)
         method = "GET" if body is None else "POST"
-        asked = way.first(PageRequest(url, method, body))
+        asked: PageRequest | None = way.first(PageRequest(url, method, body))
         seen: set[tuple[str, str, str]] = set()
         while asked is not None:
             if asked.mark in seen:
