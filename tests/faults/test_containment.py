@@ -154,7 +154,7 @@ def test_a_map_that_breaks_its_reader_fails_alone(server, write, monkeypatch):
 
 @pytest.mark.parametrize(
     "reader",
-    ["halflife.readers.records:RecordReader.read", "halflife.net.gate:Gate.get"],
+    ["halflife.readers.records:RecordReader.read", "halflife.net.gate:Gate.ask"],
 )
 def test_a_listing_that_breaks_a_reader_fails_alone(
     reader, server, write, monkeypatch, capsys
