@@ -1,18 +1,14 @@
 """What schedules buy on the history of a set source."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from halflife.core.lifetimes import Collection
 from halflife.policies.listings import ListingPolicy, ListingTerms, named
 from halflife.policies.listings.pace import FARTHEST, last_fetch, pace, worth
-from halflife.policies.listings.schedules import (
-    FixedInterval,
-    PacedThreshold,
-    Priced,
-    Schedule,
-)
+from halflife.policies.listings.schedules import FixedInterval, Priced, Schedule
 from halflife.replay.listings import (
     ScheduleScore,
     SetReplay,
@@ -25,7 +21,6 @@ LEARNED = 0.6  # the share of a history that schedules and groups learn from
 EARLIER, LATER = 400, 200  # looks to learn from and to be tried on, at most
 FEWEST = 10  # looks worth a replay
 CONFIDENCES = (0.5, 0.8, 0.95)
-MEMORY = 45.0  # looks that a pace is learned from
 
 Row = dict[str, object]
 
@@ -40,6 +35,7 @@ def stretch(source: Collection) -> tuple[Collection, float]:
 def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     """Return a row for each schedule: quality, syncs, and how often it fell short.
 
+    What is due is what a live listing with a long ``max_interval`` goes by.
     ``static`` is what the forecast says when learning ends, kept for good;
     ``threshold`` asks it anew after each sync; ``paced`` does so by two rates, ``static
     AR`` and ``adaptive AR`` by the paper's autoregressions;
@@ -50,21 +46,20 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     """
     part, begin = stretch(source)
     replay = SetReplay(part, begin, target)
-    memory = MEMORY * usual_gap(part)
     known = part.until(begin)
     rivals: dict[str, Schedule] = {"every look": FixedInterval(0.0)}
     for sure in CONFIDENCES:
-        terms = ListingTerms(target, sure)
+        terms = ListingTerms(target, sure, longest=FARTHEST)
         asked = _schedule(named.threshold_pooled, terms)
-        paced = PacedThreshold(target, confidence=sure, window=memory)
+        paced = _schedule(named.threshold_paced, terms)
         rivals[f"static {sure}"] = FixedInterval(asked(known) - last_fetch(known))
         rivals[f"threshold {sure}"] = asked
         rivals[f"static AR {sure}"] = _schedule(named.threshold_static, terms)
         rivals[f"adaptive AR {sure}"] = _schedule(named.threshold_adaptive, terms)
         rivals[f"paced {sure}"] = paced
-        days = np.array([min(paced.holds(known), FARTHEST)])
-        price = float(worth(pace(known, memory), days, "recall")[0])
-        rivals[f"priced {sure}"] = Priced(price, window=memory)
+        days = np.array([paced(known) - last_fetch(known)])
+        price = float(worth(pace(known), days, "recall")[0])
+        rivals[f"priced {sure}"] = Priced(price)
     scores = {name: replay.score(rival) for name, rival in rivals.items()}
     _, scores["fixed in hindsight"] = replay.longest_fixed()
     _, scores["fixed in hindsight, ends"] = replay.longest_fixed(at_ends=True)
@@ -73,9 +68,8 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
 
 
 def _schedule(policy: ListingPolicy, terms: ListingTerms) -> Schedule:
-    """Return the schedule that a policy makes; it must have one."""
-    assert policy.schedule is not None
-    return policy.schedule(terms)
+    """Return when a live listing would be fetched by a policy."""
+    return partial(policy.due, terms=terms)
 
 
 def told(source: Collection, name: str, score: ScheduleScore) -> Row:
