@@ -251,14 +251,6 @@ class SinkRows:
             _overwrite(db, state)
         return gone
 
-    def forget(self, besides: Iterable[str]) -> int:
-        """Drop the sinks that are no more; return how many there were."""
-        unnamed = "NOT IN (SELECT value FROM json_each(?))"
-        names = (json.dumps(list(besides)),)
-        with self._store.together() as db:
-            db.execute(f"DELETE FROM dead_letter WHERE sink {unnamed}", names)  # noqa: S608
-            return db.execute(f"DELETE FROM sink WHERE name {unnamed}", names).rowcount  # noqa: S608
-
 
 def _states(
     db: sqlite3.Connection, query: str, given: Sequence[str]
