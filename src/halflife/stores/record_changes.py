@@ -9,7 +9,7 @@ import json
 import math
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from halflife.core.change import Change, ChangeKind
@@ -124,7 +124,9 @@ def _of_life(
     had_ended = before.has_ended(spell.key, spell.spell)
     if had_ended is None:
         kind: ChangeKind = "returned" if spell.spell else "new"
-        yield Change(spell.first_seen, source, spell.key, kind, whole(spell.attributes))
+        yield Change(
+            spell.first_seen, source, spell.key, kind, NewFields(spell.attributes)
+        )
     if spell.gone_by < NEVER and not had_ended:
         later = bisect_right(looks, spell.gone_by)  # that confirmed it
         at = looks[later] if later < len(looks) else spell.gone_by
@@ -164,7 +166,7 @@ def replaced(source: str, old: Register, new: Register, at: float) -> list[Chang
     for key, attributes in taken.items():
         if key not in held:
             kind: ChangeKind = "returned" if key in known else "new"
-            found.append(Change(at, source, key, kind, whole(attributes)))
+            found.append(Change(at, source, key, kind, NewFields(attributes)))
         elif fields := differing(held[key], attributes):
             found.append(Change(at, source, key, "changed", fields))
     return found
@@ -195,12 +197,25 @@ def accepted(source: str, news: Register, waiting: float | None) -> list[Change]
     return [Change(waiting or 0.0, source, WHOLE, "accepted")] if believed else []
 
 
-def whole(attributes: Attributes) -> dict[str, tuple[Any, Any]]:
-    """Return all fields of a record that was not there before."""
-    return {
-        name: (None, plain(value) if value.__class__ is float else value)
-        for name, value in attributes.items()
-    }
+class NewFields(Mapping[str, tuple[Any, Any]]):
+    """All fields of a record that was not there before; made when they are read."""
+
+    __slots__ = ("_attributes",)
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> tuple[Any, Any]:
+        return None, plain(self._attributes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
