@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from halflife.stores import page_versions
 from halflife.stores.tables import unpack
@@ -233,7 +233,7 @@ class HoldingRows:
 
 def _rows(
     db: sqlite3.Connection, query: str, given: Sequence[object]
-) -> Iterator[Sequence[object]]:
+) -> Iterator[Sequence[Any]]:
     cursor = db.execute(query, given)
     while rows := cursor.fetchmany(CHUNK):
         yield from rows

@@ -100,8 +100,10 @@ class LivesInMemory:
         if self._latest is None:  # the versions of a life are in their order
             told = (v for v in self.versions.values() if v.attributes is not None)
             self._latest = {(v.key, v.spell): v.attributes or {} for v in told}
+        if (key, spell) in self._latest:
+            return self._latest[key, spell]
         first = self.spells.get((key, spell))
-        return self._latest.get((key, spell), first and first.attributes)
+        return None if first is None else first.attributes
 
 
 def find(source: str, news: Register, before: Lives) -> list[Change]:
