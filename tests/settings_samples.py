@@ -173,7 +173,9 @@ LISTING = {
     "recall": share(0.01, 0.99),
     "confidence": share(0.01, 0.99),
 }
-LISTING_PAGED = {n: v for n, v in LISTING.items() if n != "total"} | PAGED | SINCE
+LISTING_PAGED = {n: v for n, v in LISTING.items() if n not in {"total", "complete"}}
+LISTING_PAGED |= PAGED | SINCE
+UNNAMED = {n: v for n, v in RECORDS.items() if n != "fields"}
 SEARCH = {
     "engine": st.sampled_from(["elasticsearch", "solr", "json", "html", "feed"]),
     "hits": lines,
@@ -235,7 +237,7 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
                 "total_header": words,
                 "since": st.just("after={last}"),
             },
-            RECORDS | LISTING_PAGED,
+            UNNAMED | LISTING_PAGED,
         ),
         (
             {

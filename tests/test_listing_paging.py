@@ -247,6 +247,47 @@ def test_several_addresses_are_paged_each_by_itself():
     assert (len(found.keys), found.complete, len(found.sent)) == (8, True, 4)
 
 
+def test_pages_that_are_known_from_another_address_do_not_end_a_list():
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        return jobs(
+            [["ab", "cd", ""], ["ab", "ef", ""]][asked.url.path == "/y"][page - 1]
+        )
+
+    text = "urls = ['BASE/x', 'BASE/y']\nrecords = 'jobs'\nkey = 'id'\n"
+    text += "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert (sorted(found.keys), found.complete) == (list("abcdef"), True)
+
+
+def test_a_page_that_moved_back_while_the_list_was_read_does_not_end_it():
+    """Four records come in front after two pages: the third page has none new."""
+
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        rows = "abcdefgh" if page < 3 else "wxyzabcdefgh"
+        return jobs(rows[(page - 1) * 3 : page * 3])
+
+    text = JOBS + "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert found.keys == list("abcdefgh")
+    assert len(found.sent) == 5  # the third has "cde" only, the fifth has nothing
+
+
+@pytest.mark.parametrize("beyond", ["last", "first"])
+def test_servers_that_answer_beyond_the_end_with_a_page_again_end(beyond):
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        pages = ["ab", "cd", "e"]
+        return jobs(
+            pages[page - 1] if page < 4 else pages[{"last": 2, "first": 0}[beyond]]
+        )
+
+    text = JOBS + "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert (found.keys, found.complete, len(found.sent)) == (list("abcde"), True, 4)
+
+
 def test_plain_parameters_are_in_the_first_address_and_links_are_left_alone():
     def api(asked, now):
         return jobs("b") if "p" in asked.url.query else jobs("a", next="/jobs?p=2")

@@ -1,6 +1,6 @@
 """Listings over the web: all their pages, as one look at a set source."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -249,9 +249,8 @@ async def _pages(
                 if not (settings.way.counts and part.pages):
                     raise
                 break  # some servers answer 404 to the page after the last one
-            new = walk.add(page)
-            yield new
-            asked = part.following(asked, page, answer, new)
+            yield walk.add(page)
+            asked = part.following(asked, page, answer)
 
 
 class _Part:
@@ -261,7 +260,9 @@ class _Part:
         self._settings, self._walk = settings, walk
         self._before = walk.total  # of the addresses before
         self._seen: dict[tuple[str, str, str], int] = {}
-        self._first = frozenset[str]()
+        self._keys = set[str]()
+        self._first: AbstractSet[str] = frozenset()
+        self._last: AbstractSet[str] = frozenset()
         self.pages = self.rows = 0
 
     def check(self, asked: PageRequest) -> None:
@@ -275,7 +276,7 @@ class _Part:
         self._seen[asked.mark] = len(self._seen) + 1
 
     def following(
-        self, asked: PageRequest, page: RecordPage, answer: PageAnswer, new: int
+        self, asked: PageRequest, page: RecordPage, answer: PageAnswer
     ) -> PageRequest | None:
         """Return the request for the next page; None at the end."""
         settings, way = self._settings, self._settings.way
@@ -288,20 +289,28 @@ class _Part:
             return way.following(asked, answer)
         if total is not None and self.rows >= total:
             return None
-        self._check_repeated(asked, page, new)
-        return way.following(asked, answer) if new else None
+        return None if self._is_over(asked, page) else way.following(asked, answer)
 
-    def _check_repeated(self, asked: PageRequest, page: RecordPage, new: int) -> None:
-        """Raise if the second page is the first one again: it is not known to go on."""
-        if self.pages == 1:
-            self._first = frozenset(page.records)
-        again = page.records and self._first == page.records.keys()
-        if self.pages == 2 and again and not new:
+    def _is_over(self, asked: PageRequest, page: RecordPage) -> bool:
+        """Say whether a counted list is over: its last page comes again, or its first.
+
+        A page of records that are known is not enough: if others came in front while it
+        was read, the list goes on after it. Raise if the second page is the first one
+        again: then it is not known whether it goes on.
+        """
+        here, known = page.records.keys(), len(self._keys)
+        first, last = self._first, self._last
+        self._keys |= here
+        self._first, self._last = first or frozenset(here), here
+        if self.pages == 1 or not here or len(self._keys) > known:
+            return False
+        if self.pages == 2 and here == first:
             raise SourceError(
                 f"{shown(asked.url)}: it answers with its first page again, so that "
                 "there may be others that are not read; check how it is paged, or say "
                 "with total where it reports the number of its records"
             )
+        return here <= last or here == first
 
     def _total(self, page: RecordPage, answer: PageAnswer) -> int | None:
         """Return how many records the settings say that it reports."""
