@@ -324,7 +324,7 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     found = await _new(visit, answer, at, raw, lens)
     if memory is not None and found:
         memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
-        if visit.site.text != "raw":
+        if visit.site.text != "raw" and (held is None or memory.is_empty(landed)):
             empty = needs_script(answer.content_type, answer.body)
             memory.note_script(landed, needed=empty)
     return found
