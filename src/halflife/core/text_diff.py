@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-ALLOWANCE = 2_000_000  # pairs of lines that are compared one by one; about a second
+ALLOWANCE = 1_000_000  # pairs of lines that are compared one by one; about a second
 CONTEXT = 3  # lines shown around a difference
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -46,9 +46,9 @@ def differences(old: Sequence[str], new: Sequence[str]) -> list[Block]:
             continue
         left -= size
         one, other = old[block.a : block.b], new[block.c : block.d]
-        for tag, a, b, c, d in SequenceMatcher(
-            None, one, other, autojunk=False
-        ).get_opcodes():
+        # In long blocks it passes over lines that are everywhere: with them it would
+        # take a time that grows with the cube of the length.
+        for tag, a, b, c, d in SequenceMatcher(None, one, other).get_opcodes():
             if tag != "equal":
                 shifted = (a + block.a, b + block.a, c + block.c, d + block.c)
                 found.append(Block(*shifted))
