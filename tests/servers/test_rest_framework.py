@@ -118,3 +118,17 @@ def test_numbered_pages_end_where_the_server_says_that_there_is_none(
     alter(database)
     copy.sync()
     assert copy.held("teas") == truth(database, TEAS)
+
+
+@pytest.mark.parametrize("paging", ["pages", "cursor", "offset"])
+def test_add_finds_out_how_an_api_is_read(server, database, copy, paging):
+    copy.settings()
+    allow = ("--allow", "127.0.0.0/8", "--source", "teas")
+    said = copy.json("add", f"{server[0].url}/api/{paging}/", *allow, "--yes")
+    source = said["source"]
+    assert (source["records"], source["key"]) == ("results", "id")
+    assert source["next"] == "next"
+    assert said["recognised"]["total"] == (None if paging == "cursor" else 190)
+    assert copy.requests == [4]  # robots.txt, the page for people, JSON, its next page
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
