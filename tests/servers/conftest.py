@@ -4,8 +4,12 @@ import pytest
 
 from server_parts import Copy
 
-collect_ignore = ["shop"]  # a Django project: imported by its server only
-FROM_PYPI = {"test_datasette.py", "test_rest_framework.py"}  # always installed
+collect_ignore = ["shop", "graphene_shop.py"]  # imported by their servers only
+FROM_PYPI = {  # always installed
+    "test_datasette.py",
+    "test_graphene.py",
+    "test_rest_framework.py",
+}
 
 
 def pytest_collection_modifyitems(items):
