@@ -21,7 +21,7 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
 	@$(UV) venv --quiet --clear --python python3 $(VENV)
 	@$(UV) pip sync --quiet --python $(BIN)/python requirements/dev.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q -j 0 -x '/(test_|conftest)' src lab tests examples
 	@touch $@
 
 demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute
@@ -69,10 +69,10 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	@mkdir -p out
 	$(BIN)/halflife bench allocate --items 1000000 --json | tee out/allocate.json
 	$(BIN)/halflife bench allocate --items 1000000 --shape weibull --json | tee out/weibull.json
-	$(BIN)/python -m halflife.bench.turns --items 1000000 --looks 10 --json | tee out/turns.json
-	$(BIN)/halflife bench fit --json | tee out/fit.json
-	$(BIN)/halflife bench index --json | tee out/index.json
-	$(BIN)/halflife bench learn --seeds 20 --json | tee out/learn.json
+	$(BIN)/python -m lab.turns --items 1000000 --looks 10 --json | tee out/turns.json
+	$(BIN)/python -m lab.bench fit | tee out/fit.json
+	$(BIN)/python -m lab.bench index | tee out/index.json
+	$(BIN)/python -m lab.bench learn --seeds 20 | tee out/learn.json
 	$(BIN)/python lab/benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
 	$(BIN)/python lab/benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 
@@ -82,13 +82,13 @@ experiments-objects: setup  ## forecasts and policies on every recorded set sour
 	@test -d "$(DATA)" || { echo "give a folder of recorded set sources: make $@ DATA=DIR"; exit 2; }
 	@mkdir -p out
 	$(BIN)/python -m lab.objects "$(DATA)" > out/objects.json
-	$(BIN)/python -m halflife.bench.setpolicies "$(DATA)" > out/setpolicies.json
+	$(BIN)/python -m lab.set_policies "$(DATA)" > out/setpolicies.json
 	@! test -f "$(DATA)/../sites/pages.parquet" || \
 	  $(BIN)/python -m lab.unseen "$(DATA)/../sites" > out/unseen.json
 
 experiments-pages: setup  ## every policy on the page histories in DATA=DIR, with a picture
 	@test -d "$(DATA)" || { echo "give a folder of page histories: make $@ DATA=DIR"; exit 2; }
-	$(BIN)/python -m halflife.bench.league "$(DATA)" out
+	$(BIN)/python -m lab.league "$(DATA)" out
 	$(BIN)/python -m lab.correlation "$(DATA)" > out/correlation.json
 
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
@@ -104,7 +104,7 @@ experiments-queries: setup  ## every way to ask query-only sources, on the objec
 	$(BIN)/python -m lab.newrecords $(SOME) "$(DATA)" out > out/newrecords.json
 	$(BIN)/python -m lab.probes $(SOME) "$(DATA)" > out/probes.json
 	$(BIN)/python -m lab.citations out > out/citations.json
-	$(BIN)/python -m halflife.bench.contentfreshness "$(DATA)" > out/contentfreshness.json
+	$(BIN)/python -m lab.known_records $(SOME) "$(DATA)" > out/contentfreshness.json
 	$(BIN)/python -m lab.probeforms 40 > out/probeforms.json
 
 experiments-one: setup  ## one budget over sources of every kind, on DATA=DIR with objects/ and sites/

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.turns import TimedTurns, timed
 from halflife.core.arrays import Ints
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.kinds.pages.links import MOST, read_links
 from halflife.stores.sqlite import SqliteStore
+from lab.turns import TimedTurns, timed
 
 SITE = "http://example.org"
 SOURCE = "site"

@@ -1,16 +1,22 @@
 """Rules for databases behind forms, compared through the service in virtual time.
 
-``python -m lab.formrules OBJECTS [new|known [POLICY ...]]`` lets the service keep a
-recorded history behind a form, once with each rule and the same budget, and prints a
-JSON row for each. New records are those of ``cv_arxiv``: ICR is the share of the papers
-that came since the beginning that the copy has at the end. Known ones are repositories
-of five languages of ``github_ranking``: content staleness is |stars held - stars there|
-in the mean over records and time, the last three quarters of it.
+    python -m lab.formrules OBJECTS [new|known [POLICY ...]] [--only TABLE] [--begin D]
+
+lets the service keep a recorded table behind a form, once with each rule and the same
+budget, and prints a JSON row for each. Without ``--only``, new records are those of the
+table with the longest history among those that have a text and something to choose. ICR
+is the share of what came since the beginning that the copy has at the end. Known ones
+are of the largest table that has a number which moves nearly every day, with five of
+the values that can be chosen: content staleness is |number held - number there| in the
+mean over records and time, the last three quarters of it. ``--begin`` is the first day,
+in days since the epoch; by default the last days are played.
 """
 
+import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +26,7 @@ import numpy as np
 
 from halflife.bench.newrecords_play import infer
 from halflife.config import Config
+from halflife.core.errors import UsageError
 from halflife.core.forms import Interface
 from halflife.core.object_store import Attributes
 from halflife.engine import bootstrap
@@ -30,6 +37,7 @@ from halflife.queries.policies import KNOWN, NEW
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
 from halflife.stores import Store
+from lab.tables import biggest, listed, tables
 
 ORIGIN = "http://recorded-0.invalid"
 QUARTERLY = ServiceRhythm(21600.0, 21600.0, 21600.0, 21600.0, 21600.0)
@@ -41,7 +49,7 @@ class Game:
     """What is played.
 
     Attributes:
-        history: The folder of the history.
+        history: The folder of the table.
         columns: What the form asks for.
         purpose: What the copy is kept for.
         budget: Requests a day.
@@ -53,7 +61,7 @@ class Game:
 
     """
 
-    history: str
+    history: Path
     columns: Sequence[str]
     purpose: str
     budget: int
@@ -64,17 +72,37 @@ class Game:
     only: tuple[str, Sequence[str]] | None = None
 
 
-NEW_GAME = Game("cv_arxiv", ("topic:select", "title:keyword"), "new", 40, 19428.0, 8.0)
-KNOWN_GAME = Game(
-    "github_ranking",
-    ("language:select", "description:keyword"),
-    "known",
-    40,
-    20660.0,
-    6.0,
-    differs_by="stars",
-    only=("language", ("C", "Go", "Java", "Python", "Rust")),
-)
+NEW_DAYS, KNOWN_DAYS = 8.0, 6.0
+SERVED = 5  # values of the choice whose records are served
+
+
+def new_game(folder: Path, only: Sequence[str], begin: float | None) -> Game:
+    """Return a game of finding new records."""
+    found = [t for t in tables(folder, only) if t.text and t.choice]
+    table = max(found, key=lambda one: one.length, default=None)
+    if table is None:
+        raise UsageError("no table has a text and something to choose")
+    columns = f"{table.shortest_choice}:select", f"{table.text}:keyword"
+    day = table.end - NEW_DAYS if begin is None else begin
+    return Game(table.folder, columns, "new", 40, day, NEW_DAYS)
+
+
+def known_game(folder: Path, only: Sequence[str], begin: float | None) -> Game:
+    """Return a game of keeping known records as they are."""
+    found = [t for t in tables(folder, only) if t.counter and t.text and t.choice]
+    table = biggest(found, "with a counter, a text and something to choose")
+    values = Counter(str(row.get(table.choice)) for row in table.last.values())
+    common = tuple(sorted(value for value, _ in values.most_common(SERVED)))
+    return Game(
+        table.folder,
+        (f"{table.choice}:select", f"{table.text}:keyword"),
+        "known",
+        40,
+        table.end - KNOWN_DAYS if begin is None else begin,
+        KNOWN_DAYS,
+        differs_by=table.counter,
+        only=(table.choice, common),
+    )
 
 
 @dataclass
@@ -161,9 +189,9 @@ def _options(records: Iterable[Attributes], name: str) -> tuple[str, ...]:
     return tuple(sorted({str(record[name]) for record in records if record.get(name)}))
 
 
-def rows(folder: Path, game: Game, policies: Sequence[str]) -> Iterator[dict[str, Any]]:
+def rows(game: Game, policies: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each rule."""
-    relation = _subset(load_relation(folder / game.history), game.only)
+    relation = _subset(load_relation(game.history), game.only)
     there = relation.at(game.begin).values()
     attributes = [
         replace(one, values=_options(there, one.name)) if one.kind == "select" else one
@@ -181,21 +209,28 @@ def rows(folder: Path, game: Game, policies: Sequence[str]) -> Iterator[dict[str
             newest=newest and policy == "newest",
         )
         source = RecordedForm(
-            game.history, relation, interface, game.purpose, game.differs_by
+            game.history.name, relation, interface, game.purpose, game.differs_by
         )
         yield played(source, game, policy)
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Print a row for each rule."""
-    folder = Path(arguments[0])
-    games = {"new": (NEW_GAME, NEW), "known": (KNOWN_GAME, KNOWN)}
-    for name in arguments[1:2] or games:
-        game, registered = games[name]
-        for row in rows(folder, game, list(arguments[2:]) or list(registered)):
+    parser = argparse.ArgumentParser(prog="lab.formrules", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("game", nargs="?", choices=("new", "known"))
+    parser.add_argument("policies", nargs="*")
+    parser.add_argument("--only")
+    parser.add_argument("--begin", type=float)
+    given = parser.parse_args(words)
+    games = {"new": (new_game, NEW), "known": (known_game, KNOWN)}
+    for name in [given.game] if given.game else games:
+        made, registered = games[name]
+        game = made(given.folder, listed(given.only), given.begin)
+        for row in rows(game, given.policies or list(registered)):
             sys.stdout.write(json.dumps({"game": name, **row}) + "\n")
             sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

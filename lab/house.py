@@ -59,7 +59,7 @@ SQL = re.compile(
 # What the verbs `bench`, `study` and the studies of `replay` run. The page draws with
 # some of it, so only the way from the command line to it is cut.
 STUDIES = ("halflife.bench", "halflife.study")
-STUDY_VERBS = frozenset({"halflife.cli.bench", "halflife.cli.queries"})
+STUDY_VERBS = frozenset({"halflife.cli.queries"})
 
 
 class Module:

@@ -21,23 +21,21 @@ from halflife.core.forms import Attribute, Interface
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
 from halflife.recordings import histories, textdb
-from halflife.recordings.relations import Relation, load_relation
+from halflife.recordings.relations import Relation
 from halflife.replay.world import serve
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from halflife.summary.weekly import RECENT, Weekly
 from lab.mixedparts import Desk, Library, Part, Site, Stock, Table, rounded
 from lab.mixedtime import Hands, Passing, passed
+from lab.tables import MONTH, Table as Recorded, biggest, tables
 
 BEGAN = 20_000.0  # the time of the store when a world begins
 TRAIN, DAYS = 14.0, 10.0
 PAGES, SITES = 80, 2
 BUSY = (2.0, 40.0)  # changes a page in 180 days, of sites worth watching
-CARS, JOBS, STARS = (
-    200,
-    300,
-    120,
-)  # records that there are when a world begins, at least
+# Records that there are when a world begins, at least.
+LISTED, ASKED, COUNTED = 200, 300, 120
 LIBRARY = 350  # documents that the search has at least
 LEARNING = 600  # requests a day while learning; turns are so rare that few are used
 SLOWLY = ServiceRhythm(
@@ -244,8 +242,24 @@ def opened(parts: Sequence[Part], folder: Path) -> Iterator[Stage]:
         yield Stage(tuple(parts), hands, where, folder)
 
 
+def chosen(folder: Path) -> tuple[Recorded, Recorded, Recorded]:
+    """Return the tables that are listed, that are asked for new and for known records.
+
+    All are recorded about daily and can be chosen from. The one with known records has
+    a number that moves nearly every day, the one with new records is renewed within
+    months and has texts; the listing is the smallest of the others.
+    """
+    daily = [t for t in tables(folder) if t.is_daily and t.choice]
+    texts = [t for t in daily if t.text]
+    counted = biggest([t for t in texts if t.counter], "daily with a counter")
+    renewed = [t for t in texts if not t.counter and t.version == MONTH]
+    asked = biggest(renewed, "daily with texts that is renewed each month")
+    rest = [t for t in daily if t.name not in (counted.name, asked.name)] or [asked]
+    return min(rest, key=lambda table: len(table.last)), asked, counted
+
+
 class Worlds:
-    """Worlds from one folder; which sites, times and companies is left to chance.
+    """Worlds from one folder; which sites, times and values is left to chance.
 
     Args:
         folder: With ``objects`` and ``sites``.
@@ -258,9 +272,7 @@ class Worlds:
         objects = folder / "objects"
         self.recording = histories.load(folder / "sites", days=days + 1.0).recording
         self.weekly = textdb.load(folder / "sites").recent(RECENT)
-        self.cars = load_relation(objects / "toyota_inventory")
-        self.jobs = load_relation(objects / "ai_jobs")
-        self.stars = load_relation(objects / "github_ranking")
+        self.listed, self.asked, self.counted = chosen(objects)
 
     def draw(self, seed: int) -> tuple[Part, ...]:
         """Return the sources of a world."""
@@ -291,34 +303,39 @@ class Worlds:
         return found
 
     def _stock(self, rng: Generator) -> Stock:
-        columns = ("dealer", "trim", "total_price")
-        begin = self._begin(self.cars, rng)
-        only = _some(self.cars, "dealer", CARS, begin, rng)
-        table = Table(self.cars, begin, columns, only)
-        return Stock("cars", table, per_page=25)
+        """Return a listing of the objects that share some values."""
+        kept, relation = self.listed, self.listed.relation
+        begin = self._begin(relation, rng)
+        only = _some(relation, kept.choice, LISTED, begin, rng)
+        names = [one.name for one in kept.words[:2]]
+        columns = (*dict.fromkeys([kept.choice, *names]), kept.number)
+        table = Table(relation, begin, tuple(filter(None, columns)), only)
+        return Stock(kept.name, table, per_page=25)
 
     def _form(self, rng: Generator) -> Desk:
-        """Return a form that is asked for the jobs of one company."""
-        begin, columns = self._begin(self.jobs, rng), ("company", "title")
-        only = _some(self.jobs, "company", JOBS, begin, rng)
-        table = Table(self.jobs, begin, columns, only)
-        names = _values(table, self.days, "company")
-        asked = (Attribute("company", "select", names),)
-        return Desk("jobs", table, Interface(asked, page_size=25))
+        """Return a form that is asked for the records of one value."""
+        kept, relation = self.asked, self.asked.relation
+        begin, columns = self._begin(relation, rng), (kept.choice, kept.text)
+        only = _some(relation, kept.choice, ASKED, begin, rng)
+        table = Table(relation, begin, columns, only)
+        names = _values(table, self.days, kept.choice)
+        asked = (Attribute(kept.choice, "select", names),)
+        return Desk(kept.name, table, Interface(asked, page_size=25))
 
     def _tuples(self, rng: Generator) -> Desk:
-        """Return repositories whose stars are shown, found by language or words."""
-        begin, shown = self._begin(self.stars, rng), {"stars": rounded}
-        only = _some(self.stars, "language", STARS, begin, rng)
-        columns = ("language", "description", "stars")
-        table = Table(self.stars, begin, columns, only, shown)
-        names = _values(table, self.days, "language")
+        """Return records with a counter, found by a choice or by words."""
+        kept, relation = self.counted, self.counted.relation
+        begin, shown = self._begin(relation, rng), {kept.counter: rounded}
+        only = _some(relation, kept.choice, COUNTED, begin, rng)
+        columns = (kept.choice, kept.text, kept.counter)
+        table = Table(relation, begin, columns, only, shown)
+        names = _values(table, self.days, kept.choice)
         asked = (
-            Attribute("language", "select", names),
-            Attribute("description", "keyword"),
+            Attribute(kept.choice, "select", names),
+            Attribute(kept.text, "keyword"),
         )
         interface = Interface(asked, page_size=25, together=1, lookup=True)
-        return Desk("stars", table, interface, "known", "changed:stars")
+        return Desk(kept.name, table, interface, "known", f"changed:{kept.counter}")
 
     def _library(self, rng: Generator) -> Library:
         """Return a search over the recent documents of several sites."""

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from halflife.models.census import METRICS, Census
 from halflife.recordings.objects import load_parquet
-from halflife.replay.backtest import adaptive_gain, backtest, backtest_new, compare
+from halflife.replay.backtest import backtest
+from lab.forecast_rivals import adaptive_gain, backtest_new, compare
 
 Rows: TypeAlias = list[dict[str, Any]]
 

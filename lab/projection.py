@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from halflife.bench.fit import watch
 from halflife.core.arrays import Floats
 from halflife.models.empirical_bayes import (
     GRID,
@@ -14,6 +13,7 @@ from halflife.models.empirical_bayes import (
     posterior,
 )
 from halflife.models.poisson import GammaSurvival
+from lab.fit import watch
 
 
 def projection(items: int = 1500, seed: int = 0) -> dict[str, float]:

@@ -108,15 +108,20 @@ class Table:
         return float(ended) / self._record_days
 
     @cached_property
-    def counter(self) -> str:
-        """The number that moves most, if it moves nearly every day; else empty."""
+    def number(self) -> str:
+        """The number that moves most often; empty if there is none."""
         found = {
             one.name: self._moves(one.name)
             for one in self.attributes
             if one.kind == "range"
         }
-        most = max(found, key=lambda name: found[name], default="")
-        return most if most and found[most] >= COUNTED else ""
+        return max(found, key=lambda name: found[name], default="")
+
+    @property
+    def counter(self) -> str:
+        """The number that moves most, if it moves nearly every day; else empty."""
+        often = self.number and self._moves(self.number) >= COUNTED
+        return self.number if often else ""
 
     def _moves(self, name: str) -> float:
         """Return how often a day the number of a record is another one."""
@@ -131,9 +136,21 @@ class Table:
         return next(chosen, "")
 
     @property
+    def shortest_choice(self) -> str:
+        """The attribute with the fewest values to choose from; empty if none has."""
+        chosen = [one.name for one in self.attributes if one.kind == "select"]
+        return min(chosen, key=self.distinct, default="")
+
+    @property
+    def text(self) -> str:
+        """The first attribute that is asked for by its words; empty if none is."""
+        texts = (one.name for one in self.attributes if one.kind == "keyword")
+        return next(texts, "")
+
+    @property
     def has_texts(self) -> bool:
         """Whether some attribute is asked for by its words."""
-        return any(one.kind == "keyword" for one in self.attributes)
+        return bool(self.text)
 
     @cached_property
     def version(self) -> float:
@@ -202,6 +219,13 @@ def _kind(values: Sequence[Scalar]) -> Kind:
     words = sum(len(words_in(str(value))) for value in values) / len(values)
     repeated = len(values) / len(set(values))
     return "select" if words < WORDY or repeated >= OFTEN else "keyword"
+
+
+def biggest(found: Sequence[Table], what: str) -> Table:
+    """Return the table with most records; raise ``UsageError`` if there is none."""
+    if not found:
+        raise UsageError(f"no table is recorded {what}")
+    return max(found, key=lambda table: len(table.last))
 
 
 def searched(folder: Path, only: Sequence[str] = ()) -> list[Table]:

@@ -101,10 +101,11 @@ def test_every_kind_can_be_bad_and_good():
                silent=9.0, moved_to="https://b/", drift=("price is gone",)),
         Health("s", mean=0.1, target=0.9),
         Health(left=0.0, offline=True, settings="line 3: a key is missing"),
+        Health(sinks=("hook: 3 tries failed",)),
     ]  # fmt: skip
     good = [
         Health("s", mean=1.0, target=0.9),
-        Health(left=1.0, offline=False, settings=""),
+        Health(left=1.0, offline=False, settings="", sinks=()),
     ]
 
     def kinds(healths, wanted):

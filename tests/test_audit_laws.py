@@ -8,7 +8,15 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from halflife.metrics.intervals import Interval
-from halflife.models.audit import BETS, audited, drift, over_time, pooled, share_bounds
+from halflife.models.audit import (
+    BETS,
+    _payoffs,
+    audited,
+    drift,
+    over_time,
+    pooled,
+    share_bounds,
+)
 
 
 def beta_bounds(hits, size, confidence):
@@ -158,3 +166,14 @@ def test_without_audits_there_is_no_drift():
     none = np.zeros(0)
     found = drift(none, none > 0, none.astype(int), none.astype(int))
     assert (found.evidence, found.alarms.size) == (0.0, 0)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_bets_pay_nothing_in_the_mean_against_a_belief_that_is_right(fresh):
+    p, right = np.array([0.02, 0.5, 0.98]), np.full(3, fresh)
+    pays = p * _payoffs(p, ~right | True) + (1 - p) * _payoffs(p, right & False)
+    assert pays == pytest.approx(np.ones((2 * len(BETS), 3)))
+    # A belief beyond what is possible is the nearest that is.
+    beyond, within = np.array([-0.4, 1.3]), np.array([0.0, 1.0])
+    both = np.full(2, fresh)
+    assert _payoffs(beyond, both) == pytest.approx(_payoffs(within, both))

@@ -9,13 +9,8 @@ from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS
 from halflife.models.pool import DEFAULT, Study
 from halflife.models.setquality import forecast, quality_bounds
-from halflife.replay.backtest import (
-    adaptive_gain,
-    backtest,
-    backtest_new,
-    compare,
-    references,
-)
+from halflife.replay.backtest import backtest, references
+from lab.forecast_rivals import adaptive_gain, backtest_new, compare
 from set_worlds import arrival_survival, collection, worlds
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from halflife.bench.lifetimes import foreseen, made_up, run
 from halflife.models.lifetime import ExponentialLifetime
+from lab.lifetime_fits import foreseen, made_up, run
 
 
 def test_the_bench_learns_what_was_made_up():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.bench.fit import watch
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
@@ -20,6 +19,7 @@ from halflife.models.empirical_bayes import (
     wide_prior,
 )
 from halflife.models.gaps import RateStatus
+from lab.fit import watch
 from lab.projection import mostly_still, projection, spread, three_kinds
 
 

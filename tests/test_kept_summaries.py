@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from halflife.core.change import Change
 from halflife.core.search import Document
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
@@ -58,3 +59,13 @@ def test_versions_that_are_cleared_away_meanwhile_do_no_harm():
     store.reads = 0
     assert [one.version for one in summaries.versions(store, "books")] == [1, 2]
     assert [one.version for one in summaries.versions(store, "books")] == [2]
+
+
+def test_the_summary_in_use_is_what_a_search_source_holds():
+    store = MemoryStore()
+    for at, read in enumerate([300, 100, 300], 1):
+        summaries.save(store, kept(read, whole=False, at=float(at)))
+    assert store.changes.read() == [
+        Change(1.0, "books", "summary", "new", {"version": (None, 1)}, 1),
+        Change(3.0, "books", "summary", "changed", {"version": (1, 3)}, 2),
+    ]

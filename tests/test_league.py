@@ -6,12 +6,13 @@ import pytest
 from lxml import etree
 
 import league_folder
-from halflife.bench import league, standings
+from halflife.bench import league
 from halflife.bench.league import LeagueRules
 from halflife.core.errors import UsageError
 from halflife.policies.simple import round_robin, uniform
 from halflife.recordings.histories import load
 from halflife.study.league import picture, spread
+from lab import league as written
 
 TINY = {("s", "a"): [4.5], ("t", "p"): [6.25, 8.5]}
 FEW = ("uniform", "nutch-adaptive", "oracle")
@@ -154,7 +155,7 @@ def test_without_groups_the_interval_is_that_over_time(tiny):
 
 
 def test_the_table_is_sorted_by_freshness(rows):
-    text = standings.markdown(rows)
+    text = written.markdown(rows)
     assert text.count("### ") == 3
     for part in text.split("### ")[1:]:
         found = re.findall(r"^\| [a-z-]+ \| (0\.\d+)", part, flags=re.MULTILINE)
@@ -185,7 +186,7 @@ def test_names_are_spread_no_farther_than_needed():
 def test_the_whole_league_is_written_down(tmp_path, many, capsys):
     folder = league_folder.many_sites(tmp_path)
     words = ["--policies", "uniform,round-robin", "--budgets", "0.05,0.1"]
-    league.main([str(folder), str(tmp_path / "out"), *words, "--jobs", "1"])
+    written.main([str(folder), str(tmp_path / "out"), *words, "--jobs", "1"])
     answer = json.loads((tmp_path / "out" / "league.json").read_text())
     assert answer["items"] == len(many.recording)
     assert len(answer["results"]) == 4

@@ -1,12 +1,15 @@
 """Each way of paging reads all of a list, ends, and never takes a part for all."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.kinds.listing import recorded
+from halflife.kinds.listing import recorded, requests
 from halflife.kinds.listing.paging import (
     Cursor,
     LinkHeader,
@@ -21,6 +24,7 @@ from halflife.kinds.listing.paging import (
     total_of,
 )
 from halflife.kinds.listing.recorded_paging import PAGINGS
+from halflife.net.access import Access
 from halflife.readers.expressions import compiled
 from halflife.replay.world import RecordedAnswer, as_json
 from listing_parts import read, read_over_http, source_of
@@ -401,3 +405,24 @@ def test_no_header_upsets_the_reader(text):
     assert isinstance(link_of({"Link": text}, "next"), str)
     found = total_of({"X": text}, "X")
     assert found is None or found >= 0
+
+
+def test_the_examples_of_the_documentation_are_settings():
+    """Each block of the chapter on pages is one source or two of a listing."""
+    text = (Path(__file__).parents[1] / "docs" / "listings.md").read_text()
+    chapters = text.partition("## Pages\n")[2].partition("## A function")[0]
+    blocks = re.findall(r"```toml\n(.*?)```", chapters, re.DOTALL)
+    found = [one for block in blocks for one in Config.parse(block).source]
+    ways = [type(requests.settings(one, Access()).way).__name__ for one in found]
+    assert ways == [
+        "NextLink",
+        "LinkHeader",
+        "Cursor",
+        "Cursor",
+        "PageNumber",
+        "PageInAddress",
+        "Offset",
+        "Cursor",
+        "NextLink",
+    ]
+    assert found[-1].since

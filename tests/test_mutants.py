@@ -94,6 +94,17 @@ def test_marked_functions_tell_that_they_are_entered(tool):
     assert space["f"].__doc__ == "Return. 5 + 5"
 
 
+def test_what_failed_is_run_again_the_next_time(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    mutants = importlib.import_module("mutants")
+    kept = {
+        "a": {"failing": []},
+        "b": {"failing": ["b::test"]},
+        "c": {"failing": ["c"]},
+    }
+    assert mutants._passing(kept) == {"a": {"failing": []}}
+
+
 @pytest.mark.timeout(300)
 def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
     report = tmp_path / "report.json"

@@ -268,6 +268,27 @@ def test_a_target_that_left_the_settings_gets_nothing_more(store, hook):
     assert Outbox(store).tally() == {"waiting": 0, "sent": 1, "dead": 1}
 
 
+def test_where_nobody_is_told_the_outbox_is_read_when_work_begins_and_ends(store, hook):
+    def reads(config):
+        asked = []
+
+        async def work():
+            async with notifications.delivering(
+                config, store, clock=lambda: asked.append(0) or 1.0, poll=0.001
+            ):
+                await asyncio.sleep(0.1)
+                assert Outbox(store).tally()["waiting"] == 0
+
+        asyncio.run(work())
+        return len(asked)
+
+    Outbox(store).post([letter(target="old")])
+    assert reads(Config.parse("")) > 2  # one that nobody waits for any more is tried
+    assert Outbox(store).tally()["dead"] == 1
+    assert reads(Config.parse("")) == 2
+    assert reads(settings(hook.url)) > 3
+
+
 def test_a_target_that_hangs_holds_up_neither_the_others_nor_the_sync(store, hook):
     config = Config.parse(
         f'[[alert]]\nname = "slow"\nurl = "{hook.url}"\nallow = ["127.0.0.0/8"]\n'

@@ -11,7 +11,8 @@ from halflife.core.errors import ConfigError, StoreError
 from halflife.core.item import Item
 from halflife.core.observation import Observation, Seen
 from halflife.core.request import Fetch
-from halflife.kinds.pages.client import AUDITED, PageClient, SiteSettings, conditions
+from halflife.kinds.pages.client import PageClient, SiteSettings
+from halflife.kinds.pages.validators import AUDITED, conditions
 from halflife.net.dates import SECONDS
 from web_parts import HOME, OBEDIENT, TODAY, Book, Coins, make_gate
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.bench import turns
 from halflife.core.budget import Budget
 from halflife.core.view import View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.policies.index import Index
 from halflife.policies.planner import Planner
+from lab import turns
 
 RNG = np.random.default_rng(0)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.bench import fit as bench
 from halflife.core.errors import NotFitted
 from halflife.models.gaps import RateStatus
 from halflife.models.poisson import Exponential, GammaSurvival, PoissonRate
+from lab import fit as bench
 
 EVERY_OTHER = np.arange(8) % 2 == 0
 

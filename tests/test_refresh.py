@@ -14,16 +14,22 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import measure
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import pool_for
-from halflife.queries.known.refresh import Refresher, refresher, turn
+from halflife.queries.known.refresh import Refresher, refresher
 from halflife.queries.known.rules import KnownIndex, Timetable
+from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
-from halflife.queries.policies import KNOWN
+from halflife.queries.policies import INDEX, KNOWN
 from halflife.queries.table_form import Tabled
 from halflife.recordings.relations import column, load_relation
 from objects_folder import REAL, tables, write
 
 RNG = np.random.default_rng
 RULES = [*KNOWN, "oracle"]
+
+
+def turn(worker, copy, ledger, now, rng, truth=None):
+    """Refresh known records as a live form would."""
+    return refresh(KnownPlan(INDEX, copy, now, truth), worker, ledger, rng)
 
 
 def copy_of(records, said="price", weight=None):

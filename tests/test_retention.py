@@ -225,7 +225,7 @@ def test_the_summary_in_use_stays_however_old(store):
 def test_room_is_used_again_and_given_back_when_asked(store):
     store.add(SITE)
     write(store, [present("a", i / 100.0, f"{i:032x}") for i in range(5000)])
-    clear(store, Keep(observations=30.0), 100.0)
+    clear(store, Keep(observations=30.0, changes=30.0), 100.0)
     before = pragma(store, "page_count")
     assert pragma(store, "freelist_count") > before / 2
     store.compact()

@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.bench.setpolicies import (
-    grouped_schedules,
-    groups as groups_of,
-    schedules as schedules_of,
-)
+from halflife.bench.setpolicies import schedules as schedules_of
 from halflife.core.errors import UsageError
 from halflife.policies.listings.pace import TurnoverPace, expected, lower, pace, worth
 from halflife.policies.listings.schedules import (
@@ -19,6 +15,7 @@ from halflife.policies.listings.schedules import (
     Threshold,
 )
 from halflife.replay.listings import SetReplay, recall_difference, rho_ratio, thin
+from lab.set_policies import grouped_schedules, groups as groups_of
 from set_lives import grown, seen
 
 INF = np.inf

@@ -75,6 +75,19 @@ def test_what_the_settings_name_keeps_its_history_under_the_present_key(path):
         assert store.verify() == []
 
 
+def test_a_page_that_is_held_under_another_key_is_reported_as_moved(path):
+    with SqliteStore.open(path) as store:
+        store.add(items(NAMED, "named"))
+        moved = {c.key: c.fields["key"] for c in store.changes.read()}
+        assert moved[HOME + "/list?b=2&a=1"] == (
+            HOME + "/list?a=1&b=2",
+            HOME + "/list?b=2&a=1",
+        )
+        assert {c.kind for c in store.changes.read()} == {"moved"}
+        store.add(items(NAMED, "named"))
+        assert len(moved) == store.changes.last()
+
+
 def test_two_orders_of_a_query_become_two_items(path):
     with SqliteStore.open(path) as store:
         both = ["/list?a=1&b=2", "/list?b=2&a=1"]

@@ -168,13 +168,21 @@ def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
             "failing": failing,
         }
         if options.watched:
-            options.watched.write_text(json.dumps(kept), "utf-8")
+            options.watched.write_text(json.dumps(_passing(kept)), "utf-8")
         for test in failing:
             _say(f"left out, for it fails without a mutation: {test}")
     for file in wanted:
         clean.files[str(file)] = kept[str(file)]["tests"]
         clean.failing |= set(kept[str(file)]["failing"])
     return clean
+
+
+def _passing(kept: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+    """Return the files without a failure; the others are run again next time.
+
+    What fails may be the machine's fault: then it must not be left out for good.
+    """
+    return {file: found for file, found in kept.items() if not found["failing"]}
 
 
 def _digest(file: Path) -> str:

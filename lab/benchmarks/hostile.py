@@ -128,17 +128,34 @@ async def _all_looked_at(
     return time.monotonic()
 
 
+async def _both(
+    seconds: float, every: float, seed: int
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Play without and with the hostile ones at the same time: half the wait."""
+    alone, among = await asyncio.gather(
+        play(seconds, every, seed, beside=False),
+        play(seconds, every, seed, beside=True),
+    )
+    return alone, among
+
+
 def main() -> None:
     """Play twice, and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="of each run")
     parser.add_argument("--every", type=float, default=EVERY, help="seconds")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--at-once", action="store_true", help="both runs at the same time"
+    )
     given = parser.parse_args()
-    seconds = given.minutes * 60.0
-    alone = asyncio.run(play(seconds, given.every, given.seed, beside=False))
-    print(json.dumps({"without": alone}), flush=True)
-    among = asyncio.run(play(seconds, given.every, given.seed, beside=True))
+    how = given.minutes * 60.0, given.every, given.seed
+    if given.at_once:
+        alone, among = asyncio.run(_both(*how))
+    else:
+        alone = asyncio.run(play(*how, beside=False))
+        print(json.dumps({"without": alone}), flush=True)
+        among = asyncio.run(play(*how, beside=True))
     per = [
         float(str(one["healthy_requests"])) / float(str(one["seconds"]))
         for one in (alone, among)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from halflife.allocation import allocate as allocate
     from halflife.config import SourceConfig as SourceConfig
+    from halflife.core.change import Change as Change
     from halflife.core.errors import HalflifeError as HalflifeError
     from halflife.core.forecast import Forecast as Forecast
     from halflife.engine.what_if import WhatIf as WhatIf
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from halflife.project import (
         Project as Project,
         SourceStatus as SourceStatus,
+        changes as changes,
         forecast as forecast,
         open_project as open_project,
         plan as plan,
+        records as records,
         replay_store as replay_store,
         status as status,
         sync as sync,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Change",
     "Description",
     "Forecast",
     "HalflifeError",
@@ -56,10 +60,12 @@ __all__ = [
     "WhatIf",
     "Worker",
     "allocate",
+    "changes",
     "forecast",
     "listing",
     "open_project",
     "plan",
+    "records",
     "replay_store",
     "status",
     "sync",
@@ -68,6 +74,7 @@ __all__ = [
 _HOMES = {
     "halflife.allocation": ("allocate",),
     "halflife.config": ("SourceConfig",),
+    "halflife.core.change": ("Change",),
     "halflife.core.errors": ("HalflifeError",),
     "halflife.core.forecast": ("Forecast",),
     "halflife.engine.what_if": ("WhatIf",),
@@ -77,9 +84,11 @@ _HOMES = {
     "halflife.project": (
         "Project",
         "SourceStatus",
+        "changes",
         "forecast",
         "open_project",
         "plan",
+        "records",
         "replay_store",
         "status",
         "sync",

@@ -9,7 +9,7 @@ Each function gives the answer of the verb of the same name.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from halflife.config import WINDOW_DAYS, Config, SourceConfig
+from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
-from halflife.engine import bootstrap, once
+from halflife.engine import bootstrap, change_feed, export_rows, once
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.export_rows import Selection
 from halflife.engine.quality_forecast import quality, quality_now
 from halflife.engine.signals import Stop
 from halflife.engine.wallet import Wallet
@@ -153,6 +155,34 @@ def sync(
     with bootstrap.writing(config) as store:
         asked = Errand(most, everything)
         return asyncio.run(once.sync(config, store, chosen, asked, Stop()))
+
+
+def changes(
+    project: Project, since: int = 0, sources: Sequence[str] = ()
+) -> Iterator[Change]:
+    """Return what became of pages and records after a number, oldest first.
+
+    Each has its number (``seq``): whoever keeps that of the last one and asks again
+    from there misses none and gets none twice. Since 0 means all that are kept. Raise
+    ``UsageError`` if some of them are no longer kept.
+    """
+    if since < 0:
+        raise UsageError(f"since must be a number from 0 on, got {since}")
+    names = [source.name for source in project.config.named(sources)] if sources else []
+    with bootstrap.reading(project.config) as store:
+        yield from change_feed.read(store, since, names)
+
+
+def records(
+    project: Project, source: str, at: float | None = None
+) -> Iterator[dict[str, Any]]:
+    """Return what is held of a source, one by one: its records, or its pages.
+
+    ``at`` is a moment in days since the epoch, to have it as it was then.
+    """
+    name = project.source(source).name
+    with bootstrap.reading(project.config) as store:
+        yield from export_rows.rows(store, Selection(name, at))
 
 
 def replay_store(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from halflife.demo.run import Options, run
+from halflife.config import Config
+from halflife.demo.run import TICKS, Options, run
 from halflife.engine import bootstrap
 
 WORDS = ["--pages", "40", "--days", "12", "--budget", "0.25", "--seed", "3"]
@@ -51,6 +52,16 @@ def test_what_the_demo_leaves_behind_can_be_asked(shown, asked):
     assert asked("plan", "--config", config)[0] == 0
     assert asked("explain", "0001", "--config", config)[0] == 0
     assert asked("forecast", "--config", config)[0] == 0
+
+
+def test_the_demo_is_a_sync_at_every_tick(shown):
+    config = Config.load(Path(shown["config"]))
+    with bootstrap.reading(config) as store:
+        runs = [store.reports.account(run) for run in range(1, 12 * TICKS + 1)]
+    assert {run.sources for run in runs} == {("demo",)}
+    assert sum(run.requests for run in runs[1:]) == shown["requests"]
+    # A quarter of ten requests a day is granted at each tick.
+    assert {run.requests for run in runs[1:]} <= {0, 1, 2, 3}
 
 
 def test_the_demo_is_the_same_every_time(shown, here, asked):

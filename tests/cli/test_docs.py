@@ -17,7 +17,15 @@ from halflife.config import (
     PolicyConfig,
 )
 from halflife.config.alerts import AlertConfig, KeepConfig
+from halflife.config.credentials import BasicAuth, BearerAuth, ClientAuth, ProxyConfig
+from halflife.config.sinks import sink_kinds, sink_settings
 from halflife.kinds.form.settings import AttributeConfig, FormConfig
+from halflife.kinds.listing.request_settings import (
+    CursorPaging,
+    GraphqlConfig,
+    HeaderPaging,
+    OffsetPaging,
+)
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.search.settings import SearchConfig
@@ -29,7 +37,8 @@ CONFIG = (DOCS / "config.md").read_text()
 ROOT = DOCS.parent
 BOOK = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 TABLES = {
-    "path", "budget", "policy", "fetch", "keep", "audit", "alert", "source", "headers",
+    "path", "budget", "policy", "fetch", "keep", "audit", "alert", "sink", "source",
+    "headers",
 }  # fmt: skip
 
 
@@ -70,6 +79,14 @@ def test_every_exit_code_is_in_the_reference():
         AttributeConfig,
         AlertConfig,
         KeepConfig,
+        BasicAuth,
+        BearerAuth,
+        ClientAuth,
+        ProxyConfig,
+        HeaderPaging,
+        CursorPaging,
+        OffsetPaging,
+        GraphqlConfig,
     ],
 )
 def test_every_setting_is_in_the_reference(table):
@@ -77,6 +94,14 @@ def test_every_setting_is_in_the_reference(table):
     for key in table.model_fields:
         if key not in elsewhere:
             assert f"| `{key}` |" in CONFIG, key
+
+
+@pytest.mark.parametrize("kind", sink_kinds())
+def test_every_setting_of_a_sink_is_in_the_reference(kind):
+    table = CONFIG.partition("## `[[sink]]`")[2].partition("\n## ")[0]
+    for key in sink_settings(kind).model_fields:
+        assert f"| `{key}` |" in table, key
+    assert f"`{kind}`" in table
 
 
 def test_the_example_of_the_reference_is_valid():

@@ -330,24 +330,17 @@ def test_an_unknown_policy_in_the_settings(settings, fails):
     assert complaint.startswith("no policy is named 'magic'")
 
 
-@pytest.mark.parametrize("name", ["allocate", "fit", "index"])
-def test_benches_print_flat_rows(name, asked):
-    code, answer = asked("bench", name, "--items", "60")
+def test_the_bench_prints_a_flat_row(asked):
+    code, answer = asked("bench", "allocate", "--items", "60")
     assert code == 0
     (row,) = answer["results"]
     assert row["items"] == 60
 
 
-def test_learning_is_measured_with_an_interval(asked):
-    code, answer = asked("bench", "learn", "--items", "20", "--seeds", "1")
-    assert code == 0
-    assert {"mean", "low", "high"} == set(answer["results"][0]["freshness"])
-
-
 def test_an_unknown_bench(fails):
     code, complaint = fails("bench", "nope")
     assert code == 2
-    assert "there are allocate, fit, index, learn" in complaint
+    assert "there is allocate" in complaint
 
 
 def test_answers_for_people_are_not_json(synced, told):

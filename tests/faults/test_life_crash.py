@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import life_worker
+from change_replay import records
 from fault_points import count
+from halflife.stores import record_changes
 from halflife.stores.sqlite import SqliteStore
 
 
@@ -27,9 +29,11 @@ def test_no_half_of_a_look_shows_after_a_kill(tmp_path, seed):
     with SqliteStore.open(path) as store:
         kept = store.register("set")
         assert store.verify() == []
+        changes = store.changes.read(most=10**6)
     assert len(kept.snapshots) >= max(least, 3)
     expected = life_worker.known(len(kept.snapshots))
     assert list(kept.snapshots) == list(expected.snapshots)
     assert list(kept.spells) == list(expected.spells)
     told = {(v.key, v.spell, v.seen_from): v.attributes for v in expected.versions}
     assert {(v.key, v.spell, v.seen_from): v.attributes for v in kept.versions} == told
+    assert records(changes) == record_changes.current(kept)

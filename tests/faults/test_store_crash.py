@@ -9,8 +9,10 @@ import pytest
 
 import powerloss
 import store_worker
+from change_replay import held_keys
 from fault_points import count
 from halflife.core.errors import StoreError
+from halflife.core.observation import Seen
 from halflife.stores.sqlite import SqliteStore
 from store_processes import rest, start
 
@@ -21,6 +23,10 @@ def promises_kept(path, promises):
     with SqliteStore.open(path, create=True) as store:
         assert store.verify() == []
         assert store_worker.missing(store, "".join(promises)) == []
+        evidence = store.evidence(["site"])
+        seen = zip(evidence.keys, evidence.seen.tolist(), strict=True)
+        there = {key for key, was in seen if was == Seen.PRESENT}
+        assert held_keys(store.changes.read(most=10**6)).get("site", set()) == there
         return store.begin(["site"], 1.0, lease=1.0)
 
 
@@ -40,7 +46,7 @@ def test_kill_9_at_any_moment_loses_nothing_accepted(tmp_path):
 
 def test_a_full_disk_is_told_and_loses_nothing_accepted(tmp_path):
     path = tmp_path / "state.db"
-    child, pipe = start(store_worker.write_until_full, path, 400_000)
+    child, pipe = start(store_worker.write_until_full, path, 600_000)
     said = rest(pipe)
     child.join()
     complaints = [line for line in said if not line.startswith("batch ")]

@@ -213,7 +213,9 @@ def test_what_is_wrong_or_not_is_bad_or_good(wrong):
     level = BAD if wrong else GOOD
     text = "why" if wrong else ""
     health = Health("s", held=text, moved_to=text, offline=wrong, settings=text)
+    health = replace(health, sinks=("why",) if wrong else ())
     for kind in (
+        AlarmKind.SINK,
         AlarmKind.HELD,
         AlarmKind.MOVED,
         AlarmKind.OFFLINE,
@@ -223,9 +225,10 @@ def test_what_is_wrong_or_not_is_bad_or_good(wrong):
 
 
 def test_what_concerns_all_sources_is_judged_without_one():
-    everything = Health(left=1.0, offline=False, settings="")
+    everything = Health(left=1.0, offline=False, settings="", sinks=())
     told = {f.kind for f in judge(everything)}
-    assert told == {AlarmKind.SPENT, AlarmKind.OFFLINE, AlarmKind.SETTINGS}
+    all_share = {AlarmKind.SPENT, AlarmKind.OFFLINE, AlarmKind.SETTINGS, AlarmKind.SINK}
+    assert told == all_share
     of_one = {f.kind for f in judge(replace(everything, source="s"))}
     assert of_one == set(AlarmKind) - {AlarmKind.RECOVERED}
 

@@ -342,6 +342,12 @@ def test_queries_are_drawn_to_learn_the_factor_by_how_often_they_are_found():
     ledger = Ledger(form)
     learned(pool, table.incidence, ledger, 9, np.random.default_rng(0))
     assert {q.terms[0].value for q in ledger.asked} == {"bb", "cc"}
+    # but one that it has once can
+    once = {**lacks, **dict([next(kv for kv in half.items() if kv[0][0] == "a")])}
+    table = Tabled(form.interface, once, rng=np.random.default_rng(0))
+    ledger = Ledger(form)
+    learned(pool, table.incidence, ledger, 9, np.random.default_rng(0))
+    assert {q.terms[0].value for q in ledger.asked} == {"aa", "bb", "cc"}
 
 
 def test_counts_that_are_kept_back_teach_no_factor():

@@ -110,6 +110,16 @@ def test_chances_of_coefficients_and_of_the_fit_are_those_of_scipy(fitted):
     assert model.relative(x) == pytest.approx(np.exp(x @ model.coefficient_))
 
 
+def test_a_search_that_ended_below_no_covariates_gained_nothing():
+    x = np.array([[1.0], [0.0], [1.0], [0.0]])
+    model = CoxModel().fit(x, [1.0, 2.0, 3.0, 4.0], [True] * 4)
+    for lost in (0.25, 3.0):
+        model.log_likelihood_ = model.null_ - lost
+        assert model.likelihood_ratio() == (0.0, 1, 1.0)
+    alike = CoxModel().fit(np.ones((3, 1)), [1.0, 2.0, 3.0], [True] * 3)
+    assert alike.likelihood_ratio() == (0.0, 0, 1.0)
+
+
 def test_strata_are_proposed_by_holms_rule(fitted, monkeypatch):
     _, model = fitted
     chances = np.array([0.02, 0.001, 0.008, 0.9])

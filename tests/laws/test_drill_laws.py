@@ -217,6 +217,17 @@ def test_counted_conditions_have_the_chances_of_their_hits(everything, chance, r
     assert (void.chance.tolist(), void.rest) == ([0.0] * 3, 0.0)
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_only_hit_has_the_whole_chance(everything):
+    ledger = ledger_of(cities(Oslo=1), CITY, everything=everything)
+    if everything:
+        ledger.first(Query())
+    level = level_of(CITY, "Lima", "Oslo", rest=0.25)
+    found = Drill(ledger, guide="counts")._weighted(Query(), level)
+    assert found.chance.tolist() == [0.0, 1.0 if everything else 0.75]
+    assert found.rest == (0.0 if everything else 0.25)
+
+
 def test_more_hits_than_there_are_leave_no_rest():
     records = cities(Oslo=6, Rome=3)
     ledger = ledger_of(records, CITY, everything=True)

@@ -159,6 +159,18 @@ def test_a_gamma_is_found_again_by_its_own_survival(shape, exposure):
     assert found[1] == pytest.approx([exposure], rel=1e-4)
 
 
+@pytest.mark.parametrize("log_b", [-26.0, -20.0, -13.0, -3.0, 4.0])
+def test_a_gamma_is_found_however_soon_or_late_its_exposure(log_b):
+    # Half are lost at the later of two moments; the exposure is any share of the first.
+    time = np.array([2.0, 8.0])
+    exposure = 2.0 * math.exp(log_b)
+    shape = math.log(2.0) / math.log1p(8.0 / exposure)
+    lost = 1.0 - (1.0 + time / exposure) ** -shape
+    found = _as_gamma(lost[None], time)
+    assert found[1] == pytest.approx([exposure], rel=1e-3)
+    assert found[0] == pytest.approx([shape], rel=1e-3)
+
+
 def test_the_model_is_made_of_its_parts():
     gaps, items = some_gaps(6)
     model = EmpiricalBayesRate(grid=SMALL, pretend=3.0)

@@ -14,7 +14,10 @@ from halflife.models.ages import (
 )
 from halflife.models.census import Census
 from halflife.models.experts import (
+    LAST,
     MOST,
+    POOL,
+    RIVALS,
     TRAINING_STEPS,
     Experts,
     _between,
@@ -103,6 +106,15 @@ def test_even_lives_decay_by_the_rates_of_a_window(name, horizon, window):
         kept, new = size * math.exp(-a * t), m * (1 - math.exp(-a * t)) / a
         assert found[0, i] == pytest.approx(-math.log(kept / size))
         assert found[1, i] == pytest.approx(-math.log(kept / (kept + new)))
+
+
+@pytest.mark.parametrize("name", sorted({*POOL, *RIVALS, "chosen-ar"}))
+def test_of_the_last_copy_alone_the_same_is_expected_any_days_ahead(experts, name):
+    ahead = np.array([0.25, 1.0, 3.5, 40.0, 900.0])
+    found = experts.expected(name, 2.0, ahead, LAST)
+    for i, days in enumerate(ahead):
+        every = experts.expected(name, 2.0, np.full(LOOKS.size, days))
+        assert found[:, i] == pytest.approx(every[:, -1])
 
 
 def test_the_average_lets_the_mean_decay_a_day_go_on(world, experts):

@@ -44,6 +44,13 @@ def test_exponential_survival_is_its_integrals(rate, t):
     assert never.lasting(ever).tolist() == never.moment(ever).tolist() == [INF]
 
 
+@pytest.mark.parametrize("x", [1e-10, 0.9e-9, 1e-9])
+def test_what_hardly_changes_has_the_first_two_terms_of_its_moment(x):
+    # t**2 (1 / 2 - x / 3 + ...), to all digits there are
+    found = Exponential(np.array([x / 4.0])).moment(np.array([4.0]))
+    assert found == pytest.approx([8.0 - 16.0 * x / 3.0], rel=1e-15, abs=0)
+
+
 @pytest.mark.parametrize("shape", [0.3, 1.0, 1.5, 2.0, 2.9, 3.0, 4.5])
 @pytest.mark.parametrize("z", [1e-6, 0.05, 0.09, 0.2, 0.31, 1.0, 30.0])
 def test_gamma_survival_is_its_integrals(shape, z):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.market.price import AGES, asked, gains, long_run
+from halflife.market.price import AGES, asked, gains, long_run, reached
 from halflife.models.poisson import Exponential
 
 
@@ -21,6 +21,19 @@ def spent(dense, price):
 def total(gain, cost, many, price):
     rows = zip(gain, cost, many, strict=True)
     return sum(c * m * spent(np.maximum.accumulate(g) / c, price) for g, c, m in rows)
+
+
+def test_a_gain_is_reached_between_two_ages_by_its_share_in_the_logarithm():
+    rng = np.random.default_rng(4)
+    dense = np.cumsum(rng.integers(0, 3, (6, AGES.size)), axis=1).astype(float)
+    dense[5] = 4.0  # it never grows
+    prices = [0.0, 0.5, 1.0, 4.0, 4.5, *dense[0, ::40], dense.max(), dense.max() + 1]
+    for price in prices:
+        found = reached(dense, price)
+        for row, days in zip(dense, found, strict=True):
+            each = spent(row, price)
+            assert days == pytest.approx(1.0 / each if each else np.inf)
+    assert reached(dense, dense[1, 0]).tolist()[1] == AGES[0]
 
 
 @pytest.mark.parametrize("budget", [0.01, 0.5, 3.0, 40.0])

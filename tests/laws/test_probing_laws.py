@@ -103,6 +103,7 @@ def test_totals_are_capped_if_three_different_words_have_the_largest():
     same[6:] = 9.0  # one number of documents tells nothing of a limit
     assert not at_limit(capped, same).any()
     assert not at_limit(np.zeros(9), held).any()
+    assert at_limit(np.ones(9), held).all()  # a limit of a single match
     assert not at_limit(np.full(9, NAN), held).any()
 
 

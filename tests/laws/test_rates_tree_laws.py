@@ -104,6 +104,13 @@ def test_of_many_items_every_other_group_tells_the_strength(monkeypatch):
         return fit_groups(likelihood, groups, given, strength)
 
     monkeypatch.setattr(trees, "fit_groups", noted)
+    for enough in (30, 31, 6000):
+        monkeypatch.setattr(trees, "_SAMPLE", enough)
+        asked.clear()
+        choose_strength(rows, code, above)
+        assert asked[0].tolist() == code.tolist()  # all of them
+    monkeypatch.setattr(trees, "_SAMPLE", 15)
+    asked.clear()
     choose_strength(rows, code, above)
     # Twice as many as wanted: of the groups by size, the first and the third.
     assert asked[0].tolist() == [2] * 12 + [3] * 6
@@ -198,3 +205,26 @@ def test_pooled_priors_are_learned_again_when_gaps_have_grown_by_the_factor():
     assert model._table.shape[0] >= 2
     slots = model._slot.tolist()
     assert slots == [0, 1, -1]
+
+
+def test_items_without_a_gap_follow_their_folder_however_many_folders(monkeypatch):
+    rng = np.random.default_rng(8)
+    folder = np.concatenate([np.repeat(np.arange(5), 2), np.arange(5), [4, 0, 2]])
+    tree = Tree(np.zeros(folder.size, np.intp), folder, np.zeros(5, np.intp))
+    item = np.repeat(np.arange(10), 12)
+    busy = -np.expm1(-np.array([0.02, 0.3, 0.15, 2.0, 0.7]))
+    changed = rng.random(item.size) < busy[folder[item]]
+    found = []
+    for chunk in (1, 2, 3, 4096):
+        monkeypatch.setattr(pool, "_CHUNK", chunk)
+        model = PooledRates()
+        model.grow(folder.size)
+        model.place(tree)
+        model.add(item, np.ones(item.size), changed)
+        found.append(model.rate())
+    assert model.priors is not None
+    for i in range(10, folder.size):
+        told = float(model.priors.folders.mass[folder[i]] @ GRID.rate)
+        for rate in found:
+            assert rate[i] == pytest.approx(told, rel=1e-3)
+    assert np.unique(found[0][10:15].round(6)).size >= 4  # they differ

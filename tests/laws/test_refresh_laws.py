@@ -26,7 +26,7 @@ from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.known.pace import VersionPace
-from halflife.queries.known.refresh import Probe, Refresher, refresher, turn
+from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.known.rules import (
     KnownIndex,
     KnownOracle,
@@ -37,11 +37,18 @@ from halflife.queries.known.rules import (
     Timetable,
     _own,
 )
+from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
+from halflife.queries.policies import INDEX
 from halflife.queries.table_form import Tabled
 from probe_worlds import relation
 
 RNG = np.random.default_rng
+
+
+def turn(worker, copy, ledger, now, rng, truth=None):
+    """Refresh known records as a live form would."""
+    return refresh(KnownPlan(INDEX, copy, now, truth), worker, ledger, rng)
 
 
 def standing(rows, *, lookup=True, **more):

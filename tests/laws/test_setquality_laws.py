@@ -116,7 +116,8 @@ def test_further_ahead_losses_grow_as_the_mean_of_the_models_does(study):
 
     for days in (2.0, 4.0, 40.0):
         ratio = mean(days) / mean(4.0)
-        assert _further(study.at(4.0), days) == pytest.approx(ratio)
+        found = _further(study.at(4.0), np.array([days, 9.0]))
+        assert found[:, 0] == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize("days", [0.4, 3.0, 25.0])
@@ -125,7 +126,8 @@ def test_losses_are_bounds_about_what_the_horizon_that_tells_expects(study, days
     told = _with_past(study, days)
     horizon, last = study.at(told), study.census.looks.size - 1
     size = float(study.census.size[-1])
-    ratio = np.ones(3) if told == days else _further(study.at(told), days)
+    further = _further(study.at(told), np.array([days]))[:, 0]
+    ratio = np.ones(3) if told == days else further
     for m in range(2):
         guess = horizon.pooled[m, last] * ratio[m]
         by_hand = horizon.calibrated(m, 0.9).bounds(last, guess, size)

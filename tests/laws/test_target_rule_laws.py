@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.core.value_curve import Offers
+from halflife.market.limits import Limits
 from halflife.market.offers import OfferTurn
 from halflife.market.target_rule import (
     AIM,
@@ -105,3 +106,12 @@ def test_what_holds_or_not_is_due_by_the_chance_that_it_fails():
     assert not due(Past(), replace(whole, later=0.0499), goal)
     assert due(Past(), replace(whole, later=0.0501), goal)
     assert longest(Past(), goal, 1.0) < inf
+
+
+def test_no_source_gets_more_than_its_limit_nor_than_it_asks_for():
+    offers = Offers(("a", "b"), np.array([0, 0, 0, 1, 1]), np.ones(5), np.ones(5))
+    turn = OfferTurn(np.ones(5, bool), np.zeros(5, bool))
+    limits = Limits(most={"a": 1.0})
+    for asks, count in (({"a": 3.0, "b": 1.0}, [1, 1]), ({"b": 9.0}, [0, 2])):
+        rows = kept(offers, asks, 9.0, limits, turn=turn).rows
+        assert np.bincount(offers.source[rows], minlength=2).tolist() == count

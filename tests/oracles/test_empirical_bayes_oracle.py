@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from halflife.bench.fit import watch
 from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
@@ -14,6 +13,7 @@ from halflife.models.empirical_bayes import (
     log_likelihood,
     wide_prior,
 )
+from lab.fit import watch
 
 
 @pytest.mark.parametrize("changes", [0, 1, 4, 9])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halflife.bench.setpolicies import carried, stretch
+from halflife.bench.setpolicies import stretch
 from halflife.core.filters import parse
 from halflife.grouping.attributes import attributes_that_part
 from halflife.grouping.partition import partition
@@ -18,6 +18,7 @@ from halflife.policies.listings.schedules import (
 )
 from halflife.recordings.objects import load_parquet
 from halflife.replay.listings import SetReplay, thin
+from lab.set_policies import carried
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"
 NAMES = sorted(p.parent.name for p in FOLDER.glob("*/lifetimes.parquet"))

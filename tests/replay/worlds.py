@@ -1,6 +1,7 @@
 """Small made-up worlds: one recorded source of each kind."""
 
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
@@ -33,6 +34,7 @@ class Part:
     tables: str = ""
 
 
+@cache
 def lot(*what: object) -> float:
     """Return a number in [0, 1) that depends on nothing but what is named."""
     drawn = blake2b(repr(what).encode(), digest_size=4).digest()
@@ -64,6 +66,7 @@ def find(word: str, now: float) -> list[str]:
     return [str(i) for i in range(week * 10, 250 + week * 10) if word in body(str(i))]
 
 
+@cache
 def body(name: str) -> str:
     return " ".join(w for w in WORDS if lot(name, w) < 0.06)
 

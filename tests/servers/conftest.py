@@ -4,12 +4,8 @@ import pytest
 
 from server_parts import Copy
 
-collect_ignore = ["shop", "graphene_shop.py"]  # imported by their servers only
-FROM_PYPI = {  # always installed
-    "test_datasette.py",
-    "test_graphene.py",
-    "test_rest_framework.py",
-}
+collect_ignore = ["graph", "shop"]  # imported by their servers only
+FROM_PYPI = {"test_datasette.py", "test_graphql.py", "test_rest_framework.py"}
 
 
 def pytest_collection_modifyitems(items):

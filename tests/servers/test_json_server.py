@@ -110,6 +110,18 @@ def test_a_listing_holds_what_the_file_does_through_outages(
     check_words(copy, "posts", len(posts.truth()))
 
 
+def test_pages_that_a_header_names_end_without_an_empty_one(posts, copy):
+    url = f'url = "{posts.server.url}/posts?_page=1&_limit=40"\n'
+    url += 'total_header = "X-Total-Count"\npaging = {kind = "header"}'
+    copy.settings(LISTING.format(url=url))
+    copy.sync()
+    assert copy.held("posts") == posts.truth()
+    posts.alter()
+    copy.sync()
+    assert copy.held("posts") == posts.truth()
+    assert copy.requests == [4, 4]  # three pages and robots.txt; then four pages
+
+
 def replace(posts, numbers):
     """Put another file in the place of the database while the server is stopped."""
     with posts.server.down():

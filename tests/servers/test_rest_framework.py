@@ -120,11 +120,95 @@ def test_numbered_pages_end_where_the_server_says_that_there_is_none(
     assert copy.held("teas") == truth(database, TEAS)
 
 
-@pytest.mark.parametrize("paging", ["pages", "cursor", "offset"])
-def test_add_finds_out_how_an_api_is_read(server, database, copy, paging):
+FIFTY = """
+[source.paging]
+kind = "offset"
+parameter = "offset"
+limit = 50
+limit_parameter = "limit"
+"""
+MEMBER = """
+INSERT INTO auth_user (id, username, password, is_superuser, first_name, last_name,
+    email, is_staff, is_active, date_joined)
+VALUES (1, 'ada', '', 0, '', '', '', 0, 1, '2026-01-01')
+"""
+
+
+@pytest.mark.parametrize(
+    ("view", "paging"),
+    [
+        ("pages.json", 'paging = {kind = "page", parameter = "page"}'),
+        ("offset.json", 'paging = {kind = "offset", parameter = "offset"}'),
+        ("offset.json", FIFTY),
+    ],
+)
+def test_counted_pages_end_where_the_server_reports_the_total(
+    server, database, copy, view, paging
+):
+    url = f'url = "{server[0].url}/api/{view}"\ntotal = "count"'
+    copy.settings(LISTING.format(url=url) + paging)
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
+    limit = 50 if "limit =" in paging else 40
+    assert copy.requests == [-(-190 // limit) + 1]  # and robots.txt
+
+
+TOKEN = "9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b"
+
+
+@pytest.fixture
+def member(database):
+    """Somebody who has a token."""
+    change(
+        database,
+        ("DELETE FROM authtoken_token", ()),
+        ("DELETE FROM auth_user", ()),
+        (MEMBER, ()),
+        ("INSERT INTO authtoken_token VALUES (?, '2026-01-01', 1)", (TOKEN,)),
+    )
+
+
+def test_a_token_opens_what_is_closed_and_is_kept_nowhere(
+    server, database, member, copy, monkeypatch
+):
+    url = f'url = "{server[0].url}/api/token.json"\nnext = "next"'
+    secret = '[source.headers]\nAuthorization = {env = "TEAS_TOKEN"}\n'
+    copy.settings(LISTING.format(url=url) + secret)
+    monkeypatch.setenv("TEAS_TOKEN", "Token of-somebody-else")
+    _, err = copy.run("sync", codes=(4,))
+    assert "it answered 401" in err
+    monkeypatch.setenv("TEAS_TOKEN", f"Token {TOKEN}")
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
+    for path in copy.here.iterdir():
+        assert TOKEN.encode() not in path.read_bytes()
+
+
+def test_new_teas_are_found_by_one_request_and_gone_ones_by_a_full_pass(
+    server, database, copy
+):
+    url = f'url = "{server[0].url}/api/newer.json"\nnext = "next"\n'
+    since = 'since = "above={last}"\nsince_field = "id"\n'
+    copy.settings(LISTING.format(url=url + since))
+    copy.sync()
+    change(database, *add(300, 301), ("DELETE FROM tea WHERE id = 7", ()))
+    copy.sync()
+    assert copy.requests == [6, 1]
+    assert set(copy.held("teas")) == {*truth(database, TEAS), "7"}
+    copy.settings(LISTING.format(url=url))  # everything, from now on
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
+
+
+@pytest.mark.parametrize("paging", ["pages", "cursor", "offset", "token"])
+def test_add_finds_out_how_an_api_is_read(
+    server, database, member, copy, paging, monkeypatch
+):
+    monkeypatch.setenv("TEA_TOKEN", f"Token {TOKEN}")
     copy.settings()
-    allow = ("--allow", "127.0.0.0/8", "--source", "teas")
-    said = copy.json("add", f"{server[0].url}/api/{paging}/", *allow, "--yes")
+    secret = ("--header", "Authorization: env:TEA_TOKEN") if paging == "token" else ()
+    words = ("--allow", "127.0.0.0/8", "--source", "teas", *secret, "--yes")
+    said = copy.json("add", f"{server[0].url}/api/{paging}/", *words)
     source = said["source"]
     assert (source["records"], source["key"]) == ("results", "id")
     assert source["next"] == "next"

@@ -22,6 +22,7 @@ class AlarmKind(StrEnum):
     SPENT = "budget-spent"  # no request is left
     OFFLINE = "offline"  # no host answers: it is us
     SETTINGS = "settings"  # what is on disk cannot be used
+    SINK = "sink"  # a sink does not get what changed
 
 
 WATCHED = tuple(kind for kind in AlarmKind if kind is not AlarmKind.RECOVERED)
@@ -82,6 +83,7 @@ class Health:
         refill: Days until some of a spent budget is there again.
         offline: Whether no host could be reached; None if nobody tried.
         settings: Why the settings on disk are not in use; None if nobody looked.
+        sinks: What is wrong with sinks, in a line each; None if there are none.
 
     """
 
@@ -107,3 +109,4 @@ class Health:
     refill: float = nan
     offline: bool | None = None
     settings: str | None = None
+    sinks: tuple[str, ...] | None = None

@@ -43,6 +43,7 @@ DWELLS = {
     AlarmKind.SPENT: Dwell(0.0, HOUR),
     AlarmKind.OFFLINE: Dwell(10 * MINUTES, 10 * MINUTES),
     AlarmKind.SETTINGS: Dwell(2 * MINUTES, 2 * MINUTES),
+    AlarmKind.SINK: Dwell(0.5 * HOUR, 10 * MINUTES),  # most troubles pass by themselves
 }
 
 

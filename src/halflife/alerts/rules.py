@@ -92,6 +92,10 @@ def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[AlarmFinding]:
         )
     if health.settings is not None:
         yield _settings(health.settings)
+    if health.sinks is not None:
+        level = Severity.BAD if health.sinks else Severity.GOOD
+        text = f"changes are not delivered: {_some(health.sinks)}"
+        yield AlarmFinding(AlarmKind.SINK, level, text, "see `halflife sinks`")
 
 
 def _together(kind: AlarmKind, found: Sequence[AlarmFinding]) -> AlarmFinding:

@@ -20,6 +20,7 @@ _CLOSE = 1e-11  # relative; how nearly a budget is met before the last scaling
 _TIGHT = 1e-13  # of ln(-ln(1 - price / top)): two prices this close are one
 _NO_PRICE = 1e-290  # a price of nothing would ask for infinitely many looks
 _ENDS = (-660.0, float(np.log(40.0)))  # of ln(-ln(1 - price / top)); see ``Search``
+_BELOW_TOP = 0.9  # of the top price, at most, to start from
 _HALVED = 4  # every so many rounds the bracket is halved, should Newton's steps not
 
 
@@ -79,7 +80,7 @@ def _start(given: Columns, budget: Floats) -> Floats:
     """Return where looks that come soon would cost the budget; never too low."""
     first = given.weight / (given.cost * given.pace)
     asked = float((given.cost * given.pace * np.sqrt(first / 2.0)).sum())
-    share = np.minimum((asked / budget) ** 2 / first.max(), 0.9)
+    share = np.minimum((asked / budget) ** 2 / first.max(), _BELOW_TOP)
     return np.asarray(np.log(-np.log1p(-np.maximum(share, 1e-285))))
 
 

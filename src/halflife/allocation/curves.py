@@ -24,6 +24,9 @@ _BELOW_ONE = 1.0 - 2.0**-53
 _SERIES_ALONE = 0.5  # s below which the series is right to the last digit
 _SERIES_STARTS = 2.0  # s below which it is near enough to start from
 _HARMONIC_STARTS = 1.2  # the same for the other branch
+_ANY_START = 0.1  # where the series alone will do, any start will do
+_SMALL_ROOT, _LEAST_CUBE = 0.3, 1e-3  # starts of the inverse of P(k, x)
+_SETTLED = 1e-4  # the next error is of the order of its cube
 _LARGEST_LOG = 600.0  # exp of it is far from the end of the floats
 
 # u - 1 - ln u = e**2 / 2 has the root u = 1 + sum(c * e**k), k = 1, 2, ...
@@ -65,7 +68,7 @@ def inverse_log_gap(z: Floats) -> Floats:
     s = np.sqrt(2.0 * z)
     series = _temme(np.minimum(s, _SERIES_STARTS))
     x = np.where(s < _SERIES_STARTS, series, z + np.log1p(z + np.log1p(z)))
-    x = np.maximum(x, 0.1)  # where the series alone will do, any start will do
+    x = np.maximum(x, _ANY_START)
     for _ in range(_HALLEY_STEPS):
         off = (x - np.log1p(x) - z) * (1.0 + x) / x
         x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
@@ -81,7 +84,7 @@ def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
     s = np.sqrt(2.0 * y)
     series = y - _temme(-np.minimum(s, _SERIES_STARTS))
     x = np.where(s < _HARMONIC_STARTS, series, y + 1.0 - np.exp(-y - 1.0))
-    x = np.maximum(x, 0.1)
+    x = np.maximum(x, _ANY_START)
     for _step in range(_HALLEY_STEPS):
         bend = np.exp(-x)
         off = (x + np.expm1(-x) - y) / -np.expm1(-x)
@@ -159,7 +162,7 @@ def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
     for _ in range(_HALLEY_STEPS):
         step = _halley(k, y, x, log_gamma)
         x = x * np.exp(step)
-    lost = ~(np.abs(step) < 1e-4)  # the next error is of the order of its cube
+    lost = ~(np.abs(step) < _SETTLED)
     if lost.any():
         x[lost] = lazy_scipy.gammaincinv(k[lost], y[lost])
     return x, np.exp(k * np.log(x) - x - log_gamma)
@@ -173,9 +176,9 @@ def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
     """
     root = np.exp((np.log(y) + log_gamma + np.log(k)) / k)
     cube = 1.0 - 1.0 / (9.0 * k) + lazy_scipy.ndtri(y) / (3.0 * np.sqrt(k))
-    small = root < 0.3 * k
+    small = root < _SMALL_ROOT * k
     series = root * np.exp(np.where(small, root, 0.0) / (k + 1.0))
-    return np.where(small, series, k * np.maximum(cube, 1e-3) ** 3)
+    return np.where(small, series, k * np.maximum(cube, _LEAST_CUBE) ** 3)
 
 
 def _halley(k: Floats, y: Floats, x: Floats, log_gamma: Floats) -> Floats:

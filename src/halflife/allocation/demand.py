@@ -15,6 +15,7 @@ _SHAPES = 64  # of the stand-ins' cells lie side by side where shapes differ
 _NEAR = 3e-6  # in ln(price); so close, frequencies follow their slopes
 _STRAIGHT = 1e-5  # the most that ln(frequency) may move along its slope
 _NO_PRICE = 1e-290  # a price of nothing would ask for infinitely many looks
+_LESS, _MORE = 0.98, 1.02  # of a price, by which demand is compared
 _STEPS = 200
 
 
@@ -103,8 +104,8 @@ class Demand(NamedTuple):
     def slope(self, price: float) -> float | None:
         """Return d ln(requests) / d ln(price) across a small range of prices."""
         scratch = np.empty(self.first.size)
-        more, less = (self.at(price * by, scratch)[0] for by in (0.98, 1.02))
-        return float(np.log(less / more) / np.log(1.02 / 0.98)) if less > 0 else None
+        more, less = (self.at(price * by, scratch)[0] for by in (_LESS, _MORE))
+        return float(np.log(less / more) / np.log(_MORE / _LESS)) if less > 0 else None
 
     def _block(
         self, price: float, rows: slice, out: Floats, slope: Floats | None = None

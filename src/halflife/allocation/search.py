@@ -5,6 +5,8 @@ import numpy as np
 _TIGHT = 1e-12  # relative; prices this close are one price
 _SATURATED = float(np.log(40.0))  # 1 - exp(-40) is 1 to a float
 _STRIDE = 4.0
+_BELOW_TOP = 0.9  # of the top price, at most, to start from
+_LARGEST_LOG = 709.0  # exp of it is a float
 _LEAP = 40.0  # where demand is flat, the tangent leads out of this world
 
 
@@ -31,7 +33,7 @@ class Search:
         self._seen: tuple[float, float] | None = None
         if np.isfinite(top):
             self.high = _SATURATED
-            share = min(float(np.exp(min(start - np.log(top), 0.0))), 0.9)
+            share = min(float(np.exp(min(start - np.log(top), 0.0))), _BELOW_TOP)
             self.at = float(np.log(-np.log1p(-share))) if share > 1e-300 else start
 
     @property
@@ -49,7 +51,7 @@ class Search:
         """Return the price at a coordinate."""
         if np.isfinite(self.top):
             return float(-self.top * np.expm1(-np.exp(m)))
-        return float(np.exp(min(m, 709.0)))
+        return float(np.exp(min(m, _LARGEST_LOG)))
 
     def move(self, total: float, change: float, budget: float) -> None:
         """Take in what was asked for at this price, and go on to the next."""

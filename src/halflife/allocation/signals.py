@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Floats
+from halflife.core.arrays import LARGEST_LOG, Floats
 
 MOST_WORTH = 36.0  # k of a hint that is never false; exp(-36) is nothing
 _MOST_TERMS = 400
@@ -132,6 +132,6 @@ def value(hints: SignalRates, age: Floats) -> Floats:
     array([0.2642])
     """
     length, fresh = cycle(hints, age)
-    stale = np.exp(-np.minimum(hints.silent * age, 700.0))
+    stale = np.exp(-np.minimum(hints.silent * age, LARGEST_LOG))
     bought: Floats = np.maximum(fresh - stale * length, 0.0)
     return bought

@@ -10,6 +10,8 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.view import View
 
+_LARGEST_LOG = 50.0  # by which an interval can have grown or shrunk
+
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
@@ -40,7 +42,9 @@ class IntervalRule:
         """Return the interval after a history of which only the counts are known."""
         quiet = np.maximum(looks - 1 - changes, 0)
         growth = changes * np.log(self.shrink) + quiet * np.log(self.grow)
-        interval: Floats = self.start * np.exp(np.clip(growth, -50.0, 50.0))
+        interval: Floats = self.start * np.exp(
+            np.clip(growth, -_LARGEST_LOG, _LARGEST_LOG)
+        )
         return interval
 
 

@@ -29,6 +29,8 @@ from halflife.models.signals import (
 )
 
 FARTHEST = 1000.0  # days of exposure to which hints can bring an item
+_LONGEST = 1e6  # days that an item can have been watched
+_LARGEST_LOG = 50.0  # by which hints can stretch what was lived
 _HALVINGS = 50
 _SLOWEST = 1e-9  # changes a day
 _KINDS = (np.intp, np.float64, np.bool_, np.float64)
@@ -197,7 +199,7 @@ class Silent(Evidence):
         whole, n = self.whole, len(self.whole.groups)
         nothing = np.zeros(0, dtype=np.intp)
         days = _added(self._days, nothing, np.zeros(0), whole)
-        days = days + np.where(view.held, np.minimum(view.age, 1e6), 0.0)
+        days = days + np.where(view.held, np.minimum(view.age, _LONGEST), 0.0)
         hints = _added(self._hints, nothing, np.zeros(0), whole) + whole.hints
         rate = np.maximum(view.rate, _SLOWEST)
         changes = np.bincount(whole.group, days * rate, n)
@@ -272,7 +274,7 @@ def stretched(survival: Survival, exposure: Floats, load: Floats) -> Floats:
     if not some.any():
         return exposure
     if isinstance(survival, GammaSurvival):
-        grown = np.expm1(np.minimum(load / survival.shape, 50.0))
+        grown = np.expm1(np.minimum(load / survival.shape, _LARGEST_LOG))
         lived = np.where(some, survival.exposure + exposure, 0.0)
         after = exposure + lived * grown
     elif isinstance(survival, Exponential):

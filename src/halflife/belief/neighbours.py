@@ -203,7 +203,7 @@ class _Trust:
         """Take in what looks found, and how likely each degree of trust made it."""
         alive = survival.alive(_exposures(age, lived, self.degrees))
         found = np.where(changed, 1.0 - alive, alive)
-        told = np.log(np.clip(found, 1e-12, 1.0)).sum(axis=1)
+        told = np.log(np.maximum(found, 1e-12)).sum(axis=1)
         self.likely = self.likely * np.exp(-age.size / MEMORY) + told
 
 

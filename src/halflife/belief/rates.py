@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from halflife.belief import view_of
-from halflife.core.arrays import Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.view import Survival, View
@@ -57,7 +57,7 @@ class EstimatedRates:
 
     _batches: int
     _quiet_looks: Ints
-    _gaps: Ints
+    _watched: Bools
     _model: RateEstimator
 
     def __init__(
@@ -84,7 +84,8 @@ class EstimatedRates:
 
     def _start(self) -> None:
         self._batches = 0
-        self._quiet_looks = self._gaps = np.zeros(0, dtype=np.intp)
+        self._quiet_looks = np.zeros(0, dtype=np.intp)
+        self._watched = np.zeros(0, dtype=np.bool_)
         self._days = 0.0
         self._changes = 0.5  # half a change in half a day, as long as we know nothing
         self._model = self.estimator()
@@ -94,13 +95,13 @@ class EstimatedRates:
         self._model.grow(n)
         known = self._quiet_looks.size
         before = np.concatenate([self._quiet_looks, np.zeros(n - known, np.intp)])
-        self._gaps = np.concatenate([self._gaps, np.zeros(n - known, np.intp)])
+        self._watched = np.concatenate([self._watched, np.zeros(n - known, np.bool_)])
         # The first look ends no gap.
         quiet = np.maximum(evidence.looks - 1, 0) - evidence.changes
         if evidence.batches > self._batches:
             gaps = merged(evidence.gaps(self._batches), quiet - before, n)
             self._model.add(*gaps)
-            self._gaps[gaps.item] += 1
+            self._watched[gaps.item] = True
             self._days += float(np.sum(gaps.length * gaps.tally))
             self._changes += float(np.sum(gaps.tally[gaps.changed]))
         self._batches, self._quiet_looks = evidence.batches, quiet
@@ -109,6 +110,6 @@ class EstimatedRates:
         if isinstance(self._model, UncertainRates):
             return self._model.rate(), self._model.survival()
         usual = self._changes / (self._days + 0.5)
-        rate = np.where(self._gaps > 0, self._model.rate(), usual)
+        rate = np.where(self._watched, self._model.rate(), usual)
         rate = np.clip(rate, self.slowest, self.fastest)
         return rate, Exponential(rate)

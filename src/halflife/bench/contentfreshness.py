@@ -1,17 +1,13 @@
 """Known tuples kept fresh through keyword search, on recorded relations.
 
-``python -m halflife.bench.contentfreshness OBJECTS [--quick]`` replays the counters of
-``OBJECTS/github_ranking`` and the prices of ``OBJECTS/llm_prices``: each day every rule
-may send the same number of requests, answers show what the day's table held, and what
-is left of the difference between copy and table is its content staleness.
+Each day every rule may send the same number of requests, answers show what the day's
+table held, and what is left of the difference between copy and table is its content
+staleness. A rule plans as a live form does (``KnownPlan``).
 """
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -27,19 +23,27 @@ from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.paced import ALPHA
-from halflife.queries.known.refresh import Refresher, turn
-from halflife.queries.known.rules import KnownOracle, KnownRule
+from halflife.queries.known.refresh import Refresher
+from halflife.queries.known.rules import KnownOracle
+from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import ALIASES, GROUP, KNOWN, KnownPolicy
-from halflife.recordings.relations import KEY, Relation, column, load_relation
+from halflife.recordings.relations import KEY, Relation, column
+
+if TYPE_CHECKING:
+    from halflife.queries.known.guess import Guess
 
 Row: TypeAlias = dict[str, Any]
 POLICIES = (
     "naive1", "naive2", "greedy", "method-2", "page-greedy", "cube-root", "index",
     "lookup-index", "oracle",
 )  # fmt: skip
+ORACLE = KnownPolicy(
+    "oracle",
+    "knows the truth and takes the largest difference",
+    lambda _: KnownOracle(),
+)
 PAPER = "greedy"  # what the other rules are held against
-PRICE = "relative:input_per_mtok"
 BLOCKS = 5  # stretches of time whose means are taken as independent
 FEWEST = 3  # days worth replaying
 
@@ -161,7 +165,9 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
         world.local, measure=world.measure, weight=world.weigh, now=float(world.days[0])
     )
     weight = copy.weight.copy()  # the same for all rules
-    refresher = Refresher(world.pool, world.served.interface, _rule(policy))
+    chosen = _policy(policy)
+    worker = Refresher(world.pool, world.served.interface, chosen.make(ALPHA))
+    guess: Guess | None = None
     rng = default_rng([seed, 1])
     held = world.versions(float(world.days[0])).copy()
     met = np.zeros(held.size, dtype=bool)
@@ -174,7 +180,10 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
         before.append(_mean(off, weight, there))
         allowed += budget * (day - last)
         ledger = Ledger(world.served, int(allowed))
-        turn(refresher, copy, ledger, day, rng, truth=off)
+        plan = KnownPlan(chosen, copy, day, off if chosen is ORACLE else None)
+        plan.believe(worker, guess)
+        refresh(plan, worker, ledger, rng)
+        guess = plan.guess
         allowed -= ledger.requests
         requests += ledger.requests
         seen = copy.seen >= day
@@ -230,15 +239,15 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
 
 def _check(policies: Sequence[str]) -> None:
     for name in policies:
-        _rule(name)
+        _policy(name)
 
 
-def _rule(name: str) -> KnownRule:
-    """Return a registered rule, or the oracle, which has to be told the truth."""
-    if name == "oracle":
-        return KnownOracle()
+def _policy(name: str) -> KnownPolicy:
+    """Return a registered policy, or the oracle, which has to be told the truth."""
+    if name == ORACLE.name:
+        return ORACLE
     try:
-        return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy).make(ALPHA)
+        return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy)
     except UsageError:
         there = ", ".join([*POLICIES, *KNOWN])
         raise UsageError(f"there is no rule {name!r}; there is {there}") from None
@@ -279,47 +288,3 @@ def _blocks(curve: Floats) -> Floats:
     return np.array(
         [part.mean() for part in np.array_split(curve, BLOCKS) if part.size]
     )
-
-
-def experiments(folder: Path, *, quick: bool) -> Iterator[Row]:
-    """Yield the rows of all replays on counters."""
-    seeds = range(1) if quick else range(2)
-    github = load_relation(folder / "github_ranking")
-    prices = load_relation(folder / "llm_prices")
-    words = ("description", "language")
-    last = 40 if quick else 100
-    stars = {"keywords": words, "share": 0.3, "begin": float(github.looks[-last])}
-    listed = {
-        "keywords": ("provider", "mode", KEY),
-        "share": 0.5,
-        "begin": float(prices.looks[-last]),
-    }
-    cases: list[tuple[str, Relation, dict[str, Any], Sequence[float]]] = [
-        ("github_ranking", github, {**stars, "measure": "stars"}, (20, 5)),
-        ("github_ranking", github, {**stars, "measure": "changed:stars"}, (20,)),
-        ("llm_prices", prices, {**listed, "measure": "changed"}, (4,)),
-        ("llm_prices", prices, {**listed, "measure": PRICE}, (4,)),
-        (
-            "github_ranking",
-            github,
-            {**stars, "measure": "stars", "weight": "stars"},
-            (20,),
-        ),
-    ]
-    for source, relation, setting, budgets in cases:
-        for budget in budgets[:1] if quick else budgets:
-            told = {k: v for k, v in setting.items() if k != "keywords"}
-            for row in replay(
-                relation, setting["keywords"], budget=budget, seeds=seeds, **told
-            ):
-                yield {"source": source, "budget": budget, **told, **row}
-
-
-if __name__ == "__main__":
-    rows = experiments(Path(sys.argv[1]), quick="--quick" in sys.argv)
-    sys.stdout.write("[")
-    for place, row in enumerate(rows):  # written as they come: it takes minutes
-        told = {name: value for name, value in row.items() if name != "curve"}
-        sys.stdout.write((",\n" if place else "\n") + json.dumps(told))
-        sys.stdout.flush()
-    sys.stdout.write("\n]\n")

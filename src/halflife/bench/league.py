@@ -1,21 +1,10 @@
-"""Every policy on the same page histories, under the same budgets.
+"""Every policy on the same page histories, under the same budgets."""
 
-``python -m halflife.bench.league FOLDER OUT`` takes a folder with
-``pages.parquet`` and ``changes.parquet``, replays every installed policy and the
-``oracle`` at five budgets, and writes ``league.json``, ``league.md`` and
-``league.svg`` to the folder OUT.
-"""
-
-import argparse
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -26,10 +15,8 @@ from halflife.bench import standings
 from halflife.core.errors import UsageError
 from halflife.policies import Strategy
 from halflife.policies.index import Index
-from halflife.recordings import histories
 from halflife.recordings.histories import Recorded
 from halflife.replay.pages import Replay, StrategyScore
-from halflife.study.league import picture
 
 ORACLE = "oracle"
 FEWEST_CHANGES = 0.3  # that the oracle takes a page to have, also if it had none
@@ -211,42 +198,3 @@ def report(
         "seeds": rules.seeds,
         "results": list(rows),
     }
-
-
-def write(
-    answer: Mapping[str, object], rows: Sequence[standings.Row], out: Path
-) -> None:
-    """Write the league as JSON, as a table and as a picture."""
-    out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(answer, indent=1, allow_nan=False) + "\n"
-    (out / "league.json").write_text(text, encoding="utf-8")
-    (out / "league.md").write_text(standings.markdown(rows), encoding="utf-8")
-    (out / "league.svg").write_text(picture(rows), encoding="utf-8")
-
-
-def main(words: Sequence[str] | None = None) -> None:
-    """Play the whole league and write it down."""
-    parser = argparse.ArgumentParser(prog="halflife.bench.league")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--policies", default=",".join(everybody()))
-    parser.add_argument("--budgets", default=",".join(map(str, SHARES)))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--ticks", type=int, default=TICKS)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args(words)
-    shares = [float(word) for word in given.budgets.split(",")]
-    rules = LeagueRules(shares, given.seeds, given.ticks, jobs=given.jobs)
-    recorded = histories.load(given.folder, days=DAYS)
-    names = given.policies.split(",")
-    rows = compare(recorded, names, rules, _tell)
-    write(report(recorded, rules, rows), rows, given.out)
-    sys.stdout.write(standings.markdown(rows))
-
-
-def _tell(_done: int, said: str) -> None:
-    sys.stderr.write(f"{said}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ from halflife.config import BudgetConfig, SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Content, Seen
+from halflife.core.observation import Seen
 from halflife.core.view import View
 from halflife.engine.audit_report import factor
 from halflife.engine.bootstrap import Outlook
@@ -193,13 +193,3 @@ def verdict(target: float, wait: float) -> str:
     if math.isinf(wait):
         return f"it stays above {target:g} for as long as this forecast goes"
     return f"sync within {span(wait)} to stay above {target:g} at 95 % confidence"
-
-
-def held_copy(store: Store, key: str) -> tuple[Content, str]:
-    """Return the copy of an item, and as text."""
-    from halflife.readers.text import to_text
-
-    content = store.content(key)
-    if content is None:
-        raise UsageError(f"there is no copy of {key} yet; run `halflife sync`")
-    return content, to_text(content.media_type, content.body)

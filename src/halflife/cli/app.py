@@ -9,11 +9,12 @@ from halflife import __version__
 # In the order in which a newcomer needs them.
 VERBS = (
     "demo", "init", "add", "sync", "run",
-    "status", "plan", "explain", "forecast", "get", "whatif", "budget", "audit",
+    "status", "changes", "diff", "get", "export",
+    "plan", "explain", "forecast", "whatif", "budget", "audit",
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
     "policies", "replay", "bench",
-    "source", "serve", "alerts", "doctor", "verify", "backup", "restore", "gc",
+    "source", "serve", "alerts", "sinks", "doctor", "verify", "backup", "restore", "gc",
 )  # fmt: skip
 
 

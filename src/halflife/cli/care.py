@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
     from halflife.engine.diagnosis import Complaint
 
-_SAID = ("looks", "charges", "runs", "messages", "summaries", "forecasts")
+_SAID = (
+    "looks",
+    "charges",
+    "runs",
+    "messages",
+    "summaries",
+    "forecasts",
+    "changes",
+    "versions",
+)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state file.")]
 
 
@@ -142,6 +151,7 @@ def gc(
         show.emit({"removed": removed, **sizes})
         return
     named = {**removed, "looks": removed["observations"], "charges": removed["ledger"]}
+    named["versions"] = removed["page_versions"]
     words = [f"{named[name]} {name}" for name in _SAID if named[name]]
     done = f"removed {', '.join(words)}" if words else "nothing is old enough to remove"
     show.say(f"{done}; {path} takes {sizes['bytes']} bytes, was {before}")

@@ -13,6 +13,7 @@ from halflife.cli.options import (
     Sources,
     Where,
 )
+from halflife.core.errors import UsageError
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
+    from halflife.engine.versions import Version
     from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
@@ -65,9 +67,8 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     from halflife.kinds.pages.map_discovery import full
     from halflife.kinds.protocol import Reading
 
-    chosen = settings.named(sources)
+    chosen, now = settings.named(sources), bootstrap.clock()
     pages = by_item(chosen)
-    now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
         names = sets.named(store, chosen, everything=not sources)
         others = [source for source in chosen if source not in pages]
@@ -81,6 +82,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
+        sinks = _sinks(settings, store)
         told = [crawl.words() for crawl in crawls] + full(store, pages)
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -90,10 +92,11 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         "results": rows,
     }
     if json:
-        head = {"store": str(settings.store_path), "at": show.date(now)}
-        show.emit({**head, "freshness": fresh, "budget": left, **tables, **found})
+        head: dict[str, object] = {"store": str(settings.store_path)}
+        head |= {"at": show.date(now), "freshness": fresh, "budget": left}
+        show.emit({**head, **tables, **found, **sinks})
         return
-    told += [one.words() for one in broken]
+    told += [one.words() for one in broken] + _undelivered(sinks)
     _tell({**tables, **found}, fresh, left, told)
 
 
@@ -133,6 +136,22 @@ def _of_all_pages(
     )
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
+
+
+def _sinks(config: "Config", store: "Store") -> "dict[str, list[dict[str, object]]]":
+    """Return how far each sink has come, under its key; nothing if there is none."""
+    if not config.sink:
+        return {}
+    from halflife.cli.sinks import row
+    from halflife.engine.deliveries import reports
+
+    return {"sinks": [row(report) for report in reports(config, store)]}
+
+
+def _undelivered(sinks: "Mapping[str, Sequence[Mapping[str, object]]]") -> list[str]:
+    """Say which sinks do not get what changed."""
+    late = [one for some in sinks.values() for one in some if one["trouble"]]
+    return [f"sink {one['name']}: {one['trouble']}" for one in late]
 
 
 def _tell(
@@ -211,7 +230,6 @@ def explain(
     """Say why an item or a source is, or is not, fetched now; or what a run did."""
     from halflife.cli.runs import tell_run
     from halflife.config import Config
-    from halflife.core.errors import UsageError
 
     if (item is None) == (run is None):
         raise UsageError("explain either an item or a run")
@@ -313,7 +331,6 @@ def _of_pages(
     """Forecast freshness of pages."""
     from halflife.cli import answers, exits, show
     from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
     from halflife.engine.groups import by_item
@@ -338,19 +355,74 @@ def _of_pages(
 
 
 @app.command()
-def get(item: Item, *, config: ConfigPath = None, json: Json = False) -> None:
-    """Print the copy we hold of an item."""
-    from halflife.cli import show
-    from halflife.cli.answers import find_row, held_copy
+def get(
+    item: Annotated[
+        str,
+        typer.Argument(metavar="ITEM", help="A URL or part of it, a record, a source."),
+    ],
+    *,
+    version: Annotated[
+        str, typer.Option(metavar="V", help="Versions back, or a time: 1, 7d.")
+    ] = "0",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Of a source jsonl, json or csv; of a page body or text.",
+        ),
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Print the copy we hold of an item, or all records of a source."""
+    from halflife.cli import changes
     from halflife.config import Config
     from halflife.engine import bootstrap
 
     settings = Config.load(Config.find(config))
+    names = {source.name for source in settings.source}
     with bootstrap.reading(settings) as store:
-        evidence = store.evidence(bootstrap.names(settings.source))
-        key = evidence.keys[find_row(evidence, item)]
-        content, text = held_copy(store, key)
+        if item in names | {*store.collections()}:
+            _get_source(store, item, version, "json" if json else form or "jsonl")
+            return
+        chosen = changes.choice("--version", version)
+        found = changes.version_of(settings, store, item, chosen)
+    _get_one(found, form, json=json)
+
+
+def _get_source(store: "Store", name: str, version: str, form: str) -> None:
+    """Print the records or pages of a source."""
+    from halflife.cli import changes
+    from halflife.engine.export_files import TEXTS
+    from halflife.engine.export_rows import Selection
+
+    changes.check_format(form, TEXTS)
+    at = changes.choice("--version", version)
+    if at.back:
+        raise UsageError("--version: of a source name a time, such as 7d or 2026-11-01")
+    changes.write(store, Selection(name, at.at), form)
+
+
+def _get_one(found: "Version", form: str | None, *, json: bool) -> None:
+    """Print a page or a record."""
+    from halflife.cli import changes, show
+    from halflife.readers.text import readable, to_text
+
+    if found.content is None:
+        changes.check_format(form or "json", ("json",))
+        show.emit({"key": found.key, "fields": found.fields})
+        return
+    content = found.content
+    changes.check_format(form or "body", ("body", "text"))
+    text = to_text(content.media_type, content.body)
+    if form == "text":
+        plain = readable(content.media_type, content.body)
+        if plain is None:
+            raise UsageError(f"{found.key} is no text but {content.media_type}")
+        text = plain
     if json:
-        show.emit({"key": key, "media_type": content.media_type, "text": text})
+        show.emit({"key": found.key, "media_type": content.media_type, "text": text})
+    elif form == "text":
+        show.body(text.encode("utf-8", "replace") + b"\n", text)
     else:
         show.body(content.body, text)

@@ -1,5 +1,6 @@
 """The verb that fetches once: sync."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from halflife.config import Config, SourceConfig
+    from halflife.core.change import Change
     from halflife.kinds.protocol import Errand, Report
+    from halflife.stores import Store
     from halflife.stores.sqlite import SqliteStore
+
+MOST_CHANGES = 1000  # that an answer lists; ``halflife changes`` has them all
+FIRST = 5  # that a line names
 
 
 @app.command()
@@ -74,8 +80,9 @@ def _sync_all(
     from halflife.kinds.protocol import Errand
 
     errand = Errand(most, everything)
-    done, code = asyncio.run(_sync(config, chosen, errand, quiet=json))
-    _tell(done, json=json)
+    done, code, found = asyncio.run(_sync(config, chosen, errand, quiet=json))
+    _tell(done, found, json=json)
+    _say_undelivered(config)
     _end(code, done)
     _end_if_held(config, chosen)
 
@@ -86,8 +93,8 @@ async def _sync(
     errand: "Errand",
     *,
     quiet: bool,
-) -> "tuple[list[Report], int]":
-    """Fetch sources once; return what came of it, and the exit code of a signal."""
+) -> "tuple[list[Report], int, SyncChanges]":
+    """Fetch sources once; return what came of it, a signal's code, and the changes."""
     from dataclasses import replace
 
     from halflife.cli import show
@@ -97,24 +104,62 @@ async def _sync(
     stop = Stop()
     with bootstrap.writing(config, _say) as store, stop.heard():
         _say_overlaps(config, store)
+        before = store.changes.last()
         with show.progress("syncing", errand.most, quiet=quiet) as advance:
             asked = replace(errand, told=lambda items: advance(items, ""))
-            return await once.sync(config, store, chosen, asked, stop), stop.code
+            done = await once.sync(config, store, chosen, asked, stop)
+        names = [source.name for source in chosen]
+        return done, stop.code, SyncChanges.since(store, before, names)
 
 
-def _tell(done: "Sequence[Report]", *, json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class SyncChanges:
+    """What a sync changed: the first of them, and how many there are."""
+
+    some: "Sequence[Change]" = ()
+    total: int = 0
+
+    @classmethod
+    def since(cls, store: "Store", after: int, names: "Sequence[str]") -> "SyncChanges":
+        """Return what was written after a number."""
+        from itertools import islice
+
+        from halflife.engine import change_feed
+
+        found = change_feed.read(store, after, names)
+        some = list(islice(found, MOST_CHANGES))
+        return cls(some, len(some) + sum(1 for _ in found))
+
+    def rows(self) -> dict[str, object]:
+        """Return the same for programs."""
+        from halflife.cli import show
+        from halflife.engine import change_feed
+
+        rows = [change_feed.row(one, show.date(one.at)) for one in self.some]
+        return {"changes": rows, "changes_total": self.total}
+
+    def words(self) -> str:
+        """Return the same in a line; empty if nothing changed."""
+        from halflife.cli import changes
+
+        return changes.summary(self.some[:FIRST], self.total)
+
+
+def _tell(done: "Sequence[Report]", found: SyncChanges, *, json: bool) -> None:
     from halflife.cli import show
 
     for report in done:
         if report.note:
             show.note(show.plain(report.note))
     if json:
-        show.emit(_answer(done))
+        show.emit({**_answer(done), **found.rows()})
         return
     for report in done:
         words = report.result.words(trouble=False) if report.result else ""
         if words:
             show.say(show.plain(words))
+    if said := found.words():
+        show.say(show.plain(f"  {said}"))
 
 
 def _answer(done: "Sequence[Report]") -> dict[str, object]:
@@ -203,6 +248,18 @@ def _say(words: str) -> None:
     from halflife.cli import show
 
     show.note(show.plain(f"halflife: {words}"))
+
+
+def _say_undelivered(config: "Config") -> None:
+    """Say which sinks did not get what changed."""
+    if not config.sink:
+        return
+    from halflife.engine import bootstrap, deliveries
+
+    with bootstrap.reading(config) as store:
+        for one in deliveries.reports(config, store):
+            if said := one.trouble():
+                _say(f"sink {one.settings.name}: {said}; {one.advice}")
 
 
 def _say_overlaps(config: "Config", store: "SqliteStore") -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
+from halflife.config.sinks import Sink, check_sinks, sink_settings
 from halflife.config.source import SourceConfig
 from halflife.config.values import FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 NAME = "halflife.toml"
+_TOLD = {("alert",), ("sink",)}  # tables whose addresses may be secret
 WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
 
 _SECRETS = {"headers", "parameters", "auth", "proxy"}  # tables that are never shown
@@ -87,6 +89,7 @@ class Config(SettingsTable):
     keep: KeepConfig = KeepConfig()
     audit: AuditConfig = AuditConfig()
     alert: Alerts = ()
+    sink: tuple[Sink, ...] = Field(default=(), strict=False)
     source: tuple[Source, ...] = Field(default=(), strict=False)
 
     @model_validator(mode="after")
@@ -94,6 +97,7 @@ class Config(SettingsTable):
         for name, count in Counter(s.name for s in self.source).items():
             if count > 1:
                 raise ValueError(f"two sources are named {name!r}; rename one of them")
+        check_sinks(self.sink, [source.name for source in self.source])
         return self
 
     @classmethod
@@ -172,7 +176,7 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
     said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     said = said[0].lower() + said[1:]
     shown = first["input"]
-    secret = bool(_SECRETS & {*place}) or (place[:1] == ("alert",) and "url" in place)
+    secret = bool(_SECRETS & {*place}) or (place[:1] in _TOLD and "url" in place)
     if isinstance(shown, str | int | float) and not secret:
         said += f"; got {_without_password(repr(shown))}"
     return f"{key}: {said}" if key else said
@@ -204,7 +208,7 @@ def _key_path(place: tuple[int | str, ...]) -> str:
     # Which of several tables it was taken for is no part of the path.
     pairs = zip(("", *place), place, strict=False)
     place = tuple(p for last, p in pairs if p not in _WAYS and last not in _TAGGED)
-    if place[:1] == ("alert",) and "url" in place:
+    if place[:1] in _TOLD and "url" in place:
         place = place[: place.index("url") + 1]
     text = ""
     for part in place:
@@ -225,6 +229,10 @@ def _unexpected(place: tuple[int | str, ...], table: Mapping[str, Any]) -> str:
         case ("source", int(number), *inner, _):
             model = settings_of(_kind(table, number))
             known = _known(model, inner, str(place[-1]))
+        case ("sink", int(number), str(key)):
+            kind = str(table["sink"][number]["kind"])
+            keys = tuple(sink_settings(kind).model_fields)
+            known = _suggest(key, keys, f"keys of a sink of kind {kind!r} are")
         case _:
             known = _known(Config, place[:-1], str(place[-1]))
     return f"{_key_path(place)}: unknown key; {known}"

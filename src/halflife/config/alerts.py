@@ -98,3 +98,5 @@ class KeepConfig(SettingsTable):
     runs_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)
     messages_days: float = Field(default=30.0, ge=1, le=36500, allow_inf_nan=False)
     summaries: int = Field(default=20, ge=1, le=10_000)
+    changes_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)
+    page_versions: int = Field(default=5, ge=1, le=1000)

@@ -53,6 +53,6 @@ class ProxyConfig(SettingsTable):
     """An HTTP proxy, and who looks up the names of hosts."""
 
     url: Url
-    user: Line = ""
+    user: Annotated[Line, Field(pattern="^[^:]*$")] = ""
     password: SecretOnly | None = None
     dns: Literal["here", "proxy"] = "here"

@@ -1,4 +1,4 @@
-"""Short names for the array types that cross module borders."""
+"""Array types that cross module borders, and the largest exponent."""
 
 from typing import TypeAlias
 
@@ -9,3 +9,5 @@ Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.intp]
 Bytes: TypeAlias = NDArray[np.int8]
+
+LARGEST_LOG = 700.0  # exp of it is a float

@@ -36,8 +36,8 @@ class Categories:
 
         A pair given twice counts once.
         """
-        code = np.unique(category.astype(np.int64) * max(n_items, 1) + item)
-        where, rows = np.divmod(code, max(n_items, 1))
+        code = np.unique(category.astype(np.int64) * n_items + item)
+        where, rows = np.divmod(code, n_items)
         start = np.searchsorted(where, np.arange(len(names) + 1))
         return cls(tuple(names), start.astype(np.intp), rows.astype(np.intp), n_items)
 

@@ -17,12 +17,15 @@ class Change:
     Attributes:
         at: When it was observed, in days.
         source: The source.
-        key: The page's address or the record's key.
+        key: The page's address or the record's key; empty where an answer of a whole
+            listing is held or accepted.
         kind: What became of it. ``held`` is an answer that waits for a decision,
-            ``accepted`` one that was believed after all.
-        fields: The old and the new value of each field that differs. Of a page, the
-            fingerprint of its text is the field ``text``, and of one that has moved,
-            its address is ``url``.
+            ``accepted`` one that was believed after all; what that changes follows.
+        fields: The old and the new value of each field that differs. A record that is
+            new or has returned has all of its fields here, the old values None. Of a
+            page, the fingerprint of its text is the field ``text``. One that has moved
+            has its address in ``url``, or in ``key`` if its key is another now. ``why``
+            says why an answer is held.
         seq: Its place in the log, from 1; 0 while it is not written.
 
     """

@@ -46,12 +46,12 @@ class Links:
         """
         n = len(keys)
         page, target = (np.asarray(column, dtype=np.int64) for column in edges)
-        code = np.unique(page * max(n, 1) + target)
-        start = np.searchsorted(code, np.arange(n + 1, dtype=np.int64) * max(n, 1))
+        code = np.unique(page * n + target)
+        start = np.searchsorted(code, np.arange(n + 1, dtype=np.int64) * n)
         other = np.full(n, -1, dtype=np.intp)
         other[list(same)] = list(same.values())
         rules = tuple(under.get(row, "") for row in range(n))
-        to = (code % max(n, 1)).astype(np.intp)
+        to = (code % n).astype(np.intp)
         return cls(tuple(keys), start.astype(np.intp), to, other, rules)
 
     @classmethod

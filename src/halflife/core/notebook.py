@@ -65,7 +65,7 @@ def _points(x: Floats, y: Floats) -> list[str]:
     if not x.size:
         return []
     begin = float(x[0])
-    span = float(x[-1]) - begin or 1.0
+    span = float(x[-1]) - begin or np.inf
     across = LEFT + (x - begin) / span * (WIDE - LEFT - RIGHT)
     pairs = zip(across.tolist(), _up(y).tolist(), strict=True)
     return [f"{a:.1f} {b:.1f}" for a, b in pairs]

@@ -32,6 +32,8 @@ class Listing:
         keyless: Records that are not among them because they had no key.
         blank: Whether nothing in the answer looked like a record, so that it may not
             be the list at all.
+        newer: Whether it has all that is newer than the listing before, and only that;
+            it is not complete then.
 
     """
 
@@ -42,6 +44,7 @@ class Listing:
     absent: frozenset[str] = frozenset()
     keyless: int = 0
     blank: bool = False
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

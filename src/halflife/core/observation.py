@@ -10,6 +10,8 @@ import numpy as np
 from halflife.core.arrays import Bytes, Floats
 from halflife.core.item import Item
 
+MOVED = "moved for good to "  # the note of a page begins so if its server says so
+
 
 class Seen(IntEnum):
     """The answer to one look at one item."""

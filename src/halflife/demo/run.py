@@ -1,4 +1,4 @@
-"""Keep the demo site with the real program, and see how its rivals would have done."""
+"""Sync the demo site with the real program, and see how its rivals would have done."""
 
 import asyncio
 import tempfile
@@ -12,13 +12,16 @@ import numpy as np
 from halflife import plugins
 from halflife.allocation import Objective, blind_bound
 from halflife.config import BudgetConfig, Config
+from halflife.core.arrays import Ints
 from halflife.core.errors import UsageError
+from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
 from halflife.demo.process import RunningSite, running
 from halflife.demo.world import DemoWorld, build
-from halflife.engine import bootstrap
-from halflife.kinds.pages.runner import keeping_all
+from halflife.engine import bootstrap, once
+from halflife.engine.loop import Clock
+from halflife.engine.signals import Stop
+from halflife.kinds.protocol import Errand
 from halflife.models.quality import freshness_forecast
 from halflife.policies import Strategy
 from halflife.replay.pages import Replay
@@ -56,6 +59,7 @@ concurrency = 1  # what is learned first decides: one by one, each run is the sa
 name = "demo"
 maps = ["{url}/sitemap.xml"]
 allow = ["127.0.0.0/8"]
+noise = 0.0  # its pages show none
 """
 
 
@@ -200,35 +204,48 @@ async def _keep(
     options: Options,
     advance: Callable[[int, str], None],
 ) -> DemoResult:
-    """Keep the site for all its days: a first crawl, then a budget at every tick."""
-    founders = world.founders
-    copy = TrueCopy(founders, world.began, world.began + options.days)
+    """Sync the site for all its days: a first crawl, then a budget at every tick."""
+    copy = TrueCopy(world.founders, world.began, world.began + options.days)
     copy.score_from(world.began + WARM * options.days)
-
-    def refresh(looks: Looks) -> None:
-        keys = [o.key.removeprefix(site.url) for o in looks if o.seen <= Seen.ABSENT]
-        rows = [founders.row[key] for key in keys if key in founders.row]
-        copy.refresh(np.array(rows, dtype=np.intp))
-
     hands = Hands(world.began)
-    # The first crawl is free for everybody; afterwards each tick has its own limit.
-    free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
     spent = 0
     with bootstrap.writing(config) as store:
         store.add(_items(world, site.url))
-        async with keeping_all(free, store, hands) as keeper:
+        site.set_clock(hands.now)
+        await _sync(config, store, hands, Errand(everything=True))
+        advance(1, "first crawl")
+        for tick in range(1, options.days * TICKS):
+            hands.now = world.began + tick / TICKS
             site.set_clock(hands.now)
-            await keeper.turn(2 * len(world) + 10)
-            advance(1, "first crawl")
-            for tick in range(1, options.days * TICKS):
-                hands.now = world.began + tick / TICKS
-                site.set_clock(hands.now)
-                copy.pass_time(hands.now)
-                outcome = await keeper.turn(_grant(options, tick), refresh)
-                spent += outcome.requests
-                advance(1, f"day {tick / TICKS:.0f}")
+            copy.pass_time(hands.now)
+            grant = Errand(most=_grant(options, tick))
+            spent += await _sync(config, store, hands, grant)
+            copy.refresh(
+                _fetched(world, store.evidence((SOURCE,)), site.url, hands.now)
+            )
+            advance(1, f"day {tick / TICKS:.0f}")
         copy.pass_time(world.began + options.days)
         return _weigh(world, config, store, copy, spent, site.url)
+
+
+async def _sync(
+    config: Config, store: SqliteStore, clock: Clock, errand: Errand
+) -> int:
+    """Do what ``halflife sync`` does, as far as the errand goes; return its requests.
+
+    The first crawl is free for everybody; afterwards each errand has its own limit.
+    """
+    free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
+    reports = await once.sync(free, store, free.source, errand, Stop(), clock)
+    return sum(report.requests for report in reports)
+
+
+def _fetched(world: DemoWorld, evidence: Evidence, base: str, now: float) -> Ints:
+    """Return which of the first pages were fetched at this moment."""
+    keys = (evidence.keys[row] for row in np.flatnonzero(evidence.last_at == now))
+    row_of = world.founders.row
+    found = (row_of.get(key.removeprefix(base)) for key in keys)
+    return np.array([row for row in found if row is not None], dtype=np.intp)
 
 
 def _grant(options: Options, tick: int) -> int:

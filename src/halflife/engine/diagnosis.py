@@ -5,6 +5,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from halflife.config import Config, SourceConfig
@@ -12,6 +13,7 @@ from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
 from halflife.engine import (
     breakers,
+    deliveries,
     faults,
     held_answers,
     ownership,
@@ -88,11 +90,18 @@ def _settings(config: Config) -> Iterator[Complaint]:
     checks: list[Callable[[], object]] = [s.secrets for s in config.source]
     for alert in config.alert:
         checks += [alert.address, alert.sent_along]
+    checks += [sink.check_secrets for sink in config.sink]
     for check in checks:
         try:
             check()
         except ConfigError as error:
             yield Complaint(PROBLEM, about, str(error), "set the variable")
+    for sink in config.sink:
+        module, extra = sink.requires
+        if module and find_spec(module) is None:
+            text = f"sink {sink.name} needs {module}, which is not installed"
+            advice = f'pip install "halflife[{extra}]"'
+            yield Complaint(PROBLEM, about, text, advice)
 
 
 def _place(path: Path) -> Iterator[Complaint]:
@@ -286,6 +295,12 @@ def _kinds(visit: CheckContext) -> Iterator[Complaint]:
         yield Complaint(PROBLEM, "kinds", fault.words(), advice)
 
 
+def _advice(visit: CheckContext) -> Iterator[Complaint]:
+    for source in visit.config.source:
+        for text, advice in kind_of(source).advice(visit.store, source):
+            yield Complaint(NOTE, source.name, text, advice)
+
+
 def _mend(source: SourceConfig) -> str:
     keys = kind_of(source).answer_keys
     return f"look at what it answers, then mend {keys} of {source.name} in the settings"
@@ -312,6 +327,21 @@ def _waiting(visit: CheckContext) -> Iterator[Complaint]:
         yield Complaint(WARNING, "messages", text, advice)
 
 
+def _sinks(visit: CheckContext) -> Iterator[Complaint]:
+    """Look for sinks that do not get what changed."""
+    for one in deliveries.reports(visit.config, visit.store):
+        if said := one.trouble():
+            lost = one.state.halted or one.dead or one.state.missed
+            text = f"{one.settings.name}: {said}"
+            yield Complaint(PROBLEM if lost else WARNING, "sinks", text, one.advice)
+    known = {sink.name for sink in visit.config.sink}
+    for state in visit.store.sinks.states():
+        if state.name not in known:
+            text = f"the settings do not name {state.name}, which was delivered to"
+            advice = "nothing; it goes on where it stopped if it is named again"
+            yield Complaint(NOTE, "sinks", text, advice)
+
+
 def _size(visit: CheckContext) -> Iterator[Complaint]:
     days = visit.config.keep.observations_days
     old = visit.store.reports.old_observations(visit.now - 2.0 * days)
@@ -333,7 +363,9 @@ _CHECKS = (
     _changed,
     _incomplete,
     _kinds,
+    _advice,
     _waiting,
+    _sinks,
     _size,
 )
 

@@ -71,6 +71,8 @@ def limits(config: Config) -> retention.Keep:
         runs=keep.runs_days,
         messages=keep.messages_days,
         summaries=keep.summaries,
+        changes=keep.changes_days,
+        page_versions=keep.page_versions,
     )
 
 

@@ -108,7 +108,8 @@ async def delivering(
     """Deliver messages while the block runs; it waits for nobody.
 
     At its end what is due gets a last try of ``grace`` seconds. What was not
-    delivered stays in the outbox for the next time.
+    delivered stays in the outbox for the next time. Where the settings name nobody to
+    tell, there is one round only: nothing is written down afterwards.
     """
     task = asyncio.create_task(_rounds(config, store, clock, poll))
     try:
@@ -126,6 +127,8 @@ async def _rounds(config: Config, store: Store, clock: Clock, poll: float) -> No
         # A full disk, say: that is for the sync itself to report.
         with suppress(HalflifeError):
             await deliver(config, store, clock=clock)
+        if not config.alert:
+            return
         await asyncio.sleep(poll)
 
 

@@ -78,6 +78,31 @@ async def sync(
     What would be worth a look is fetched; forecasts are scored, as in the service.
     ``BudgetSpent`` passes through if nothing came at all.
     """
+    try:
+        done = await _sync(config, store, chosen, errand, stop, clock)
+    except BudgetSpent:  # what was found before may still wait to be delivered
+        await _deliver(config, store, stop, clock)
+        raise
+    await _deliver(config, store, stop, clock)
+    return done
+
+
+async def _deliver(config: Config, store: Store, stop: Stop, clock: Clock) -> None:
+    """Let sinks have what changed."""
+    if config.sink:
+        from halflife.engine import deliveries  # noqa: PLC0415  (few have any)
+
+        await deliveries.deliver(config, store, clock=clock, stop=stop.asked)
+
+
+async def _sync(
+    config: Config,
+    store: Store,
+    chosen: Sequence[SourceConfig],
+    errand: Errand,
+    stop: Stop,
+    clock: Clock,
+) -> list[Report]:
     bootstrap.names(chosen)
     done: list[Report] = []
     async with network.way_out(config, store, clock, None) as gate:

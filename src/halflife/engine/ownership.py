@@ -147,9 +147,9 @@ def _take(
             pages = before[one.owner].items
             ownership.rename(db, one.owner, one.wants)
             return TakenPages(one.wants, one.owner, pages)
-        pages = ownership.move(db, keys, one.wants)
+        pages = ownership.move(db, keys, one.wants, now)
         if one.orphan and not leads.isdisjoint(keys):
-            pages += ownership.move_found(db, one.owner, one.wants)
+            pages += ownership.move_found(db, one.owner, one.wants, now)
     return TakenPages(one.wants, one.owner, pages)
 
 

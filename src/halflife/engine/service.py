@@ -19,6 +19,7 @@ from halflife.core.forecast import Forecast
 from halflife.engine import (
     bootstrap,
     breakers,
+    deliveries,
     faults,
     housekeeping,
     logs,
@@ -165,30 +166,29 @@ class Service:
     async def run(self) -> None:
         """Turn until asked to stop; settings that change are taken up in between."""
         self._time.tick = asyncio.get_running_loop().time()
+        store, clock, outside = self.store, self.clock, self._outside
         while not self.stop.asked.is_set():
             config, chosen = self.settings.config, self.settings.chosen
-            bootstrap.know(config, self.store)
-            self.breakers = {
-                s.name: breakers.recall(self.store, s.name) for s in chosen
-            }
+            bootstrap.know(config, store)
+            self.breakers = {s.name: breakers.recall(store, s.name) for s in chosen}
             async with AsyncExitStack() as stack:
                 many = gathered(
                     config,
-                    self.store,
+                    store,
                     chosen,
-                    self.clock,
-                    audits=self._outside.audits,
-                    transport=self._outside.transport,
+                    clock,
+                    audits=outside.audits,
+                    transport=outside.transport,
                 )
                 crew, leases = await stack.enter_async_context(many)
+                poll = outside.rhythm.messages
                 told = notifications.delivering(
-                    config,
-                    self.store,
-                    clock=self.clock,
-                    poll=self._outside.rhythm.messages,
-                    grace=_LAST_TRY,
+                    config, store, clock=clock, poll=poll, grace=_LAST_TRY
                 )
                 await stack.enter_async_context(told)
+                if outside.transport is None:  # a replay delivers nothing
+                    sent = deliveries.delivering(config, store, clock=clock)
+                    await stack.enter_async_context(sent)
                 logs.event("working", fields={"sources": len(chosen)})
                 try:
                     await self._turns(crew, leases)

@@ -12,7 +12,14 @@ from halflife.alerts.rules import span
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
-from halflife.engine import held_answers, redirects, scheduler, targets, zones
+from halflife.engine import (
+    deliveries,
+    held_answers,
+    redirects,
+    scheduler,
+    targets,
+    zones,
+)
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.quality_forecast import AHEAD, NOW, quality, quality_now
@@ -191,7 +198,9 @@ def whole(
     wallet = Wallet(store, config.budget)
     left = wallet.room(now) / config.budget.requests
     later, said = refill(wallet, now), " ".join(settings.split())[:LONGEST]
-    return Health(left=left, refill=later, offline=offline, settings=said)
+    found = deliveries.reports(config, store) if config.sink else []
+    sinks = tuple(f"{r.settings.name}: {r.trouble()}" for r in found if r.trouble())
+    return Health(left=left, refill=later, offline=offline, settings=said, sinks=sinks)
 
 
 def refill(wallet: Wallet, now: float) -> float:

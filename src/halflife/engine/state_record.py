@@ -102,6 +102,7 @@ def open_store(config: Config) -> tuple[RecordedStore, str]:
     store = RecordedStore.open(path, create=True)
     words = _carry(store, spent, lost) if lost else ""
     store.config = config
+    store.page_versions = config.keep.page_versions
     with suppress(HalflifeError):
         note(store, config)
     return store, words

@@ -53,7 +53,7 @@ class LinkMatrix:
     def of_pairs(cls, source: Ints, target: Ints, n_pages: int) -> Self:
         """Return the links in the order given, the first of equal ones."""
         source, target = np.asarray(source, np.intp), np.asarray(target, np.intp)
-        code = source * max(n_pages, 1) + target
+        code = source * n_pages + target
         first = np.zeros(code.size, np.bool_)
         first[np.unique(code, return_index=True)[1]] = True
         first &= source != target

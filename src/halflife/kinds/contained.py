@@ -398,6 +398,11 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         call = lambda: self._kind.faults(store, source)  # noqa: E731
         return self._ask([source], "faults", (), call)
 
+    def advice(self, store: Store, source: SourceConfig) -> Sequence[tuple[str, str]]:
+        """Return what its settings could do better."""
+        call = lambda: self._kind.advice(store, source)  # noqa: E731
+        return self._ask([source], "advice", (), call)
+
     def keep_faults(
         self, store: Store, group: Sequence[SourceConfig], faults: Mapping[str, str]
     ) -> None:

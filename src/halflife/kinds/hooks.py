@@ -113,6 +113,11 @@ class Hooks(Generic[Source]):
         said = FAULT.load(store, source.name)
         return (said,) if said else ()
 
+    def advice(self, store: "Store", source: Source) -> "Sequence[tuple[str, str]]":
+        """Return what its settings could do better: what was seen, and what to do."""
+        del store, source
+        return ()
+
     def keep_faults(
         self, store: "Store", group: Sequence[Source], faults: Mapping[str, str]
     ) -> None:

@@ -72,7 +72,7 @@ def reached(dense: Floats, price: float) -> Floats:
     some = np.flatnonzero(below_price < AGES.size)
     at = np.maximum(below_price[some], 1)
     below, above = dense[some, at - 1], dense[some, at]
-    part = np.clip((price - below) / np.maximum(above - below, _LEAST), 0.0, 1.0)
+    part = np.maximum(price - below, 0.0) / np.maximum(above - below, _LEAST)
     every = np.full(dense.shape[0], np.inf)
     every[some] = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
     return every

@@ -63,6 +63,12 @@ class LifeTable:
         return cls(edges, present, lived, np.cumsum(deaths, axis=0))
 
     @property
+    def last(self) -> "LifeTable":
+        """What was known at the last look alone: a table of one row."""
+        rows = (self.present, self.exposure, self.deaths)
+        return LifeTable(self.edges, *(counts[-1:] for counts in rows))
+
+    @property
     def middle(self) -> Floats:
         """The age that stands for each class of known age."""
         return np.append((self.edges[:-1] + self.edges[1:]) / 2, 1.1 * self.edges[-1])
@@ -123,7 +129,7 @@ def survivors(
     """Return the share of each look's objects alive ``ahead`` days on, and of new ones.
 
     The second is the mean of S(u) over 0 < u < ahead: the share still there of what
-    arrives at an even pace.
+    arrives at an even pace. A table of one look takes any number of days ahead.
     """
     summed, old = hazard
     age, time = table.middle[None, :], ahead[:, None]

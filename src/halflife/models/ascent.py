@@ -11,6 +11,7 @@ Slopes: TypeAlias = tuple[float, Floats, Floats]
 
 _ROUNDS = 200
 _STRIDE = 2.0  # parameters are logarithms: no step changes one by more than e**2
+_DAMPED, _HARDER, _EASIER = 0.1, 4.0, 0.1  # at least, and how damping moves
 _NOISE = 1e-13  # of the value, that a sum of many terms is off by
 _FLAT = 1e-12  # curvature, relative to the largest, that says nothing
 
@@ -70,7 +71,7 @@ def climb(
         done = max(length, float(np.max(np.abs(newton), initial=0.0))) < close
         if done:
             break
-        damping = max(4.0 * damping, 0.1) if worse else 0.1 * damping
+        damping = max(_HARDER * damping, _DAMPED) if worse else _EASIER * damping
     free = _free(at, slope, low, high)
     bound = (low < high) & ((at <= low) | (at >= high))
     return Peak(at, value, _inverse(-bend, free), done, bound)

@@ -14,6 +14,7 @@ from halflife.metrics.intervals import Interval
 
 THRESHOLD = 1000.0  # turns between two false alarms in the mean, at least
 BETS = (0.05, 0.15, 0.4, 0.8)  # shares by which the alternatives differ
+_LARGEST_STEP, _LARGEST_STAKE = 50.0, 1e60  # far beyond an alarm
 _SUREST = 0.99  # what a bet against a part takes it to be worth, at most
 
 
@@ -50,7 +51,7 @@ def audited(
         return Interval(0.5, 0.0, 1.0)
     g = weight / chance
     whole = float(g.sum())
-    share = float(np.clip(g @ fresh / whole, 0.0, 1.0))
+    share = min(float(g @ fresh / whole), 1.0)
     open_ = float(np.sum((1.0 - chance) * g**2))
     if open_ <= 0.0:
         return Interval(share, share, share)
@@ -105,7 +106,7 @@ def pooled(
     n, m = float(looks.sum()), found.size
     if not n > 0:
         return Interval(0.5, 0.0, 1.0)
-    share = float(np.clip(looks @ found / n, 0.0, 1.0))
+    share = min(float(looks @ found / n), 1.0)
     spread = float(np.sum((looks * (found - share)) ** 2)) / n**2
     size = n
     if alike and (m < 3 or spread <= 0.0):
@@ -219,7 +220,8 @@ def _run(steps: Floats, threshold: float) -> AuditDrift:
     alarms, staler = [], []
     half = steps.shape[0] // 2
     for turn, step in enumerate(steps.T):
-        stake = np.minimum((stake + 1.0) * np.exp(np.minimum(step, 50.0)), 1e60)
+        grown = (stake + 1.0) * np.exp(np.minimum(step, _LARGEST_STEP))
+        stake = np.minimum(grown, _LARGEST_STAKE)
         if float(stake.mean()) >= threshold:
             alarms.append(turn)
             staler.append(bool(stake[:half].sum() > stake[half:].sum()))

@@ -87,9 +87,8 @@ def brier(chance: Floats, came: Bools, *, bins: int = BINS) -> Brier:
     if chance.size == 0:
         return Brier(0.0, 0.0, 0.0, 0.0, 0.0)
     code = _bins(chance, bins)
-    count = np.maximum(np.bincount(code, minlength=bins), 1)
-    mean = (np.bincount(code, chance, minlength=bins) / count)[code]
-    found = (np.bincount(code, came, minlength=bins) / count)[code]
+    count = np.bincount(code)[code]
+    mean, found = (np.bincount(code, c)[code] / count for c in (chance, came))
     base = float(came.mean())
     off, rest = chance - mean, came - found
     return Brier(
@@ -102,7 +101,7 @@ def brier(chance: Floats, came: Bools, *, bins: int = BINS) -> Brier:
 
 
 def _bins(chance: Floats, bins: int) -> Ints:
-    return np.clip((chance * bins).astype(np.intp), 0, bins - 1)
+    return np.minimum((chance * bins).astype(np.intp), bins - 1)
 
 
 class Outcome(NamedTuple):
@@ -228,7 +227,7 @@ def trust(scores: Floats, *, confidence: float = 0.95) -> float:
     (1.0, 2.0)
     """
     tail = (1.0 - confidence) / 2.0
-    size = np.clip(np.abs(scores[-RECENT:]), 0.0, FARTHEST)
+    size = np.minimum(np.abs(scores[-RECENT:]), FARTHEST)
     both = np.concatenate([size, -size])
     # On the scale on which the lent scores of ``mixed_quantiles`` are normal ones.
     past = lazy_scipy.stdtrit(FREEDOM, lazy_scipy.ndtr(both))
@@ -303,8 +302,8 @@ def wider(
     if factor <= 1.0:
         return low, high
     # Rounding must not bring a bound nearer than it was.
-    below = np.minimum(np.clip(mean - factor * (mean - low), 0.0, most), low)
-    above = np.maximum(np.clip(mean + factor * (high - mean), 0.0, most), high)
+    below = np.minimum(np.maximum(mean - factor * (mean - low), 0.0), low)
+    above = np.maximum(np.minimum(mean + factor * (high - mean), most), high)
     return below, above
 
 

@@ -13,7 +13,7 @@ that happened (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -26,6 +26,8 @@ DISPERSION, CYCLES = 0.5, 5.0  # c before any evidence, and the cycles it is wor
 PACE = 0.02  # how fast the share of misses is led, per cycle
 CYCLES_KEPT, SCORES_KEPT = 20.0, 100  # how far back scores count
 LEAST, MOST = 0.002, 0.3  # within which the share of misses is led
+_SPREADS = 1e-4, 4.0  # within which c**2 is learned
+_LARGEST_LOG = 300.0  # the square of exp of it is a float
 _POINTS = 199
 
 
@@ -81,7 +83,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.told]
-    return np.sqrt(np.clip(squared, 1e-4, 4.0))
+    return np.sqrt(np.clip(squared, *_SPREADS))
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,10 @@ class Calibrated:
         The middle is the median of the same mixture with more scores lent: a steady
         bias is taken out of the forecast, a passing one hardly.
         """
+        return self.bounds_of(look, np.array([guess]), size)[:, 0]
+
+    def bounds_of(self, look: int, guesses: Floats, size: float) -> Floats:
+        """Return the same of several losses forecast at one look: three rows."""
         tail, cycle = float(self.misses[look]) / 2.0, self.scored.cycle
         end = int(self.scored.told[look])
         past = self.scores[max(0, end - self._kept) : end]
@@ -168,8 +174,8 @@ class Calibrated:
         below, above = mixed_quantiles(past, LENT_MIDDLE * cycle, 0.4)
         middle = float(np.clip((below + above) / 2.0, low, high))
         c = np.array([self.spread[look]])
-        centre = steady(np.array([size * guess]), c)
-        return unsteady(centre + np.array([low, middle, high]), c) / size
+        centre = steady(size * guesses, c)
+        return unsteady(centre + np.array([[low], [middle], [high]]), c) / size
 
 
 def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, float]:
@@ -181,14 +187,20 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
     >>> round(low, 1), round(high, 1)
     (-2.9, 2.9)
     """
-    points = lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
-    values = np.concatenate([past, points])
+    values = np.concatenate([past, _lent_scores()])
     weight = np.concatenate([np.ones(past.size), np.full(_POINTS, lent / _POINTS)])
     order = np.argsort(values)
     total = np.cumsum(weight[order])
     at = np.searchsorted(total, np.array([tail, 1.0 - tail]) * total[-1])
     low, high = values[order[np.minimum(at, order.size - 1)]]
     return float(low), float(high)
+
+
+@cache
+def _lent_scores() -> Floats:
+    """Return the scores lent by Student's t, evenly likely."""
+    scores: Floats = lazy_scipy.stdtrit(FREEDOM, (np.arange(_POINTS) + 0.5) / _POINTS)
+    return scores
 
 
 def steady(x: Floats, c: Floats) -> Floats:
@@ -207,7 +219,7 @@ def unsteady(y: Floats, c: Floats) -> Floats:
     >>> unsteady(steady(np.array([17.0]), c), c).round(9)
     array([17.])
     """
-    grown = np.sinh(np.clip(y * c / 2.0, 0.0, 300.0)) ** 2 / c**2
+    grown = np.sinh(np.clip(y * c / 2.0, 0.0, _LARGEST_LOG)) ** 2 / c**2
     return np.maximum(grown - 0.375, 0.0)
 
 

@@ -12,6 +12,8 @@ __all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curve
 
 _ROUNDS = 200
 _CLOSE = 1e-12
+_DAMPING, _EASE, _STUCK = 1e-3, 10.0, 1e14  # first, its factor, and when to give up
+_STRIDE = 2.0  # the most that ln(rate) or ln(shape) moves in a step
 _EXP = 600.0
 _SOON = 1e-9  # a death at time 0 is put here, so that it has a logarithm
 _SHAPES = (0.02, 50.0)
@@ -159,7 +161,7 @@ def _start(points: _Points, hazard: Floats) -> tuple[Floats, Bools]:
 
 def _descend(points: _Points, start: Floats, fit: Bools) -> tuple[Floats, Bools]:
     """Return where the squares are least, and which curves have settled."""
-    at, damping = start, np.full(fit.size, 1e-3)
+    at, damping = start, np.full(fit.size, _DAMPING)
     left = points.total(points.off(at) ** 2)
     settled = ~fit
     for _ in range(_ROUNDS):
@@ -171,8 +173,8 @@ def _descend(points: _Points, start: Floats, fit: Bools) -> tuple[Floats, Bools]
         better = after <= left
         moved = np.abs(there - at).max(axis=0)
         at, left = np.where(better, there, at), np.where(better, after, left)
-        damping = np.where(better, damping / 10, damping * 10)
-        settled = settled | (moved < _CLOSE) | (damping > 1e14)
+        damping = np.where(better, damping / _EASE, damping * _EASE)
+        settled = settled | (moved < _CLOSE) | (damping > _STUCK)
         if settled.all():
             break
     return at, settled
@@ -188,4 +190,4 @@ def _step(points: _Points, at: Floats, damping: Floats) -> Floats:
     det = aa * bb - ab * ab
     det = np.where(det > 1e-16 * aa * bb, det, np.inf)
     step: Floats = np.array([(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det])
-    return np.clip(-step, -2.0, 2.0)
+    return np.clip(-step, -_STRIDE, _STRIDE)

@@ -135,9 +135,8 @@ def recent_values(series: Series, length: int) -> Floats:
     if series.decay.size == 0:
         return np.zeros((series.place.size, length))
     at = series.place[:, None] + np.arange(-length, 0)
-    first = np.where(series.place > 0, series.decay[0], 0.0)
-    known = series.decay[np.clip(at, 0, series.decay.size - 1)]
-    return np.where(at >= 0, known, first[:, None])
+    known = series.decay[np.maximum(at, 0)]
+    return np.where(series.place[:, None] > 0, known, 0.0)
 
 
 def static(series: Series, lags: tuple[int, ...], trained: int) -> Floats:

@@ -47,7 +47,7 @@ __all__ = [
 
 WEEK = 7.0
 _EXP = 600.0
-_SMALL = 1e-10
+_SMALL, _LARGE = 1e-10, 1e300
 _HALF = 0.5  # a death that we pretend to have seen where none was
 
 Baselines: TypeAlias = Literal["curve", "likelihood"]
@@ -92,7 +92,7 @@ class WeibullSurvival:
     def _integral(self, t: Floats, power: float) -> Floats:
         a = power / self.shape
         x = self._passed(t)
-        some = np.clip(x, _SMALL, 1e300)
+        some = np.clip(x, _SMALL, _LARGE)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             share = (
                 a * lazy_scipy.gamma(a) * lazy_scipy.gammainc(a, some) / some**a / power

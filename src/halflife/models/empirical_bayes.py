@@ -38,6 +38,7 @@ _SETTLED = 1e-5  # largest change of a prior's weight in the last round
 _SHORTEST, _LONGEST = 1e-9, 1e9  # days; gaps beyond count as these
 _HORIZON = 100.0  # days ahead for which the Gamma must be right
 _MOSTLY = 0.7  # stale by the later of the two moments
+_LOG_EXPOSURE = -28.0, 14.0  # of a Gamma, over the earlier moment
 _PART = 0.25  # of that, stale by the earlier one
 
 
@@ -215,8 +216,8 @@ def _as_gamma(lost: Table, time: Floats) -> tuple[Floats, Floats]:
         slope = -z / ((1 + z) * one) + ratio * z / ((1 + ratio * z) * two)
         return np.log(one / two) - target, slope
 
-    ends = np.full(late.size, 14.0)
-    log_b = falling_roots(surplus, -2 * ends, ends, np.zeros(late.size), 1e-9)
+    low, high = (np.full(late.size, end) for end in _LOG_EXPOSURE)
+    log_b = falling_roots(surplus, low, high, np.zeros(late.size), 1e-9)
     exposure = np.exp(log_b) * time[early]
     return drop / np.log1p(time[late] / exposure), exposure
 

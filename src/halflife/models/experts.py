@@ -7,6 +7,7 @@ precision and of recall, two rows. A forecast of a look uses nothing seen later.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from halflife.models.ages import (
 from halflife.models.census import METRICS, Census
 
 TRAINING_DAYS, TRAINING_STEPS = 30.0, 400
+EVERY, LAST = slice(None), slice(-1, None)  # looks whose copies are forecast
 MOST = 12.0  # the largest loss that is told apart: e^-12 of a copy is left
 RIVALS = (
     "exponential", "weibull", "static-ar", "adaptive-ar", "kalman-ar",
@@ -39,12 +41,16 @@ class Experts:
 
     census: Census
 
-    def expected(self, name: str, horizon: float, ahead: Floats) -> Floats:
+    def expected(
+        self, name: str, horizon: float, ahead: Floats, rows: slice = EVERY
+    ) -> Floats:
         """Return the expected loss of precision and recall of each look's copy.
 
         ``horizon`` is what was asked for, ``ahead`` the days to the look that tells.
+        With the rows ``LAST`` it is that of the copy of the last look alone, so many
+        days ahead.
         """
-        makers: dict[str, Callable[[Floats], Floats]] = {
+        makers: dict[str, Callable[[Floats, slice], Floats]] = {
             "exponential": partial(self._steady, np.inf),
             "exponential-short": partial(self._steady, self._window(horizon, 1, 7)),
             "exponential-long": partial(self._steady, self._window(horizon, 4, 30)),
@@ -57,7 +63,7 @@ class Experts:
             "kalman-ar": partial(self._rolled, "kalman"),
             "chosen-ar": partial(self._rolled, "chosen"),
         }
-        loss = makers[name](ahead)
+        loss = makers[name](ahead, rows)
         return np.clip(np.nan_to_num(loss, nan=MOST, posinf=MOST), 1e-9, MOST)
 
     def _window(self, horizon: float, horizons: float, steps: float) -> float:
@@ -81,34 +87,36 @@ class Experts:
         rate = (gone + 0.5) / np.maximum(lived, least)
         return rate, (new + 0.5) / np.maximum(time, self.census.step), gone
 
-    def _steady(self, window: float, ahead: Floats) -> Floats:
+    def _steady(self, window: float, ahead: Floats, rows: slice) -> Floats:
         """Papers/000, s. 3: e^(-a t) kept, m (1 - e^(-a t)) / a new."""
-        rate, arrivals, _ = self.rates(window)
+        rate, arrivals, _ = (x[rows] for x in self.rates(window))
         fresh = -np.expm1(-rate * ahead) / rate
-        return self._losses(np.exp(-rate * ahead), arrivals * fresh)
+        return self._losses(np.exp(-rate * ahead), arrivals * fresh, rows)
 
-    def _aged(self, law: str, ahead: Floats) -> Floats:
-        kept, share = survivors(self._table, self._hazards[law], ahead)
-        return self._losses(kept, self.rates(np.inf)[1] * ahead * share)
+    def _aged(self, law: str, ahead: Floats, rows: slice) -> Floats:
+        table, hazards = self._aging if rows == EVERY else self._last_aging
+        kept, share = survivors(table, hazards[law], ahead)
+        return self._losses(kept, self.rates(np.inf)[1][rows] * ahead * share, rows)
 
-    def _losses(self, kept: Floats, new: Floats) -> Floats:
+    def _losses(self, kept: Floats, new: Floats, rows: slice) -> Floats:
         """Return -log of precision and recall, with ``kept`` a share, ``new`` a count.
 
         recall = |L| S / (|L| S + new).
         """
         left = np.maximum(kept, np.exp(-MOST))
-        size = np.maximum(self.census.size, 1)
+        size = np.maximum(self.census.size[rows], 1)
         return np.stack([-np.log(left), np.log1p(new / (size * left))])
 
-    def _average(self, ahead: Floats) -> Floats:
+    def _average(self, ahead: Floats, rows: slice) -> Floats:
         """Let the mean decay per day of all gaps so far go on."""
         turn, here = self.census.turnover, np.arange(self.census.looks.size)
         time = np.maximum(_between(turn.gap, 0 * here, here), self.census.step)
         loss = -np.log(np.maximum(turn.quality, np.exp(-MOST)))
-        return np.stack([_between(x, 0 * here, here) / time * ahead for x in loss])
+        pace = [_between(x, 0 * here, here) / time for x in loss]
+        return np.stack([x[rows] * ahead for x in pace])
 
-    def _rolled(self, kind: str, ahead: Floats) -> Floats:
-        return -np.stack([self._path(m, kind)(ahead) for m in METRICS])
+    def _rolled(self, kind: str, ahead: Floats, rows: slice) -> Floats:
+        return -np.stack([self._path(m, kind, rows)(ahead) for m in METRICS])
 
     def paths(
         self, metric: str, kind: str
@@ -118,10 +126,12 @@ class Experts:
         noise = decay.error_variance(series, lags, self._coefficients(metric, kind))
         return self._path(metric, kind), noise
 
-    def _path(self, metric: str, kind: str) -> Callable[[Floats], Floats]:
+    def _path(
+        self, metric: str, kind: str, rows: slice = EVERY
+    ) -> Callable[[Floats], Floats]:
         series, lags, _ = self._series[metric]
-        coefficients = self._coefficients(metric, kind)
-        recent = decay.recent_values(series, max([*lags, 1]))
+        coefficients = self._coefficients(metric, kind)[rows]
+        recent = decay.recent_values(series, max([*lags, 1]))[rows]
 
         def rolled(ahead: Floats) -> Floats:
             return decay.roll(coefficients, lags, recent, ahead / series.step)
@@ -179,15 +189,27 @@ class Experts:
         return made
 
     @cached_property
-    def _table(self) -> LifeTable:
-        return LifeTable.of(self.census)
+    def _aging(self) -> "Aging":
+        return Aging.by(LifeTable.of(self.census))
 
     @cached_property
-    def _hazards(self) -> dict[str, tuple[Hazard, Floats]]:
-        return {
-            "weibull": weibull_hazard(self._table),
-            "life-table": life_table_hazard(self._table),
-        }
+    def _last_aging(self) -> "Aging":
+        return Aging.by(self._aging.table.last)
+
+
+class Aging(NamedTuple):
+    """A life table, and the hazards that laws of survival make of it."""
+
+    table: LifeTable
+    hazards: dict[str, tuple[Hazard, Floats]]
+
+    @classmethod
+    def by(cls, table: LifeTable) -> "Aging":
+        """Return the laws fitted to a table."""
+        return cls(
+            table,
+            {"weibull": weibull_hazard(table), "life-table": life_table_hazard(table)},
+        )
 
 
 def season(step: float) -> int:

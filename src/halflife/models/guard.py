@@ -20,6 +20,7 @@ LARGEST = 0.5
 THIRD = 1.0 / 3.0
 _TINY = 1e-9
 _EDGE = 1e-3
+_UNLIKELY = 0.05  # chance below which it is not believed that all have gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +110,17 @@ class DeleteGuard:
         low = int(np.searchsorted(np.cumsum(chance), _EDGE))
         high = held - int(np.searchsorted(np.cumsum(chance[::-1]), _EDGE))
         fault = self._fault(held, gone, share, beyond)
-        low, high = max(min(low, held), 0), max(min(high, held), 0)
+        low, high = min(low, held), max(high, 0)
         expected = f"between {low} and {high} were expected"
         if self.cycles_ < LEAST_CYCLES:
             expected = f"after {self.cycles_} earlier cycles nobody knows what is usual"
         why = f"{gone} of {held} objects are missing; {expected}"
-        tail = min(max(beyond, 0.0), 1.0)
-        return LossVerdict(held, gone, low, high, tail, not fault, why)
+        return LossVerdict(held, gone, low, high, min(beyond, 1.0), not fault, why)
 
     def _fault(self, held: int, gone: int, share: float, tail: float) -> bool:
         known = self.cycles_ >= LEAST_CYCLES
         if held and gone >= held:
-            return held >= self.least or not known or tail < 0.05
+            return held >= self.least or not known or tail < _UNLIKELY
         if gone < self.least:
             return False
         stay = held * (1.0 - share)

@@ -25,6 +25,8 @@ _HALF = 0.5  # a death, or a survivor, that we pretend to have seen where none w
 _NORMAL_95 = 1.959963984540054
 _WIDE = 30.0  # how far ln(rate) may go from ln(deaths / exposure)
 _SHAPES = (0.05, 20.0)
+_LARGEST = 1e300
+_GONE = 1e6  # a hazard beyond which nothing survives
 
 
 class LifeStatus(IntEnum):
@@ -182,7 +184,7 @@ class WeibullLifetime:
         self._check()
         x = np.maximum(self.rate_ * np.asarray(t, np.float64), 1e-9)
         with np.errstate(under="ignore", over="ignore"):
-            power = np.minimum(x ** (self.shape_ - 1.0), 1e300)
+            power = np.minimum(x ** (self.shape_ - 1.0), _LARGEST)
         return np.asarray(self.shape_ * self.rate_ * power)
 
     def survival_error(self, t: Floats, age: Floats | float = 0.0) -> Floats:
@@ -229,11 +231,11 @@ class WeibullLifetime:
         self._check()
         x = self.rate_ * np.maximum(t, 0.0)
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.minimum(x**self.shape_, 1e300))
+            return np.asarray(np.minimum(x**self.shape_, _LARGEST))
 
     def _slopes(self, t: Floats) -> tuple[Floats, Floats]:
         """Return dH/da and dH/dk."""
-        h = np.minimum(self._hazard_to(t), 1e6)  # beyond, nothing survives
+        h = np.minimum(self._hazard_to(t), _GONE)
         x = self.rate_ * np.where(np.asarray(t) > 0, t, 1.0)
         return self.shape_ * h / self.rate_, h * np.log(x)
 

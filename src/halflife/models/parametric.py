@@ -7,7 +7,7 @@ objects come and go together, which is why they are not the default.
 import numpy as np
 
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Floats
+from halflife.core.arrays import LARGEST_LOG, Floats
 from halflife.models import decay
 from halflife.models.census import METRICS
 from halflife.models.experts import Experts
@@ -55,7 +55,7 @@ def lower_bounds(
     if name in _SERIES:
         total, variance = experts.after_last(metric, _SERIES[name], ahead)
         loss = _normal(sided) * np.sqrt(variance) - total
-        return np.asarray(np.exp(-np.clip(loss, 0.0, 700.0)))
+        return np.asarray(np.exp(-np.clip(loss, 0.0, LARGEST_LOG)))
     looks, row = experts.census.looks.size, METRICS.index(metric)
     low = np.empty(ahead.size)
     for i, days in enumerate(ahead.tolist()):
@@ -78,7 +78,7 @@ def _series_bounds(
     steps = ahead / experts.census.step
     variance = noise * decay.sum_variance(coefficients, lags, steps)
     half = _normal(confidence) * np.sqrt(variance)
-    return np.exp(-np.clip(np.stack([loss + half, loss - half]), 0.0, 700.0))
+    return np.exp(-np.clip(np.stack([loss + half, loss - half]), 0.0, LARGEST_LOG))
 
 
 def _counted_bounds(

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Bools, Bytes, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
 from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
@@ -15,6 +15,7 @@ from halflife.models.roots import falling_roots
 __all__ = ["Exponential", "GammaSurvival", "PoissonRate", "RateStatus"]
 
 SLOWEST, FASTEST = 1e-9, 1e6  # changes a day; no estimate leaves these bounds
+_NEAR, _TERMS = 0.3, 24  # where, and of how many terms, a power series is taken
 _NOTHING = 1e-300  # so that a logarithm can be taken
 
 
@@ -93,7 +94,7 @@ class GammaSurvival:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             far = np.where(a < 3, _two_powers(a, z), _one_power(a, z)) * b**2
             near = t**2 * _moment_series(a, np.where(z < 1, z, 0.0))
-            finite = np.where(z * np.maximum(a, 1.0) < 0.3, near, far)
+            finite = np.where(z * np.maximum(a, 1.0) < _NEAR, near, far)
             endless = _or_inf(b**2 / ((a - 1) * (a - 2)), a > 2)
             return np.where(np.isinf(t), endless, finite)
 
@@ -117,7 +118,7 @@ def _one_power(a: Floats, z: Floats) -> Floats:
 def _moment_series(a: Floats, z: Floats) -> Floats:
     """Return the integral of v (1 + v)**-a over 0..z, divided by z**2."""
     total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(z)))
-    for k in range(24, -1, -1):
+    for k in range(_TERMS, -1, -1):
         total = 1.0 / (k + 2) - z * (a + k) / (k + 1) * total
     return total
 
@@ -199,7 +200,7 @@ def _mode(gaps: Gaps, quiet: Floats, prior_changes: float) -> Floats:
 
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[item] * length
-        pull = tally * x / np.expm1(np.minimum(x, 700.0))
+        pull = tally * x / np.expm1(np.minimum(x, LARGEST_LOG))
         found = np.maximum(tallied(item, pull, n) + prior_changes, _NOTHING)
         bend = tallied(item, pull * (1 + x / np.expm1(-x)), n) / found
         return np.log(found) - log_rate - load, bend - 1.0

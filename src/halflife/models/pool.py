@@ -13,7 +13,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.models.census import METRICS, RECALL, Census, CopyOutcome
 from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
-from halflife.models.experts import MOST, POOL, Experts
+from halflife.models.experts import LAST, MOST, POOL, Experts
 
 DEFAULT = "pooled"  # what such a forecast is called
 AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
@@ -85,22 +85,21 @@ class Horizon:
         raw = np.stack([self.experts.expected(n, self.days, ahead) for n in POOL])
         return np.stack([self._mixed(m, raw[:, m]) for m in range(len(METRICS))])
 
-    def expected(self, days: float) -> Floats:
+    def expected(self, days: Floats) -> Floats:
         """Return what the models expect ``days`` after the last look, in the mean.
 
-        The losses of precision and recall, and newcomers for each object held.
+        The losses of precision and recall, and newcomers for each object held: three
+        rows.
         """
-        last = self.study.census.looks.size - 1
-        ahead = np.full(last + 1, days)
-        some = [self.experts.expected(n, self.days, ahead)[:, last] for n in POOL]
+        some = [self.experts.expected(n, self.days, days, LAST) for n in POOL]
         lost, missed = np.mean(some, axis=0)
-        new = np.exp(min(missed - lost, GROWTH)) - np.exp(-lost)
-        return np.array([lost, missed, max(new, 1e-9)])
+        new = np.exp(np.minimum(missed - lost, GROWTH)) - np.exp(-lost)
+        return np.stack([lost, missed, np.maximum(new, 1e-9)])
 
     @cached_property
     def own(self) -> Floats:
-        """The same at this horizon."""
-        return self.expected(self.days)
+        """The same at this horizon, one column."""
+        return self.expected(np.array([self.days]))
 
     def _mixed(self, metric: int, raw: Floats) -> Floats:
         ready = self.scored(metric, raw[0])
@@ -143,6 +142,18 @@ class Horizon:
         scored = replace(scored, found=self.outcome.new / scored.size)
         prior = np.full(guess.size, DISPERSION**2)
         return Calibrated(scored, dispersion(scored, prior), confidence)
+
+    def ready(self, confidence: float) -> tuple[Calibrated, ...]:
+        """Return all of them: precision, recall and newcomers; made once."""
+        made = self._ready
+        if confidence not in made:
+            measures = [self.calibrated(m, confidence) for m in range(len(METRICS))]
+            made[confidence] = (*measures, self.newcomers(confidence))
+        return made[confidence]
+
+    @cached_property
+    def _ready(self) -> dict[float, tuple[Calibrated, ...]]:
+        return {}
 
 
 def corrected(raw: Floats, ready: Scored) -> Floats:

@@ -90,31 +90,39 @@ def forecast(
     if census.size[-1] == 0:
         blank = _ignorant(at, 0, confidence, "nothing held")
         return replace(blank, new=_arrivals(study.experts, days))
-    losses = np.empty((len(METRICS) + 1, 3, days.size))
-    for i, later in enumerate(days.tolist()):
-        losses[:, :, i] = _loss(study, later, confidence)
-    return _told(losses, at, census, confidence)
+    return _told(_losses(study, days, confidence), at, census, confidence)
+
+
+def _losses(study: Study, days: Floats, confidence: float) -> Floats:
+    """Return least, middle and most loss of precision and recall, and newcomers.
+
+    Measure x (least, middle, most) x moment. Where a horizon has no past, the nearest
+    that has one tells the correction and the bounds.
+    """
+    losses = np.zeros((len(METRICS) + 1, 3, days.size))
+    told = np.array([_with_past(study, d) if d > 0 else 0.0 for d in days.tolist()])
+    for one in np.unique(told[told > 0]).tolist():
+        some = np.flatnonzero(told == one)
+        losses[:, :, some] = _by_horizon(study.at(one), days[some], confidence)
+    return losses
 
 
 def _loss(study: Study, days: float, confidence: float) -> Floats:
-    """Return least, middle and most loss of precision and recall, and newcomers.
+    """Return the same of one moment: measure x (least, middle, most)."""
+    return _losses(study, np.array([days]), confidence)[:, :, 0]
 
-    Where a horizon has no past, the nearest that has one tells the correction and the
-    bounds.
-    """
-    census = study.census
-    if days <= 0:
-        return np.zeros((len(METRICS) + 1, 3))
-    told = _with_past(study, days)
-    horizon = study.at(told)
+
+def _by_horizon(horizon: Horizon, days: Floats, confidence: float) -> Floats:
+    """Return the same as the past of one horizon tells it."""
+    census, ready = horizon.study.census, horizon.ready(confidence)
     last, size = census.looks.size - 1, float(census.size[-1])
-    ready = [horizon.calibrated(m, confidence) for m in range(len(METRICS))]
-    ready.append(horizon.newcomers(confidence))
-    guess = np.array([r.scored.guess[last] for r in ready])
-    if told != days:
-        guess *= _further(horizon, days)
-    bounds = [r.bounds(last, float(g), size) for r, g in zip(ready, guess, strict=True)]
-    return np.array(bounds)
+    guess = np.array([[r.scored.guess[last]] for r in ready])
+    other = days != horizon.days
+    ratio = np.ones((guess.size, days.size))
+    if other.any():
+        ratio[:, other] = _further(horizon, days[other])
+    pairs = zip(ready, guess * ratio, strict=True)
+    return np.array([one.bounds_of(last, guesses, size) for one, guesses in pairs])
 
 
 def _with_past(study: Study, days: float) -> float:
@@ -131,7 +139,7 @@ def _with_past(study: Study, days: float) -> float:
     return told if 2 * past >= other else float(below)
 
 
-def _further(horizon: Horizon, days: float) -> Floats:
+def _further(horizon: Horizon, days: Floats) -> Floats:
     """Return by how much the models think losses and newcomers differ elsewhere."""
     ratio: Floats = horizon.expected(days) / horizon.own
     return ratio

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.lifetimes import Lives
 from halflife.models.spells import Spells, spells
@@ -23,6 +23,7 @@ _NORMAL_95 = 1.959963984540054
 _ROUNDS = 3000
 _WORK = 40_000_000  # spells and steps visited, about three seconds
 _AGES = 5000  # different ages that are left as they are
+_LEAP = 1e4  # times a step that the search may go ahead at once
 _TINY = 1e-300
 _TRACE = 1e-16
 _MOMENT = 1e-12  # days, and relative
@@ -112,7 +113,7 @@ class KaplanMeier:
         alive = np.where(self.survival_ > 0, self.survival_, 1.0)
         self.variance_ = np.asarray(self.survival_**2 * total, np.float64)
         log = np.minimum(np.log(alive), -_TINY)
-        wide = np.minimum(self.z * np.sqrt(total) / -log, 700.0)
+        wide = np.minimum(self.z * np.sqrt(total) / -log, LARGEST_LOG)
         none = self.survival_ <= 0
         self.low_ = np.where(none, 0.0, np.exp(log * np.exp(wide)))
         high = np.where(none, np.inf, np.exp(log * np.exp(-wide)))
@@ -280,7 +281,7 @@ def _consistent(steps: _Steps, close: float) -> tuple[Floats, bool]:
         two = renew(one)
         first, second = one - now, two - 2 * one + now
         ratio = float(first @ first) / (float(second @ second) + _TINY)
-        far = float(np.clip(np.sqrt(ratio), 1.0, 1e4))
+        far = float(np.clip(np.sqrt(ratio), 1.0, _LEAP))
         leap = np.clip(now + 2 * far * first + far**2 * second, two / 10, 1.0)
         better = _log_likelihood(steps, _alive(leap)) >= _log_likelihood(
             steps, _alive(two)
@@ -310,7 +311,7 @@ class _Renewal:
         change -= _sums(self.upper, each, self.size + 1)
         died = np.maximum(np.cumsum(change)[:-1], 0.0) * (alive[:-1] - alive[1:])
         risk = self.open - np.concatenate(([0.0], np.cumsum(died)[:-1]))
-        return np.clip(died / np.maximum(risk, _TINY), 0.0, 1.0)
+        return np.asarray(died / np.maximum(np.maximum(risk, died), _TINY))
 
 
 def _log_likelihood(steps: _Steps, alive: Floats) -> float:

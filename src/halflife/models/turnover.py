@@ -96,7 +96,7 @@ def quality(
     a = 1.0 / np.maximum(n + z + hidden, _LEAST)
     left = n * still.mean(axis=0)
     b = left * a**2
-    mean: Floats = np.clip(left * a, 0.0, 1.0)
+    mean: Floats = np.minimum(left * a, 1.0)
     common = a * n * swing.mean(axis=0) + b * turns.comes * comes * np.sqrt(uneven)
     own = a**2 * n * alone.mean(axis=0) + b**2 * (z + hidden**2)
     return mean, np.minimum(own + common**2, mean * (1.0 - mean))

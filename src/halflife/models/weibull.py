@@ -18,6 +18,7 @@ from halflife.models.spells import Spells
 
 _POINTS = 4  # births over which a likelihood is averaged
 _CHUNK = 2048  # rows at a time, so that they stay in the cache
+_EARLIEST = -1e6  # stands for ln 0
 _STEEPEST = 600.0  # largest ln H, so that squares stay finite
 
 
@@ -114,7 +115,7 @@ def _mean(log: Floats, share: Floats) -> Floats:
 def _cumulative(log_t: Floats, at: Floats) -> Floats:
     """Return H = exp(k (ln a + ln t)) and its slopes in (ln a, ln k), one a row."""
     k = float(np.exp(at[1]))
-    q = np.minimum(k * (at[0] + np.maximum(log_t, -1e6)), _STEEPEST)
+    q = np.minimum(k * (at[0] + np.maximum(log_t, _EARLIEST)), _STEEPEST)
     with np.errstate(under="ignore"):
         h = np.exp(q)
         return np.array([h, k * h, q * h, k * k * h, k * (1 + q) * h, q * (1 + q) * h])

@@ -28,6 +28,8 @@ __all__ = ["WeibullPH", "WeibullPHStatus"]
 _SHAPES = (0.05, 20.0)
 _WIDE = 30.0  # how far ln(rate), and a coefficient in deviations, may go
 _STEEPEST = 300.0  # largest ln H, so that squares stay finite
+_EXP = 600.0  # exponents are kept within
+_EARLIEST = -1e6  # stands for ln 0
 _HALF = 0.5  # a death that we pretend to have seen where none was
 _TINY = 1e-300
 
@@ -145,11 +147,11 @@ class WeibullPH:
         self.shape_[some] = np.exp(peak.at[k : 2 * k])
         log = peak.at[:k] - self.coefficient_ @ likelihood.mean
         log -= self.shape_[some] * np.log(likelihood.scale)
-        self.rate_[some] = np.exp(np.clip(log, -600.0, 600.0))
+        self.rate_[some] = np.exp(np.clip(log, -_EXP, _EXP))
         self.log_likelihood_ = peak.value - likelihood.jacobian
 
     def _idle(self, spells: Spells, x: Floats, code: Ints, some: Bools) -> None:
-        relative = np.exp(np.clip(x @ self.coefficient_, -600.0, 600.0))
+        relative = np.exp(np.clip(x @ self.coefficient_, -_EXP, _EXP))
         watched = spells.weight * (spells.lower - spells.entry) * relative
         exposure = np.bincount(code, watched, some.size)
         none = ~some & (exposure > 0)
@@ -158,7 +160,7 @@ class WeibullPH:
     def relative(self, x: ArrayLike) -> Floats:
         """Return exp(x b)."""
         eta = np.asarray(x, np.float64) @ self.coefficient_
-        return np.exp(np.clip(eta, -600.0, 600.0))
+        return np.exp(np.clip(eta, -_EXP, _EXP))
 
 
 def _clusters(cluster: ArrayLike, n: int) -> Ints:
@@ -215,7 +217,7 @@ class _Likelihood:
         self.between = ended & ~self.exact
         with np.errstate(divide="ignore"):  # ln 0 is understood
             self.entry, self.lower, self.upper = (
-                np.maximum(np.log(t / self.scale), -1e6)
+                np.maximum(np.log(t / self.scale), _EARLIEST)
                 for t in (data.entry, lower, upper)
             )
         self.late = bool(data.entry.any())

@@ -28,6 +28,7 @@ from halflife.net.oauth import TokenBook, with_token
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
 from halflife.net.parameters import with_parameters
 from halflife.net.robots import LARGEST, RETRY, HostRules, after_robots, rules
+from halflife.net.secrecy import Veil
 from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
 
 _NEGOTIATION = frozenset({"accept", "accept-language"})
@@ -73,6 +74,7 @@ class _Trip:
     enough: int | None = None
     payload: Payload = GET
     cookies: CookieBook | None = None
+    cookie: str = ""  # as it was last sent
     strayed: bool = False  # from the origin of the credentials
     astray: bool = False  # from the origins of the source
     failures: int = 0  # of the host, when it was last asked
@@ -86,9 +88,10 @@ class _Trip:
             self.astray = self.astray or here not in (home or {origin(self.asked)})
             self.strayed = self.strayed or secret is None or secret.origin != here
             headers = {n: v for n, v in headers.items() if self._goes(n.lower(), url)}
+        self.cookie = ""
         if self.cookies and not self.astray:
-            kept = self.cookies.header(self.access.name, url)
-            headers = {**headers, "Cookie": kept} if kept else headers
+            self.cookie = self.cookies.header(self.access.name, url)
+            headers = {**headers, "Cookie": self.cookie} if self.cookie else headers
         if secret and not self.strayed:
             headers = {**headers, **secret.headers}
             if secret.parameters:
@@ -112,13 +115,18 @@ class _Trip:
         answer, secret = reply.answer, self.access.credentials
         if self.cookies and not self.astray:
             self.cookies.take(self.access.name, url, answer.headers)
-        if secret is None or self.strayed:
-            return reply
-        hide, link = secret.veil.hide, answer.headers.get("Link")
-        headers = {**answer.headers, "Link": hide(link)} if link else answer.headers
-        body = secret.veil.hide_bytes(answer.body)
-        answer = replace(answer, url=str(url), body=body, headers=headers)
-        return reply._replace(answer=answer, location=hide(reply.location))
+        veils = [secret.veil] if secret and not self.strayed else []
+        if self.cookie:
+            given = (one.partition("=")[2] for one in self.cookie.split("; "))
+            veils.append(Veil(given, {}))
+        for veil in veils:
+            link, body = answer.headers.get("Link"), veil.hide_bytes(answer.body)
+            if link:
+                headers = {**answer.headers, "Link": veil.hide(link)}
+                answer = replace(answer, headers=headers)
+            answer = replace(answer, url=str(url), body=body)
+            reply = reply._replace(answer=answer, location=veil.hide(reply.location))
+        return reply
 
     def _goes(self, name: str, url: URL) -> bool:
         """Say whether a header is sent to a URL."""

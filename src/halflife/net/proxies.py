@@ -8,6 +8,7 @@ the proxy finds when it looks up the name itself is in its hands.
 
 import asyncio
 import socket
+from base64 import b64encode
 from ipaddress import ip_address
 from typing import Any
 
@@ -66,8 +67,13 @@ class Proxies:
             ip = ip_address(address.partition("%")[0])
             if not (any(ip in block for block in allow) or is_public(address)):
                 raise Blocked("the address is not public")
-        login = aiohttp.BasicAuth(*route.login) if route.login else None
-        return {"proxy": route.proxy, "proxy_auth": login}
+        if route.login is None:
+            return {"proxy": route.proxy}
+        coded = b64encode(":".join(route.login).encode()).decode()
+        login = {"Proxy-Authorization": f"Basic {coded}"}
+        # Over a tunnel it must not reach the source, so it is said when that is made.
+        place = "proxy_headers" if url.scheme == "https" else "headers"
+        return {"proxy": route.proxy, place: login}
 
     async def _addresses(self, url: URL, route: Route) -> tuple[str, ...]:
         host = url.raw_host or ""

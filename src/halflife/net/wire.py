@@ -145,11 +145,13 @@ class Wire:
         try:
             async with asyncio.timeout(call.left) as limit:
                 proxied = await self._proxies.options(url, call.allow, call.route)
+                headers = {**call.headers, **_LAST} if last else call.headers
+                headers = {**headers, **proxied.pop("headers", {})}
                 async with self._session(call, last=last).request(
                     call.method or ("GET" if call.body is None else "POST"),
                     url,
                     data=call.body,
-                    headers={**call.headers, **_LAST} if last else call.headers,
+                    headers=headers,
                     allow_redirects=False,
                     middlewares=(_once(),),
                     **proxied,

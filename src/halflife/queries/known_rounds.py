@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
+from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
@@ -16,6 +18,8 @@ from halflife.queries.known.refresh import DOUBTED, Probe, Refresher
 from halflife.queries.known.rules import RemembersKnown
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import KnownPolicy
+
+AHEAD = 20.0  # requests that are planned for at a time
 
 
 class KnownPlan:
@@ -28,14 +32,27 @@ class KnownPlan:
         policy: The policy.
         copy: The known records.
         now: The time, in days.
+        truth: How far each record is off, for an oracle in a replay.
 
     """
 
-    def __init__(self, policy: KnownPolicy, copy: Copy, now: float) -> None:
+    def __init__(
+        self,
+        policy: KnownPolicy,
+        copy: Copy,
+        now: float,
+        truth: Floats | None = None,
+    ) -> None:
         self._policy, self._copy, self._now = policy, copy, now
+        self._truth = truth
         self._planned: list[Probe] = []
         self._begun = False  # whether a round began in this turn
         self.guess: Guess | None = None
+
+    @property
+    def taken(self) -> int:
+        """How many known records were shown so far."""
+        return self._copy.taken
 
     def believe(self, known: Refresher, guess: Guess | None) -> None:
         """Take over what is known of the server beside the copy."""
@@ -62,7 +79,7 @@ class KnownPlan:
         """Return what to ask next, if anything is worth it."""
         rule, when = known.rule, (self._now, budget, rng)
         if not isinstance(rule, RemembersKnown):
-            return known.next(self._copy, *when)[:1]
+            return known.next(self._copy, *when, truth=self._off())[:1]
         if not self._planned:
             begins = self._policy.rounds and not rule.so_far(()).choices
             if begins and self._begun:
@@ -71,6 +88,12 @@ class KnownPlan:
             doubt = bool(self._planned) and self._planned[0].why == DOUBTED
             self._begun |= begins and not doubt
         return self._planned[:1]
+
+    def _off(self) -> Floats | None:
+        """Return how far records are off still: what was shown now is not."""
+        if self._truth is None:
+            return None
+        return np.where(self._copy.seen < self._now, self._truth, 0.0)
 
     def carry_out(self, known: Refresher, step: Probe, ledger: Ledger) -> int:
         """Ask; return how many known records were shown."""
@@ -98,3 +121,39 @@ class KnownPlan:
         """Return where the rule has come to; None if it keeps no place."""
         found = progress.so_far(known, self._planned)
         return found and replace(found, guess=self.guess)
+
+
+class RefreshTurn(NamedTuple):
+    """What one turn did: what was asked, and how many known records came each time."""
+
+    probes: tuple[Probe, ...]
+    refreshed: tuple[int, ...]
+
+
+def refresh(
+    plan: KnownPlan, known: Refresher, ledger: Ledger, rng: Generator
+) -> RefreshTurn:
+    """Ask as planned until requests are spent or nothing is worth asking.
+
+    This is a turn of a form that is kept for known records alone (``Upkeep``), without
+    its look-out for records that are reported and missing.
+    """
+    done: list[Probe] = []
+    refreshed: list[int] = []
+    try:
+        if plan.lacks_guess:
+            plan.learn(known, ledger, rng)
+        while ledger.left is None or ledger.left > 0:
+            left = AHEAD if ledger.left is None else min(float(ledger.left), AHEAD)
+            step = next(iter(plan.next(known, left, rng)), None)
+            if step is None or step in done[-1:]:  # it would be taken again and again
+                break
+            done.append(step)
+            before = plan.taken
+            try:
+                plan.carry_out(known, step, ledger)
+            finally:
+                refreshed.append(plan.taken - before)
+    except BudgetSpent:
+        return RefreshTurn(tuple(done), tuple(refreshed))
+    return RefreshTurn(tuple(done), tuple(refreshed))

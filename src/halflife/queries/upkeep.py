@@ -31,7 +31,7 @@ from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.refresh import Probe, Refresher, working
 from halflife.queries.known.rules import RemembersKnown
-from halflife.queries.known_rounds import KnownPlan
+from halflife.queries.known_rounds import AHEAD, KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.new_rounds import NewRounds, round_ahead, sample_ahead
@@ -44,7 +44,6 @@ BRIEF = 1e-6  # days
 SAMPLED = 0.5  # of a turn's requests may go into a sample if others wait
 LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone
 TRIES = 3  # pages that try whether the newest first are all that is new
-_AHEAD = 20.0  # requests that are planned for at a time
 
 
 Step: TypeAlias = Choice | Probe | DoubtCheck
@@ -170,7 +169,7 @@ class Upkeep:
             if self._plan.lacks_guess and not self._learned:
                 self._learned = True
                 self._plan.learn(self.known, ledger, rng)
-            steps += self._plan.next(self.known, min(left, _AHEAD), rng)
+            steps += self._plan.next(self.known, min(left, AHEAD), rng)
         for step in steps:
             if step in self._free:  # it would be taken again and again
                 self._silent.add(type(step))

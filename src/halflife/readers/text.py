@@ -10,6 +10,16 @@ from halflife.readers.characters import decode, encoding_of, unescape
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,127}/[a-z0-9!#$&^_.+-]{1,127}")
+# Tags within a line; the rest of them end it.
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q"
+    r"|s|samp|small|span|strong|sub|sup|time|tt|u|var|wbr)\b|<!--",
+    re.IGNORECASE,
+)
+_BREAK = "\0"  # no page has it as text: a browser shows U+FFFD in its place
+_NO_TEXT = ("audio/", "font/", "image/", "video/", "application/pdf", "application/zip")
+_SAMPLE = 4096  # bytes in which a zero says that this is no text
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, where zeros are usual
 _SPACE = b" \t\n\r\f\v"
 # A parser that builds a tree takes a time that grows with the square of the depth
 # of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
@@ -74,6 +84,33 @@ def visible(page: str) -> str:
     'A one two'
     """
     return " ".join(unescape(_MARKUP.sub(" ", page)).split())
+
+
+def readable(content_type: str, body: bytes) -> str | None:
+    """Return what a person reads of a body, line by line; None if it is no text.
+
+    >>> readable("text/html", b"<p>one <b>two</b></p><p>three").splitlines()
+    ['one two', 'three']
+    """
+    if _is_binary(content_type, body):
+        return None
+    text = to_text(content_type, body)
+    if not is_html(content_type, body):
+        return text
+    plain = unescape(_MARKUP.sub(_break, text))
+    lines = (" ".join(line.split()) for line in plain.split(_BREAK))
+    return "\n".join(line for line in lines if line)
+
+
+def _break(tag: re.Match[str]) -> str:
+    return " " if _INLINE.match(tag[0]) else _BREAK
+
+
+def _is_binary(content_type: str, body: bytes) -> bool:
+    named = media_type(content_type)
+    if named.startswith(_NO_TEXT) and not named.endswith(("+xml", "+json")):
+        return True
+    return b"\0" in body[:_SAMPLE] and not body.startswith(_WIDE)
 
 
 _MODES = frozenset({"visible", "main", "raw"})

@@ -32,11 +32,13 @@ IDLE = 60.0  # seconds after which a process that nobody needs ends
 MOST_TEXT = 32 << 20  # characters of an answer
 MOST_VALUES = 1000  # options of one choice
 MOST_FIELDS = 100  # of one form
+MOST_PDF_PAGES = 2000  # of a PDF that are read
 MOST_NODES = 20_000  # elements that may be records
 FEWEST = 3  # alike elements that make a list
 
 Row: TypeAlias = list[str | None]
 Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
+Part: TypeAlias = tuple[str, str]
 
 
 def select(page: str, queries: list[Query]) -> list[list[Row]]:
@@ -103,6 +105,114 @@ def _field(node: Any) -> dict[str, Any]:  # noqa: ANN401  (selectolax has no typ
     }
 
 
+def parts(page: str, only: list[Part], ignore: list[Part]) -> str:
+    """Return those parts of a page that are wanted, as HTML.
+
+    A part is given by its language, ``css`` or ``xpath``, and an expression in it.
+    What is ignored is cut out first. Without ``only`` the rest is wanted; else the
+    elements it finds, each once, in their order.
+    """
+    mark = f"data-{os.urandom(8).hex()}"  # a page cannot guess it
+    page = _by_css(page, only, ignore, mark)
+    if any(language == "xpath" for language, _ in (*only, *ignore)):
+        page = _by_xpath(page, only, ignore, mark)
+    return _marked(page, mark) if only else page
+
+
+def _by_css(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
+    """Return a page without what is ignored, and with marks on what is wanted."""
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    tree, out = LexborHTMLParser(page), f"{mark}-out"
+    for parts, name in ((ignore, out), (only, mark)):
+        for language, css in parts:
+            for node in tree.css(css) if language == "css" else ():
+                node.attrs[name] = "1"
+    for node in _outermost(tree, out):  # what lies in another goes with it
+        node.decompose()
+    return tree.html or ""
+
+
+def _outermost(tree: Any, mark: str) -> list[Any]:  # noqa: ANN401
+    """Return the marked elements that lie in no other; the rest loses its marks."""
+    for node in tree.css(f"[{mark}] [{mark}]"):
+        del node.attrs[mark]
+    return list(tree.css(f"[{mark}]"))
+
+
+def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
+    """Do the same for expressions of XPath; those that find no element do nothing."""
+    from lxml import etree, html  # noqa: PLC0415  (an extra)
+
+    if not page.strip():
+        return ""
+    tree: Any = html.document_fromstring(page)
+    for node in _elements(tree, ignore):
+        if node.getparent() is not None:
+            node.drop_tree()
+    for node in _elements(tree, only):
+        node.set(mark, "1")
+    return str(etree.tostring(tree, encoding="unicode", method="html"))
+
+
+def _elements(tree: Any, parts: list[Part]) -> list[Any]:  # noqa: ANN401
+    """Return the elements that expressions of XPath find; a number is none."""
+    found: list[Any] = []
+    for language, path in parts:
+        some = tree.xpath(path) if language == "xpath" else ()
+        found += some if isinstance(some, list) else ()
+    return [node for node in found if hasattr(node, "drop_tree")]
+
+
+def _marked(page: str, mark: str) -> str:
+    """Return the marked elements of a page, without those inside of others."""
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    found = _outermost(LexborHTMLParser(page), mark)
+    return "\n".join(node.html or "" for node in found)
+
+
+def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
+    """Return the lines of a text as regular expressions leave them.
+
+    What an expression of ``ignore`` matches is cut out. With ``only``, of each line
+    the parts stay that one of these matches.
+    """
+    cut = [re.compile(pattern) for pattern in ignore]
+    wanted = [re.compile(pattern) for pattern in only]
+    lines = []
+    for whole in page.split("\n"):
+        line = whole
+        for pattern in cut:
+            line = pattern.sub("", line)
+        if wanted:
+            line = " ".join(m[0] for one in wanted for m in one.finditer(line))
+        lines.append(line)
+    return lines
+
+
+def pdf_text(page: str) -> str | None:
+    """Return the text of a PDF, page by page; None if it cannot be read.
+
+    The file comes as characters, one for each byte.
+    """
+    from io import BytesIO  # noqa: PLC0415
+    from logging import CRITICAL, getLogger  # noqa: PLC0415
+
+    from pypdf import PdfReader  # noqa: PLC0415  (an extra)
+
+    getLogger("pypdf").setLevel(CRITICAL)  # it complains of odd files; nobody listens
+    try:
+        reader = PdfReader(BytesIO(page.encode("latin-1")))
+        pages = range(min(len(reader.pages), MOST_PDF_PAGES))
+        parts = [reader.pages[number].extract_text() for number in pages]
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  (encrypted, cut off, or no PDF at all)
+        return None
+    return "\n".join(parts)[: MOST_TEXT // 4]
+
+
 def repeated(page: str) -> list[dict[str, Any]]:
     """Return elements that stand side by side, alike and each with a link.
 
@@ -162,6 +272,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "forms": forms,
     "repeated": repeated,
     "main_text": main_text,
+    "parts": parts,
+    "edit": edit,
+    "pdf_text": pdf_text,
 }
 
 

@@ -34,16 +34,24 @@ class _Ended(Exception):  # noqa: N818  (caught below, never shown)
     """The worker has gone, for no fault of the page."""
 
 
-def ask(operation: str, page: str, *arguments: object, small: int = SMALL) -> Any:  # noqa: ANN401
+def ask(
+    operation: str,
+    page: str,
+    *arguments: object,
+    small: int = SMALL,
+    seconds: float = SECONDS,
+) -> Any:  # noqa: ANN401
     """Return what an operation of ``tree_worker`` finds; ``SourceError`` if it cannot.
 
-    It cannot if the page takes more memory or CPU time than any page should.
+    It cannot if the page takes more memory or CPU time than any page should, which is
+    ``seconds`` and some more for each megabyte.
     """
     if len(page) <= small:
         request = json.dumps([operation, arguments]).encode()
         answer = tree_worker.perform(request, page.encode("utf-8", "replace"))
     else:
-        answer = _POOL.ask(operation, page.encode("utf-8", "replace"), arguments)
+        body = page.encode("utf-8", "replace")
+        answer = _POOL.ask(operation, body, arguments, seconds)
     if "error" in answer:
         raise SourceError(str(answer["error"]))
     return answer["found"]
@@ -127,10 +135,10 @@ class _Pool:
         self._used = False
 
     def ask(
-        self, operation: str, page: bytes, arguments: tuple[object, ...]
+        self, operation: str, page: bytes, arguments: tuple[object, ...], least: float
     ) -> dict[str, Any]:
         request = json.dumps([operation, arguments]).encode()
-        seconds = SECONDS + PER_MEGABYTE * len(page) / 1e6
+        seconds = least + PER_MEGABYTE * len(page) / 1e6
         while not self._room.acquire(timeout=_WAIT):
             checkpoint()
         try:

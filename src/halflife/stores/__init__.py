@@ -24,8 +24,16 @@ from halflife.core.store import (
 )
 
 if TYPE_CHECKING:
+    from halflife.stores.holdings import Holdings
     from halflife.stores.outbox import Outbox
-    from halflife.stores.parts import ChangeLog, ForecastLog, HeldAnswers, Reports
+    from halflife.stores.parts import (
+        ChangeLog,
+        ForecastLog,
+        HeldAnswers,
+        Reports,
+        Versions,
+    )
+    from halflife.stores.sink_rows import SinkRows
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -74,11 +82,26 @@ class Store(
         ...
 
     @property
+    def holdings(self) -> "Holdings":
+        """What is held of sources, one by one."""
+        ...
+
+    @property
     def outbox(self) -> "Outbox":
         """Alarms, and messages that wait to be sent."""
         ...
 
     @property
+    def versions(self) -> "Versions":
+        """Texts that pages had."""
+        ...
+
+    @property
     def reports(self) -> "Reports":
         """What people ask of the state."""
+        ...
+
+    @property
+    def sinks(self) -> "SinkRows":
+        """How far each sink has come, and what it did not take."""
         ...

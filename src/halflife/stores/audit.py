@@ -9,7 +9,13 @@ from contextlib import closing
 import numpy as np
 
 from halflife.core.evidence import FOLDED, Evidence
-from halflife.stores import columns, compaction, evidence_rows, schema
+from halflife.stores import (
+    columns,
+    compaction,
+    evidence_rows,
+    page_versions,
+    schema,
+)
 
 
 def problems(db: sqlite3.Connection) -> list[str]:
@@ -97,6 +103,11 @@ def _copies(db: sqlite3.Connection) -> Iterator[str]:
             zlib.decompress(body)
         except zlib.error as error:
             yield f"the copy of {key} cannot be read: {error}"
+    for (body,) in db.execute("SELECT body FROM page_body"):
+        try:
+            page_versions.unpacked(body)
+        except ValueError as error:
+            yield f"an earlier version of a page cannot be read: {error}"
 
 
 def _ledger(db: sqlite3.Connection) -> Iterator[str]:

@@ -7,7 +7,7 @@ read up to a number never misses one below it. A number is never used twice.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.change import CHANGE_KINDS, Change, ChangeKind
@@ -33,6 +33,13 @@ CREATE TABLE change (  -- what became of pages and records, append-only
 CREATE TRIGGER change_is_final BEFORE UPDATE OF seq, at, key, kind, fields ON change
 BEGIN SELECT RAISE(ABORT, 'a change is never rewritten'); END""",
 )
+_REMOVED = """
+CREATE TABLE change_removed (  -- one row: up to where changes were removed by age
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    seq INTEGER NOT NULL
+) STRICT"""
+_RECENT = "SELECT min(seq) FROM change WHERE at >= ? AND at <= ?"
+_END = 2**62
 _ADD = "INSERT INTO change (at, source, key, kind, fields) VALUES (?, ?, ?, ?, ?)"
 _READ = """
 SELECT change.at, source.name, change.key, change.kind, change.fields, change.seq
@@ -59,9 +66,33 @@ def append(db: sqlite3.Connection, changes: Iterable[Change]) -> None:
     for change in changes:
         if change.source not in ids:
             ids[change.source] = source_id(db, change.source)
-        fields = _WRITE({name: list(pair) for name, pair in change.fields.items()})
-        rows.append((change.at, ids[change.source], change.key, change.kind, fields))
+        source, fields = ids[change.source], written(change.fields)
+        rows.append((change.at, source, change.key, change.kind, fields))
     db.executemany(_ADD, rows)
+
+
+def written(fields: Mapping[str, Sequence[Any]]) -> str:
+    """Return fields as they are written down."""
+    return _WRITE({name: list(pair) for name, pair in fields.items()})
+
+
+def create_removed(db: sqlite3.Connection) -> None:
+    """Make the table that says which changes were removed because of their age."""
+    db.execute(_REMOVED)
+
+
+def remove_before(db: sqlite3.Connection, cutoff: float, now: float, most: int) -> int:
+    """Remove changes before the first recent one, at most so many; return how many.
+
+    A change from a future that a wrong clock made up is not recent.
+    """
+    (recent,) = db.execute(_RECENT, (cutoff, now)).fetchone()
+    query = "SELECT seq FROM change WHERE seq < ? ORDER BY seq LIMIT ?"
+    rows = db.execute(query, (_END if recent is None else recent, most)).fetchall()
+    if rows:
+        db.execute("DELETE FROM change WHERE seq <= ?", rows[-1])
+        db.execute("REPLACE INTO change_removed VALUES (1, ?)", rows[-1])
+    return len(rows)
 
 
 class ChangeRows:
@@ -87,6 +118,12 @@ class ChangeRows:
         """Return the number of the newest change ever written; 0 if none was."""
         with self._store.looking() as db:
             return int(db.execute(_LAST).fetchone()[0])
+
+    def removed(self) -> int:
+        """Return the number up to which changes were removed; 0 if none was."""
+        with self._store.looking() as db:
+            row = db.execute("SELECT seq FROM change_removed").fetchone()
+        return int(row[0]) if row else 0
 
     def before(self, at: float) -> int:
         """Return the number after which all changes observed since then come."""

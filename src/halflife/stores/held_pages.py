@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores.tables import item_id, pack, save_content, unpack
+from halflife.stores import change_log, page_changes, page_versions
+from halflife.stores.tables import item_id, pack, source_of, unpack
 
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
@@ -66,6 +67,9 @@ _WHOLE = """
 SELECT at, digest, raw, etag, modified, note, media_type, body
 FROM held_page JOIN item ON item.id = held_page.item WHERE key = ?
 """
+_CLEAR = "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)"
+_AT = "SELECT held_page.at FROM held_page JOIN item ON item.id = item WHERE key = ?"
+_TEXT = "SELECT digest FROM evidence JOIN item ON item.id = item WHERE key = ?"
 _WELL = """
 SELECT count(*) FROM item JOIN evidence ON evidence.item = item.id
 WHERE item.source = (SELECT id FROM source WHERE name = ?1)
@@ -160,20 +164,33 @@ def save(
         kind = look.content.media_type or "application/octet-stream"
         packed = zlib.compress(look.content.body, 1)
         body = packed if room and len(packed) <= LARGEST else None
+    old = db.execute("SELECT state FROM held_page WHERE item = ?", (item,)).fetchone()
     about = (item, run, answer.state, answer.why, look.at, answer.was)
     seen = (answer.shape, look.at, pack(look.digest), pack(look.raw), look.etag)
     db.execute(_SAVE, (*about, *seen, look.modified, look.note, kind, body))
+    if answer.state == HELD and (old is None or old[0] != HELD):
+        _report(db, [look.key])
 
 
 def set_state(
     db: sqlite3.Connection, pages: Iterable[HeldPage], state: str, why: str = ""
 ) -> None:
     """Say what is made of answers that were put aside, and why if that is new."""
+    kept = [found for page in pages if (found := row(db, page.key)) is not None]
     db.executemany(
         "UPDATE held_page SET state = ?1, why = CASE WHEN ?2 = '' THEN why ELSE ?2 END"
         " WHERE item = (SELECT id FROM item WHERE key = ?3)",
-        [(state, why, page.key) for page in pages],
+        [(state, why, page.key) for page in kept],
     )
+    if state == HELD:
+        _report(db, [page.key for page in kept if page.state != HELD])
+
+
+def _report(db: sqlite3.Connection, keys: Iterable[str]) -> None:
+    """Write down that the answers of pages wait for a decision from now on."""
+    found = [(row(db, key), db.execute(_AT, (key,)).fetchone()) for key in keys]
+    held = [(page, float(at[0])) for page, at in found if page is not None]
+    change_log.append(db, page_changes.holds(held))
 
 
 def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
@@ -193,15 +210,31 @@ def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
     return Observation(page.key, at, Seen.PRESENT, *said)
 
 
-def clear_seen(db: sqlite3.Connection, looks: Looks) -> None:
-    """Forget what was put aside of pages of which there is a good observation."""
+def clear_seen(db: sqlite3.Connection, looks: Looks) -> list[tuple[HeldPage, float]]:
+    """Forget what was put aside of pages of which there is a good observation.
+
+    Return the answers that waited for a decision and are believed now, with the times
+    of the observations that say so.
+    """
     if db.execute("SELECT 1 FROM held_page LIMIT 1").fetchone() is None:
-        return
-    good = (looks.seen <= Seen.ABSENT).tolist()
-    db.executemany(
-        "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)",
-        [(key,) for key, is_good in zip(looks.keys, good, strict=True) if is_good],
+        return []
+    columns = zip(
+        looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest, strict=True
     )
+    accepted = []
+    for key, at, seen, digest in columns:
+        page = row(db, key) if seen <= Seen.ABSENT else None
+        if page is None:
+            continue
+        if is_accepted(page, seen, digest):
+            accepted.append((page, at))
+        db.execute(_CLEAR, (key,))
+    return accepted
+
+
+def is_accepted(page: HeldPage, seen: int, digest: str) -> bool:
+    """Say whether a good observation shows the text that waited for a decision."""
+    return page.state != WAITS and seen == Seen.PRESENT and digest == page.digest
 
 
 def host(db: sqlite3.Connection, key: str) -> str:
@@ -265,7 +298,11 @@ class HeldPages:
         with self._store.together() as db:
             item = item_id(db, look.key)
             if item is not None:
-                save_content(db, look, item)
+                page_versions.put_back(db, look, item)
+                text = db.execute(_TEXT, (look.key,)).fetchone()
+                old = unpack(text[0]) if text else ""
+                source = source_of(db, look.key) or ""
+                change_log.append(db, page_changes.put_back(look, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
         """Return how many pages of a host were seen to be well from a moment on."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import (
@@ -25,6 +26,7 @@ from halflife.core.object_store import (
     Version,
 )
 from halflife.core.store import Run, Staged
+from halflife.stores import change_log, record_changes
 from halflife.stores.leases import source_id
 
 _SAVE_LIFE = """
@@ -49,6 +51,13 @@ _VERSIONS = """
 SELECT life, seen_from{} FROM version
 WHERE life IN (SELECT id FROM life WHERE source = ?) ORDER BY life, seen_from
 """
+_KEPT = """
+SELECT id FROM source WHERE name = ?1 AND EXISTS
+    (SELECT 1 FROM snapshot WHERE snapshot.source = source.id)
+"""
+_WAITING = """
+SELECT at FROM staged JOIN source ON source.id = staged.source WHERE name = ?
+"""
 _WRITE = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -66,9 +75,14 @@ def unknown(source: str) -> UsageError:
     return UsageError(f"no set source is named {source!r}; import or sync it first")
 
 
-def merged(old: Register, new: Register) -> Register:
-    """Return what is known when the new is added to the old; copies throughout."""
-    spells = {(s.key, s.spell): s for s in old.spells}
+def merged(
+    old: Register, new: Register, known: record_changes.LivesInMemory
+) -> Register:
+    """Return what is known when the new is added to the old; copies throughout.
+
+    ``known`` has the lives and versions of the old.
+    """
+    spells = {**known.spells}
     for spell in new.spells:
         first = spells.get((spell.key, spell.spell), spell)
         spells[spell.key, spell.spell] = replace(
@@ -77,7 +91,7 @@ def merged(old: Register, new: Register) -> Register:
             gone_by=spell.gone_by,
             missing_since=spell.missing_since,
         )
-    versions = {(v.key, v.spell, v.seen_from): v for v in old.versions}
+    versions = {**known.versions}
     versions |= {(v.key, v.spell, v.seen_from): v for v in new.versions}
     snapshots = {s.at: s for s in (*old.snapshots, *new.snapshots)}
     place = {spell: i for i, spell in enumerate(spells)}
@@ -134,12 +148,12 @@ def read(db: sqlite3.Connection, name: str) -> Register:
     return Register(list(_snapshots(db, source)), spells, versions, unobserved)
 
 
+def _is_kept(db: sqlite3.Connection, name: str) -> bool:
+    return db.execute(_KEPT, (name,)).fetchone() is not None
+
+
 def _source(db: sqlite3.Connection, name: str) -> int:
-    row = db.execute(
-        "SELECT id FROM source WHERE name = ?1 AND EXISTS"
-        " (SELECT 1 FROM snapshot WHERE snapshot.source = source.id)",
-        (name,),
-    ).fetchone()
+    row = db.execute(_KEPT, (name,)).fetchone()
     if row is None:
         raise unknown(name)
     return int(row[0])
@@ -156,6 +170,19 @@ def _spells(db: sqlite3.Connection, source: int) -> tuple[list[int], list[Spell]
         )
     ]
     return [row[0] for row in rows], spells
+
+
+def changes(
+    db: sqlite3.Connection, run: Run, name: str, register: Register, *, anew: bool
+) -> list[Change]:
+    """Return what will change once this is saved."""
+    if anew:
+        old = read(db, name) if _is_kept(db, name) else Register()
+        return record_changes.replaced(name, old, register, run.began)
+    found = db.execute(_WAITING, (name,)).fetchone()
+    accepted = record_changes.accepted(name, register, found and float(found[0]))
+    rows = record_changes.LifeRows(db, name)
+    return [*accepted, *record_changes.find(name, register, rows)]
 
 
 def save(
@@ -208,7 +235,9 @@ def stage(
 ) -> None:
     """Put an answer aside until somebody decides; it replaces an earlier one."""
     source = source_id(db, name)
-    db.execute("DELETE FROM staged WHERE source = ?", (source,))
+    old = db.execute("DELETE FROM staged WHERE source = ?", (source,)).rowcount
+    if not old:  # people need to be told once that somebody has to decide
+        change_log.append(db, [record_changes.staged(name, listing.at, why)])
     told = [listing.complete, listing.note, dict(listing.records)]
     body = json.dumps([*told, sorted(listing.absent), listing.keyless])
     packed = zlib.compress(body.encode())

@@ -13,7 +13,7 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 from halflife.core.errors import AlreadyRunning, LeaseLost
-from halflife.core.evidence import Evidence
+from halflife.core.evidence import Evidence, Fold
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
@@ -22,13 +22,15 @@ from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
 from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
-from halflife.stores import lifetimes, links as graph
+from halflife.stores import lifetimes, links as graph, page_changes, record_changes
 from halflife.stores.connection import Connection
+from halflife.stores.holdings import MemoryHoldings
 from halflife.stores.memory_parts import (
     MemoryChanges,
     MemoryForecasts,
     MemoryHeldAnswers,
     MemoryReports,
+    MemoryVersions,
 )
 from halflife.stores.run_history import Ran
 from halflife.stores.store_base import (
@@ -41,6 +43,7 @@ from halflife.stores.store_base import (
 
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
+    from halflife.stores.sink_rows import SinkRows
 
 _Look: TypeAlias = tuple[str, float, int, str]
 _SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
@@ -74,7 +77,6 @@ class MemoryStore:
         self._logged: set[_Look] | None = None
         self._shelf = EvidenceShelf()
         self._details: dict[str, Observation] = {}
-        self._content: dict[str, Content] = {}
         self._links: dict[str, Outgoing] = {}
         self._leases: dict[str, _Lease] = {}
         self._interrupted: dict[tuple[str, ...], _Lease] = {}
@@ -89,6 +91,8 @@ class MemoryStore:
         self._collections: dict[str, Collection] = {}
         self._staged: dict[str, Staged] = {}
         self.changes = MemoryChanges()
+        self.versions = MemoryVersions()
+        self.holdings = MemoryHoldings(self)
         self.forecasts = MemoryForecasts(self)
         self.held_answers = MemoryHeldAnswers(self)
         self.reports = MemoryReports(self)
@@ -236,10 +240,30 @@ class MemoryStore:
         fresh = about(evidence, self._fresh(looks))
         if len(fresh) == 0:
             return
+        fold = evidence.weigh(fresh)
+        self._report(fresh, evidence, fold)
         self.log.append(fresh)
-        self._shelf.take(fresh)
+        evidence.take(fold)
+        self._shelf.take(fresh, besides=evidence)
         self._remember(fresh)
-        self.held_answers.clear_seen(fresh)
+
+    def _report(self, looks: Looks, evidence: Evidence, fold: Fold) -> None:
+        """Write down what observations change that are not folded in yet."""
+        accepted = self.held_answers.clear_seen(looks)
+        if accepted:
+            self.changes.append(page_changes.acceptances(accepted, evidence))
+        found = page_changes.find(evidence, looks, fold)
+        if found is not None:
+            self.changes.append_pages(found, self._source_name)
+        if looks.details:
+            moved = page_changes.moves(looks, self._held_one, self.source_of)
+            self.changes.append(moved)
+
+    def _source_name(self, key: str) -> str:
+        return self._items[key].source
+
+    def _held_one(self, key: str) -> Observation | None:
+        return self.held([key])[0]
 
     def _fresh(self, looks: Looks) -> Looks:
         """Return the looks that are not in the log yet."""
@@ -273,8 +297,7 @@ class MemoryStore:
         for o in looks.details:
             if o.seen <= Seen.ABSENT:
                 self._details[o.key] = replace(o, content=None, item=None, links=None)
-            if o.content is not None:
-                self._content[o.key] = o.content
+            self.versions.save(o)
         for o, out in graph.told(looks):
             self._links[o.key] = graph.known(out, self._items)
 
@@ -291,14 +314,9 @@ class MemoryStore:
         """Return which items of the sources link to which, in their order."""
         return graph.of_memory([i.key for i in self.items(sources)], self._links)
 
-    def keep_content(self, look: Observation) -> None:
-        """Keep the body of an observation as the copy of its item."""
-        if look.content is not None:
-            self._content[look.key] = look.content
-
     def content(self, key: str) -> Content | None:
         """Return the copy we hold of an item."""
-        return self._content.get(key)
+        return self.versions.current(key)
 
     def host(self, name: str) -> HostState | None:
         """Return what is known of a host."""
@@ -377,8 +395,18 @@ class MemoryStore:
         """Add to what is kept of a set source, or replace it."""
         lifetimes.covered(run, name)
         self.fence(run)
-        old = Register() if anew else self._sets.get(name, Register())
-        new = lifetimes.merged(old, register)
+        held = self._sets.get(name, Register())
+        old = Register() if anew else held
+        lives = record_changes.LivesInMemory(old)
+        if anew:
+            changes = record_changes.replaced(name, held, register, run.began)
+        else:
+            waiting = self._staged.get(name)
+            at = None if waiting is None else waiting.listing.at
+            changes = record_changes.accepted(name, register, at)
+            changes += record_changes.find(name, register, lives)
+        self.changes.append(changes)
+        new = lifetimes.merged(old, register, lives)
         if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
         self._sets.pop(name, None)
@@ -390,6 +418,8 @@ class MemoryStore:
         """Put an answer aside until somebody decides; nothing else changes."""
         lifetimes.covered(run, name)
         self.fence(run)
+        if name not in self._staged:
+            self.changes.append([record_changes.staged(name, listing.at, why)])
         self._staged[name] = Staged(run.id, name, listing, why)
 
     def staged(self) -> list[Staged]:
@@ -411,6 +441,15 @@ class MemoryStore:
         db = sqlite3.connect(":memory:", isolation_level=None)
         create(db)
         return Outbox(Connection(db, Path(":memory:")))
+
+    @cached_property
+    def sinks(self) -> "SinkRows":
+        """How far each sink has come: tables in memory."""
+        from halflife.stores.sink_rows import SinkRows, create  # noqa: PLC0415  (rare)
+
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        create(db)
+        return SinkRows(Connection(db, Path(":memory:")))
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,10 +14,19 @@ from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.stores import page_changes, page_versions
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued, columns
-from halflife.stores.held_pages import LARGEST, HeldFetch, HeldPage
+from halflife.stores.held_pages import (
+    HELD,
+    LARGEST,
+    HeldFetch,
+    HeldPage,
+    is_accepted,
+)
 from halflife.stores.ownership import SourceHoldings
+from halflife.stores.page_changes import PageChanges
+from halflife.stores.page_versions import PageVersion
 from halflife.stores.run_history import Ran
 from halflife.stores.runs import RunAccount
 
@@ -31,29 +40,107 @@ class MemoryChanges:
 
     def __init__(self) -> None:
         self._log: list[Change] = []
+        self._pages: list[tuple[PageChanges, Callable[[str], str]]] = []
+        self._size = 0
 
     def append(self, changes: Iterable[Change]) -> None:
         """Write changes down."""
-        first = len(self._log) + 1
-        self._log += [replace(c, seq=n) for n, c in enumerate(changes, first)]
+        given = list(changes)
+        if given:
+            self._all().extend(
+                Change(c.at, c.source, c.key, c.kind, c.fields, n)
+                for n, c in enumerate(given, self._size + 1)
+            )
+            self._size += len(given)
+
+    def append_pages(
+        self, changes: PageChanges, source_of: Callable[[str], str]
+    ) -> None:
+        """Keep changes as columns until somebody reads them; replays never do."""
+        self._pages.append((changes, source_of))
+        self._size += len(changes)
+
+    def _all(self) -> list[Change]:
+        """Return all changes, one by one."""
+        waiting, self._pages = self._pages, []
+        for pages, source_of in waiting:
+            for change in pages.changes(source_of):
+                self._log.append(replace(change, seq=len(self._log) + 1))
+        return self._log
 
     def read(
         self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
     ) -> list[Change]:
         """Return the changes after a number, oldest first; of all sources if none."""
         later = (
-            c for c in self._log[max(after, 0) :] if not sources or c.source in sources
+            c
+            for c in self._all()[max(after, 0) :]
+            if not sources or c.source in sources
         )
         return list(islice(later, most))
 
     def last(self) -> int:
         """Return the number of the newest change ever written; 0 if none was."""
-        return len(self._log)
+        return self._size
+
+    def removed(self) -> int:
+        """Return that nothing was removed."""
+        return 0
 
     def before(self, at: float) -> int:
         """Return the number after which all changes observed since then come."""
-        found = (c.seq - 1 for c in self._log if c.at >= at)
+        found = (c.seq - 1 for c in self._all() if c.at >= at)
         return next(found, self.last())
+
+
+class MemoryVersions:
+    """The bodies of pages, newest first."""
+
+    def __init__(self) -> None:
+        self.most = page_versions.MOST
+        self._kept: dict[str, list[tuple[PageVersion, Content]]] = {}
+        self._last = 0
+
+    def save(self, look: Observation) -> None:
+        """Keep the body of an observation as the current one, and those before it."""
+        if look.content is None:
+            return
+        kept = self._kept.setdefault(look.key, [])
+        at = look.at
+        if kept and kept[0][0].digest == look.digest:
+            at = kept.pop(0)[0].at  # it is the same text still
+        elif kept:
+            self._last += 1
+            kept[0] = replace(kept[0][0], number=self._last), kept[0][1]
+        kind = look.content.media_type
+        kept.insert(0, (PageVersion(at, look.digest, kind), look.content))
+        del kept[self.most :]
+
+    def put_back(self, look: Observation) -> None:
+        """Let an earlier body be the current one; what replaced it is no version."""
+        if look.content is None:
+            return
+        kept = self._kept.setdefault(look.key, [])
+        del kept[:1]
+        at = look.at
+        if kept and kept[0][0].digest == look.digest:
+            at = kept.pop(0)[0].at
+        version = PageVersion(at, look.digest, look.content.media_type)
+        kept.insert(0, (version, look.content))
+
+    def current(self, key: str) -> Content | None:
+        """Return the copy that is held of a page."""
+        kept = self._kept.get(key)
+        return kept[0][1] if kept else None
+
+    def of(self, key: str) -> list[PageVersion]:
+        """Return the versions of a page that are kept, newest first."""
+        return [version for version, _ in self._kept.get(key, ())]
+
+    def content(self, key: str, version: PageVersion) -> Content | None:
+        """Return the body of a version; None if it is not kept any more."""
+        kept = self._kept.get(key, ())
+        return next((c for v, c in kept if v.number == version.number), None)
 
 
 class MemoryForecasts:
@@ -193,12 +280,17 @@ class MemoryHeldAnswers:
             if old.shape == page.shape:
                 page = replace(page, since=old.since, seen=old.seen + 1)
         self._kept[look.key] = page, _as_kept(look, room=room)
+        if page.state == HELD and (old is None or old.state != HELD):
+            self._store.changes.append(page_changes.holds([(page, look.at)]))
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
         """Say what is made of answers that were put aside, and why if that is new."""
         for key in [page.key for page in pages if page.key in self._kept]:
             page, look = self._kept[key]
-            self._kept[key] = replace(page, state=state, why=why or page.why), look
+            now = replace(page, state=state, why=why or page.why)
+            self._kept[key] = now, look
+            if state == HELD and page.state != HELD:
+                self._store.changes.append(page_changes.holds([(now, look.at)]))
 
     def observation(self, page: HeldPage) -> Observation | None:
         """Return an answer as it was observed; None if it is no longer there."""
@@ -212,7 +304,12 @@ class MemoryHeldAnswers:
 
     def put_back(self, look: Observation) -> None:
         """Keep a body as the copy of its page again; the log stays as it is."""
-        self._store.keep_content(look)
+        self._store.versions.put_back(look)
+        source = self._store.source_of(look.key)
+        if source is not None:
+            (held,) = self._store.held([look.key])
+            old = "" if held is None else held.digest
+            self._store.changes.append(page_changes.put_back(look, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
         """Return how many pages of a host were seen to be well from a moment on."""
@@ -225,12 +322,22 @@ class MemoryHeldAnswers:
         seen, looks = evidence.seen[rows], evidence.looks[rows]
         return int(np.count_nonzero((looks > 0) & (seen == Seen.PRESENT)))
 
-    def clear_seen(self, looks: Looks) -> None:
-        """Forget what was put aside of pages of which there is a good observation."""
-        if self._kept:
-            for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
-                if seen <= Seen.ABSENT:
-                    self._kept.pop(key, None)
+    def clear_seen(self, looks: Looks) -> list[tuple[HeldPage, float]]:
+        """Forget what was put aside of pages of which there is a good observation.
+
+        Return the answers that waited for a decision and are believed now, with the
+        times of the observations that say so.
+        """
+        if not self._kept:
+            return []
+        columns = looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest
+        accepted = []
+        for key, at, seen, digest in zip(*columns, strict=True):
+            if seen <= Seen.ABSENT and key in self._kept:
+                page, _ = self._kept.pop(key)
+                if is_accepted(page, seen, digest):
+                    accepted.append((page, at))
+        return accepted
 
     def _of_host(self, source: str, host: str) -> tuple[Evidence, list[int]]:
         """Return evidence on a source, and the rows of a host's pages not held."""

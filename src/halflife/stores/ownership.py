@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import UsageError
-from halflife.stores import leases, note_rows
+from halflife.stores import change_log, leases, note_rows, page_changes, page_versions
 from halflife.stores.leases import source_id
+from halflife.stores.tables import unpack
 
 if TYPE_CHECKING:
     from halflife.stores import Store
@@ -41,6 +42,16 @@ SELECT s.name, count(item.id), total(coalesce(evidence.looks, 0) > 0),
     total(coalesce(evidence.seen, -1) = 1)
 FROM source AS s LEFT JOIN item ON item.source = s.id
 LEFT JOIN evidence ON evidence.item = item.id GROUP BY s.id ORDER BY s.name
+"""
+_HELD_PAGE = """
+SELECT key, source.name, evidence.digest FROM item
+JOIN evidence ON evidence.item = item.id JOIN source ON source.id = item.source
+WHERE key = ? AND evidence.seen = 0 AND source.name <> ?
+"""
+_HELD_FOUND = """
+SELECT key, source.name, evidence.digest FROM item
+JOIN evidence ON evidence.item = item.id JOIN source ON source.id = item.source
+WHERE added_at IS NOT NULL AND evidence.seen = 0 AND source.name = ?
 """
 _FOREIGN = """
 SELECT j.value ->> 0, source.name, j.value ->> 1
@@ -121,16 +132,30 @@ def foreign(
     ]
 
 
-def move(db: sqlite3.Connection, keys: Iterable[str], to: str) -> int:
+def move(db: sqlite3.Connection, keys: Iterable[str], to: str, now: float) -> int:
     """Give items to another source; return how many."""
     number = source_id(db, to)
     rows = [(number, key) for key in keys]
+    held = [row for _, key in rows for row in db.execute(_HELD_PAGE, (key, to))]
+    _report(db, held, to, now)
     db.executemany("UPDATE item SET source = ? WHERE key = ?", rows)
     return len(rows)
 
 
-def move_found(db: sqlite3.Connection, source: str, to: str) -> int:
+def _report(
+    db: sqlite3.Connection,
+    held: Iterable[tuple[str, str, bytes | str]],
+    to: str,
+    now: float,
+) -> None:
+    """Write down that pages that are held are those of another source."""
+    pages = ((key, source, unpack(digest)) for key, source, digest in held)
+    change_log.append(db, page_changes.change_owner(pages, to, now))
+
+
+def move_found(db: sqlite3.Connection, source: str, to: str, now: float) -> int:
     """Give the items that a source found by itself to another; return how many."""
+    _report(db, db.execute(_HELD_FOUND, (source,)).fetchall(), to, now)
     return db.execute(
         "UPDATE item SET source = ?"
         " WHERE added_at IS NOT NULL AND source = (SELECT id FROM source"
@@ -173,6 +198,7 @@ def forget(db: sqlite3.Connection, name: str) -> None:
     Runs and the ledger stay: what was spent counts.
     """
     number = source_id(db, name)
+    page_versions.forget(db, number)
     for statement in _FORGET_ITEMS:
         db.execute(statement, (number,))
     _keep_numbers_apart(db)

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from halflife.core.change import Change
 from halflife.core.host import HostState
-from halflife.core.observation import Observation
+from halflife.core.observation import Content, Observation
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued
 from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.owner import Owner
 from halflife.stores.ownership import SourceHoldings
+from halflife.stores.page_versions import PageVersion
 from halflife.stores.run_history import Ran
 from halflife.stores.runs import RunAccount
 
@@ -87,8 +88,24 @@ class ChangeLog(Protocol):
         """Return the number of the newest change ever written; 0 if none was."""
         ...
 
+    def removed(self) -> int:
+        """Return the number up to which changes were removed; 0 if none was."""
+        ...
+
     def before(self, at: float) -> int:
         """Return the number after which all changes observed since then come."""
+        ...
+
+
+class Versions(Protocol):
+    """Texts that pages had: so many of each, with their bodies."""
+
+    def of(self, key: str) -> list[PageVersion]:
+        """Return the versions of a page that are kept, newest first."""
+        ...
+
+    def content(self, key: str, version: PageVersion) -> Content | None:
+        """Return the body of a version; None if it is not kept any more."""
         ...
 
 

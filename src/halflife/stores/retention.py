@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halflife.stores import compaction, files, forecasts
+from halflife.stores import change_log, compaction, files, forecasts, page_versions
+from halflife.stores.page_versions import MOST
 
 if TYPE_CHECKING:
     from halflife.stores.sqlite import SqliteStore
@@ -50,7 +51,7 @@ _OLD_ALARMS = "DELETE FROM alarm WHERE raised = 0 AND turning IS NULL AND seen <
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long things are kept, in days; ``summaries`` is a number of versions.
+    """How long things are kept, in days; of what has versions, how many.
 
     Attributes:
         observations: Single looks; their sum is kept for ever. Forecasts and checks.
@@ -58,6 +59,8 @@ class Keep:
         runs: Runs of which nothing else is kept.
         messages: Messages that were delivered or given up.
         summaries: Versions of the summary of each database.
+        changes: Changes of pages and records.
+        page_versions: Bodies of each page, the current one included.
 
     """
 
@@ -66,6 +69,8 @@ class Keep:
     runs: float = 90.0
     messages: float = 30.0
     summaries: int = 20
+    changes: float = 90.0
+    page_versions: int = MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,8 @@ class Cleared:
     messages: int = 0
     summaries: int = 0
     forecasts: int = 0
+    changes: int = 0
+    page_versions: int = 0
 
 
 def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
@@ -94,7 +101,21 @@ def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
             summaries = _summaries(db, keep.summaries)
         with store.together() as db:
             told = forecasts.remove(db, now - keep.observations)
-    return Cleared(looks, charges, runs, messages, summaries, told)
+        changes = _changes(store, now - keep.changes, now)
+        with store.together() as db:
+            versions = page_versions.trim_all(db, keep.page_versions)
+    return Cleared(looks, charges, runs, messages, summaries, told, changes, versions)
+
+
+def _changes(store: "SqliteStore", cutoff: float, now: float) -> int:
+    """Remove old changes; whoever has not read them is told that they are gone."""
+    removed = 0
+    while True:
+        with store.together() as db:
+            some = change_log.remove_before(db, cutoff, now, CHUNK)
+        removed += some
+        if some < CHUNK:
+            return removed
 
 
 def _looks(store: "SqliteStore", cutoff: float, now: float) -> int:

@@ -13,7 +13,10 @@ from halflife.stores import (
     links,
     note_rows,
     outbox,
+    page_versions,
+    sink_rows,
     spellings,
+    views,
 )
 from halflife.stores.hints import refold
 
@@ -215,6 +218,12 @@ def _care(db: sqlite3.Connection) -> None:
     compaction.create(db)
 
 
+def _readable(db: sqlite3.Connection) -> None:
+    change_log.create_removed(db)
+    page_versions.create(db)
+    views.create(db)
+
+
 STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
@@ -227,6 +236,8 @@ STEPS: tuple[Step, ...] = (
     held_pages.create,
     note_rows.create,
     change_log.create,
+    _readable,
+    sink_rows.create,
 )  # step n makes version n + 1 out of version n
 
 

@@ -17,9 +17,11 @@ from dataclasses import replace
 from hashlib import blake2b
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from halflife.core.change import Change
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores import change_log
 
 STATEMENTS = (
     """
@@ -56,6 +58,10 @@ WHERE fold = ? AND now IS NULL AND key <> ?
 _CONFIRM = """
 DELETE FROM old_key WHERE now IS NULL
     AND item IN (SELECT id FROM item WHERE key IN (SELECT value FROM json_each(?)))
+"""
+_HELD = """
+SELECT last_at, name, key FROM item JOIN evidence ON evidence.item = item.id
+JOIN source ON source.id = item.source WHERE item.id = ? AND evidence.seen = 0
 """
 _SETTLED = """
 SELECT item, now FROM old_key JOIN item ON id = item
@@ -194,9 +200,16 @@ def settle(db: sqlite3.Connection) -> int:
         for item, now in due
         if not db.execute("SELECT 1 FROM item WHERE key = ?", (now,)).fetchone()
     ]
+    change_log.append(db, [one for now, item in free for one in _moved(db, item, now)])
     db.executemany("UPDATE item SET key = ? WHERE id = ?", free)
     db.executemany("DELETE FROM old_key WHERE item = ?", ((item,) for item, _ in due))
     return len(free)
+
+
+def _moved(db: sqlite3.Connection, item: int, now: str) -> Iterator[Change]:
+    """Return that a page that is held gets another key."""
+    for at, source, old in db.execute(_HELD, (item,)):
+        yield Change(at, source, now, "moved", {"key": (old, now)})
 
 
 def _named(look: Observation) -> Iterator[str]:

@@ -24,6 +24,7 @@ from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation
 from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
+    change_log,
     columns,
     compaction,
     evidence_rows,
@@ -34,6 +35,7 @@ from halflife.stores import (
     links as graph,
     note_rows,
     observation_rows,
+    page_versions,
     run_history,
     tables,
 )
@@ -65,6 +67,7 @@ class SqliteStore(SqliteParts):
         self._old = OldKeys()
         self._ahead: Ahead | None = None
         self._waiting: dict[tuple[str, ...], tuple[float, float]] = {}
+        self.page_versions = page_versions.MOST  # kept of each page, by the settings
 
     @classmethod
     def open(
@@ -229,7 +232,9 @@ class SqliteStore(SqliteParts):
                 evidence = self._evidence(db, run.sources)
                 looks = self._old.filed(db, looks, evidence)
                 self._introduce(db, run, looks, evidence)
-                fresh, fold = observation_rows.write(db, run.id, looks, evidence)
+                fresh, fold = observation_rows.write(
+                    db, run.id, looks, evidence, self.page_versions
+                )
             evidence.take(fold)
             self._shelf.take(about(evidence, fresh), besides=evidence)
         self._file(run, evidence, len(fresh))
@@ -321,6 +326,7 @@ class SqliteStore(SqliteParts):
         """
         lifetimes.covered(run, name)
         with self._writing_as(run) as db:
+            change_log.append(db, lifetimes.changes(db, run, name, register, anew=anew))
             lifetimes.save(db, name, register, anew=anew)
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:

@@ -5,10 +5,12 @@ from contextlib import AbstractContextManager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from halflife.stores import held_pages
+from halflife.stores import held_pages, page_versions
 from halflife.stores.change_log import ChangeRows
 from halflife.stores.forecasts import Forecasts
+from halflife.stores.holdings import HoldingRows
 from halflife.stores.outbox import Outbox
+from halflife.stores.sink_rows import SinkRows
 
 if TYPE_CHECKING:
     from halflife.stores.reports import StateReports
@@ -46,8 +48,23 @@ class SqliteParts(ABC):
         return Outbox(self)
 
     @property
+    def holdings(self) -> HoldingRows:
+        """What is held of sources, one by one."""
+        return HoldingRows(self)
+
+    @property
+    def versions(self) -> page_versions.PageVersions:
+        """Texts that pages had."""
+        return page_versions.PageVersions(self)
+
+    @property
     def reports(self) -> "StateReports":
         """What people ask of the state."""
         from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
 
         return StateReports(self)
+
+    @property
+    def sinks(self) -> SinkRows:
+        """How far each sink has come, and what it did not take."""
+        return SinkRows(self)

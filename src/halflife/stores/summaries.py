@@ -7,16 +7,21 @@ there: a crash leaves the versions before as they were.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from halflife.core.change import Change, ChangeKind
 from halflife.core.search import Document
 from halflife.core.store import NoteBook
 from halflife.stores import note_rows
 from halflife.stores.notes import NoteKind
 from halflife.summary import Summary
 
+if TYPE_CHECKING:
+    from halflife.stores import Store
+
+KEY = "summary"  # of the changes of a search source: its summary is all that it holds
 NEARLY = 0.8  # of the documents of the one in use, what a newer one must have read
 
 
@@ -66,7 +71,7 @@ class SummaryVersions:
     current: int = 0
 
 
-def save(store: NoteBook, kept: StoredSummary) -> StoredSummary:
+def save(store: "Store", kept: StoredSummary) -> StoredSummary:
     """Keep a summary as the next version; return it with its number.
 
     It is used from now on, unless it was cut off and the one in use knows much more.
@@ -75,10 +80,20 @@ def save(store: NoteBook, kept: StoredSummary) -> StoredSummary:
     kept = replace(kept, version=numbers.latest + 1)
     held = current(store, kept.source)
     better = held is None or kept.whole or _read(kept) >= NEARLY * _read(held)
-    SUMMARY.save(store, kept, kept.source, kept.version)
     used = kept.version if better else numbers.current
-    VERSIONS.save(store, SummaryVersions(kept.version, used), kept.source)
+    with store.together():
+        SUMMARY.save(store, kept, kept.source, kept.version)
+        VERSIONS.save(store, SummaryVersions(kept.version, used), kept.source)
+        if better:
+            store.changes.append([_change(kept, held)])
     return kept
+
+
+def _change(kept: StoredSummary, held: StoredSummary | None) -> Change:
+    """Return that a summary is in use; its version is the field that differs."""
+    fields = {"version": (None if held is None else held.version, kept.version)}
+    kind: ChangeKind = "new" if held is None else "changed"
+    return Change(kept.at, kept.source, KEY, kind, fields)
 
 
 def current(store: NoteBook, source: str) -> StoredSummary | None:

@@ -209,21 +209,6 @@ def insert_looks(
     return looks.take([p - first for p in places]), np.array(places, dtype=np.intp)
 
 
-def save_content(db: sqlite3.Connection, observation: Observation, item: int) -> None:
-    """Write down the copy that came with a look, in place of the one before."""
-    if observation.content is not None:
-        kind, body = observation.content.media_type, observation.content.body
-        db.execute(
-            "REPLACE INTO content VALUES (?, ?, ?, ?, ?)",
-            (item, observation.at, pack(observation.raw), kind, _squeezed(body)),
-        )
-
-
-def _squeezed(body: bytes) -> bytes:
-    """Return a body packed as fast as zlib can: a quarter of its usual time."""
-    return zlib.compress(body, 1)
-
-
 def content(db: sqlite3.Connection, key: str) -> Content | None:
     """Read the copy of an item."""
     row = db.execute(_CONTENT, (key,)).fetchone()

@@ -23,6 +23,7 @@ from halflife.models.drift import WeibullSurvival
 WEIGHT = 1.0  # summaries that failed at the pace of the model
 POINTS = 4000
 _LEAST, _MOST = 1e-12, 1e12
+_DEVIATIONS, _BEYOND = 12.0, 40.0  # how far above its mean theta is followed
 
 
 class SummaryOutcome(NamedTuple):
@@ -59,7 +60,8 @@ def pace(survival: WeibullSurvival, outcomes: Iterable[SummaryOutcome]) -> float
         return WEIGHT / scale
     width = np.maximum(high - low[gone], _LEAST)
     top = WEIGHT + np.count_nonzero(gone)
-    y = np.geomspace(1e-9, top + 12.0 * np.sqrt(top) + 40.0, POINTS)  # theta scale
+    end = top + _DEVIATIONS * np.sqrt(top) + _BEYOND
+    y = np.geomspace(1e-9, end, POINTS)  # theta scale
     with np.errstate(under="ignore"):
         each = -np.expm1(-y[:, None] * (width / scale))
         logs = WEIGHT * np.log(y) - y + np.log(np.maximum(each, 1e-300)).sum(axis=1)

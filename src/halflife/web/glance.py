@@ -3,7 +3,7 @@
 import math
 
 from halflife.config import Config, SourceConfig
-from halflife.engine import held_answers
+from halflife.engine import deliveries, held_answers
 from halflife.engine.wallet import Wallet
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
@@ -31,6 +31,7 @@ def take(config: Config, store: Store, now: float) -> Survey:
         spent=wallet.spent(now),
         days=by_day(store, now),
         wait=wallet.next_income(now),
+        sinks=tuple(deliveries.reports(config, store)),
         working=True,
         total=store.item_count(),
         _place={source.name: i for i, source in enumerate(config.source)},

@@ -90,6 +90,16 @@ def overview(seen: Survey, _: Params) -> Answer:
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
         "figures": figures,
+        "sinks": [
+            {
+                "name": one.settings.name,
+                "behind": one.behind,
+                "dead": one.dead,
+                "trouble": one.trouble(),
+                "advice": one.advice,
+            }
+            for one in seen.sinks
+        ],
     }
 
 

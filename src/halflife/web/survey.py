@@ -7,8 +7,9 @@ from functools import cached_property
 
 from halflife.config import Config, SourceConfig
 from halflife.core.forecast import Forecast
-from halflife.engine import appraisal, held_answers
+from halflife.engine import appraisal, deliveries, held_answers
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
 from halflife.engine.wallet import Wallet
 from halflife.kinds.contained import ContainedKind
@@ -40,6 +41,7 @@ class Survey:
         wait: Days until the next request is available.
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
+        sinks: How the sinks stand that get what changed.
 
     """
 
@@ -55,6 +57,7 @@ class Survey:
     wait: float = 0.0
     working: bool = False
     total: int = 0
+    sinks: tuple[SinkReport, ...] = ()
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -133,6 +136,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         panoramas=panoramas,
         known=tuple(known),
         wait=wallet.next_income(now),
+        sinks=tuple(deliveries.reports(config, store)),
         _place=place,
     )
 

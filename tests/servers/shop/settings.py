@@ -5,7 +5,13 @@ import os
 SECRET_KEY = "of a test"
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "shop.urls"
-INSTALLED_APPS = ["rest_framework", "shop"]
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "shop",
+]
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
 TEMPLATES = [
     {

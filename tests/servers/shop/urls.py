@@ -1,7 +1,14 @@
 """The same table, paged in the three ways that Django REST framework has."""
 
 from django.urls import include, path
-from rest_framework import pagination, routers, serializers, viewsets
+from rest_framework import (
+    authentication,
+    pagination,
+    permissions,
+    routers,
+    serializers,
+    viewsets,
+)
 
 from shop.models import Tea
 
@@ -39,7 +46,20 @@ class OffsetViews(TeaViews):
     pagination_class = Offset
 
 
+class TokenViews(TeaViews):
+    authentication_classes = (authentication.TokenAuthentication,)
+    permission_classes = (permissions.IsAuthenticated,)
+
+
+class NewerViews(TeaViews):
+    def get_queryset(self):
+        above = int(self.request.query_params.get("above", 0))
+        return super().get_queryset().filter(id__gt=above)
+
+
 router = routers.DefaultRouter()
+router.register("token", TokenViews, basename="token")
+router.register("newer", NewerViews, basename="newer")
 router.register("pages", TeaViews, basename="pages")
 router.register("cursor", CursorViews, basename="cursor")
 router.register("offset", OffsetViews, basename="offset")

@@ -59,6 +59,7 @@ class ListingSettings:
         paging: How it goes on; by ``page_url`` or the reader's ``next`` if None.
         total: Where an answer says how many records there are.
         total_header: The header that says it.
+        newer: Whether it is asked only for what is newer: that is never all of it.
 
     """
 
@@ -73,6 +74,7 @@ class ListingSettings:
     paging: Paging | None = None
     total: str = ""
     total_header: str = ""
+    newer: bool = False
 
     @property
     def way(self) -> Paging:
@@ -155,13 +157,19 @@ class ListingWalk:
                 self.broken += f", first {page.reasons[0]}"
         return new
 
-    def listing(self, at: float, *, complete: bool) -> Listing:
-        """Return what was read as one look."""
+    def listing(self, at: float, *, complete: bool, newer: bool = False) -> Listing:
+        """Return what was read as one look; what is ``newer`` is never all of it."""
         few = self.refused <= REFUSED * (len(self.records) + self.refused)
         whole = complete and few and not self.trouble
-        note = self.trouble or self.note
-        blank = self.kind == "html" and not (self.records or self.refused)
-        return Listing(at, self.records, whole, note, keyless=self.keyless, blank=blank)
+        return Listing(
+            at,
+            self.records,
+            whole and not newer,
+            self.trouble or self.note,
+            keyless=self.keyless,
+            blank=self.kind == "html" and not (self.records or self.refused),
+            newer=whole and newer,
+        )
 
     def missing(self) -> str:
         """Say what the pages themselves show to be missing; empty if nothing is.
@@ -222,7 +230,8 @@ async def look(
         return None, walk.trouble
     if settings.complete and not walk.trouble:
         walk.trouble = walk.missing()
-    return walk.listing(at, complete=settings.complete), walk.trouble
+    listing = walk.listing(at, complete=settings.complete, newer=settings.newer)
+    return listing, walk.trouble
 
 
 async def _pages(

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import jmespath
+from multidict import CIMultiDict
+from pydantic import TypeAdapter, ValidationError
 
+from halflife.config import problem
 from halflife.core.budget import Purse
 from halflife.core.errors import (
     BudgetSpent,
@@ -31,13 +33,25 @@ from halflife.core.errors import (
 )
 from halflife.core.object_store import Listing
 from halflife.kinds.listing.client import ListingWalk
+from halflife.kinds.listing.paging import (
+    NextLink,
+    Once,
+    PageAnswer,
+    PageRequest,
+    Paging,
+)
+from halflife.kinds.listing.request_settings import PagingConfig
+from halflife.kinds.listing.requests import way_of
 from halflife.net.access import Access, Answer
-from halflife.net.addresses import resolve
+from halflife.net.addresses import shown
 from halflife.net.gate import Gate
+from halflife.readers.expressions import compiled
 from halflife.readers.records import MOST, RecordReader
 from halflife.readers.text import to_text
 
 MOST_PAGES = 10_000  # of one call of ``pages``, whatever the answers say
+
+_PAGING: TypeAdapter[Any] = TypeAdapter(PagingConfig)
 
 Records: TypeAlias = AsyncIterator[Mapping[str, Any]]
 
@@ -54,7 +68,9 @@ class Response:
     @classmethod
     def of(cls, answer: Answer) -> "Response":
         """Return an answer of the gate as functions see it."""
-        headers = {"Content-Type": answer.content_type, "ETag": answer.etag}
+        headers = CIMultiDict(answer.headers)
+        headers.popall("Set-Cookie", None)
+        headers["Content-Type"], headers["ETag"] = answer.content_type, answer.etag
         return cls(answer.status, answer.url, headers, answer.body)
 
     def text(self) -> str:
@@ -82,6 +98,7 @@ class Session:
     def __init__(self, gate: Gate, purse: Purse, access: Access) -> None:
         self._gate, self._purse, self._access = gate, purse, access
         self.requests = 0
+        self.partial = False  # whether there was more than it was to read
 
     @property
     def now(self) -> float:
@@ -97,33 +114,90 @@ class Session:
         self, url: str, *, headers: Mapping[str, str] | None = None
     ) -> Response:
         """Fetch a URL; raise ``SourceError`` unless it answers with a page."""
+        return await self._ask(PageRequest(url), headers)
+
+    async def post(
+        self,
+        url: str,
+        body: Mapping[str, Any],
+        *,
+        form: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Send a body as JSON, or as a ``form``; otherwise as ``get``."""
+        return await self._ask(PageRequest(url, "POST", body, form), headers)
+
+    async def _ask(
+        self, asked: PageRequest, headers: Mapping[str, str] | None = None
+    ) -> Response:
         self.requests += 1
-        answer = await self._gate.get(
-            url, self._purse, access=self._access, headers=headers
+        answer = await self._gate.ask(
+            asked.url,
+            asked.payload(),
+            self._purse,
+            access=self._access,
+            headers=headers,
         )
         if answer.status not in {200, 203}:
-            raise Unreachable(f"{answer.url}: it answered {answer.status}")
+            raise Unreachable(f"{shown(answer.url)}: it answered {answer.status}")
         return Response.of(answer)
 
     async def pages(
         self,
         url: str,
         *,
-        next: str,  # noqa: A002  (as in the settings)
+        next: str = "",  # noqa: A002  (as in the settings)
+        paging: Mapping[str, Any] | None = None,
+        records: str = "",
+        body: Mapping[str, Any] | None = None,
         most: int = MOST_PAGES,
     ) -> AsyncIterator[Response]:
         """Fetch page after page of a JSON API.
 
-        ``next`` is a JMESPath: where a page says how it goes on, as a link. A page that
-        was there before ends it.
+        ``next`` is a JMESPath: where a page says how it goes on, as a link. Another
+        way is given as ``paging``, with the keys that the settings have:
+        ``{"kind": "cursor", "at": "meta.next", "parameter": "after"}``. Where pages or
+        records are counted, ``records`` says where the records are; the last page is
+        the first without any. A ``body`` is sent as JSON with each request.
+
+        Raise ``SourceError`` if the pages lead in a circle. If a list goes on after the
+        ``most`` pages, what was read is not taken for all of it.
         """
-        seen: set[str] = set()
-        while url and url not in seen and len(seen) < most:
-            seen.add(url)
-            page = await self.get(url)
+        way = _way(next, paging)
+        method = "GET" if body is None else "POST"
+        asked: PageRequest | None = way.first(PageRequest(url, method, body))
+        seen: set[tuple[str, str, str]] = set()
+        while asked is not None:
+            if asked.mark in seen:
+                where = shown(asked.url)
+                raise SourceError(f"{where}: its pages lead in a circle")
+            if len(seen) >= most:
+                self.partial = True
+                return
+            seen.add(asked.mark)
+            page = await self._ask(asked)
             yield page
-            link = jmespath.search(next, page.json())
-            url = resolve(page.url, str(link)) if link else ""
+            asked = way.following(asked, _answer(page, records))
+
+
+def _way(link: str, paging: Mapping[str, Any] | None) -> Paging:
+    if paging is None:
+        return NextLink(link) if link else Once()
+    try:
+        return way_of(_PAGING.validate_python(dict(paging)))
+    except ValidationError as error:
+        raise ConfigError(f"paging = {dict(paging)}: {problem(error)}") from None
+
+
+def _answer(page: Response, records: str) -> PageAnswer:
+    document = page.json()
+    there = compiled(records).search(document) if records else document
+    many = len(there) if isinstance(there, list | dict) else 0
+
+    def find(path: str) -> object:
+        return compiled(path).search(document)
+
+    return PageAnswer(page.url, page.headers, many, find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +291,5 @@ async def look(
         walk.add(reader.read_objects(records))
     except SourceError as error:
         return None, str(error)
-    return walk.listing(at, complete=source.complete), walk.trouble
+    whole = source.complete and not session.partial
+    return walk.listing(at, complete=whole), walk.trouble

@@ -103,7 +103,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         both = max(2.0 * sure - 1.0, 0.01)
         rhythm, knots = state.habit.rhythm, state.knots(known, both)
         return listing_quality(
-            known, state.now, ahead, both, rhythm=rhythm, known=knots
+            known, state.now, ahead, both, rhythm=rhythm, known=knots, since=state.last
         )
 
     def worth(self, state: ListingState, confidence: float) -> Known:
@@ -137,7 +137,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         if known is None or (policy.schedule is None and policy.gain is None):
             return super().prospects(state)
         if policy.schedule is not None:
-            days = max(state.due - float(known.looks[-1]), state.shortest)
+            days = max(state.due - state.last, state.shortest)
             gain = np.where(days <= price.AGES, NEVER_SEEN, 0.0)
         else:
             gain = state.gains(price.AGES)
@@ -268,7 +268,8 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def ages(self, state: ListingState, *, some: bool = False) -> Floats:
         """Return the days since anything of it was seen."""
         del some
-        return np.array([age_of(state.collection, state.now)])
+        age = age_of(state.collection, state.now)
+        return np.array([min(age, max(state.now - state.refreshed, 0.0))])
 
     def decay(self, state: ListingState) -> Decay | None:
         """Return how the copy decays after a look."""
@@ -287,10 +288,11 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         known = state.collection
         if known is None or not known.looks.size:
             return None
-        first, last = float(known.looks[0]), float(known.looks[-1])
+        first, last = float(known.looks[0]), state.last
         age = max(state.now - last, 0.0)
         most = max(min(max(last - first, FIRST), LATEST), SOONEST)
-        things = max(float(np.count_nonzero(known.lives.present(last))), 1.0)
+        there = known.lives.present(float(known.looks[-1]))
+        things = max(float(np.count_nonzero(there)), 1.0)
         if state.decay is None:  # one look tells nothing of how fast it changes
             return Whole(things, age, 0.0, 0.0, SOONEST), SOONEST
         step = step_of(state.decay, goal, state.shortest)
@@ -334,7 +336,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
     def read(self, desk: Desk, source: ListingConfig) -> runner.Read:
         """Return how a listing is read; a kind that reads in its own way says so."""
-        return runner.reading(desk.config, source)
+        return runner.reading(desk.config, source, desk.store, desk.clock)
 
 
 class ListingReader:
@@ -373,11 +375,11 @@ class ListingReader:
     def audit(self, result: WholeResult) -> None:
         """Score the forecasts of which this look shows what came of them."""
         assert isinstance(result, runner.Looked)
-        if result.run:
+        if result.run and not result.newer:
             audit_set(self._desk.store, self._source.name, result.run)
 
 
-def listing_quality(
+def listing_quality(  # noqa: PLR0913  (what is foreseen, and from what)
     collection: Collection,
     now: float,
     ahead: Floats,
@@ -385,13 +387,15 @@ def listing_quality(
     *,
     rhythm: Rhythm = FLAT,
     known: Knots | None = None,
+    since: float | None = None,
 ) -> Forecast:
     """Return the recall of a listing's copy from now on, if nobody looks.
 
-    Days since the last look count as the source's rhythm has it; ``known`` has the
-    forecasts that were made since that look.
+    Days since the last look count as the source's rhythm has it, or ``since`` then, if
+    all that was newer was read later; ``known`` has the forecasts that were made since
+    that look.
     """
-    last = float(collection.looks[-1])
+    last = float(collection.looks[-1]) if since is None else since
     at = max(now, last) + ahead
     ages = at - last if rhythm.flat else rhythm.between(np.array(last), at)
     band = recall(collection, ages, confidence, known)

@@ -185,7 +185,7 @@ class Place:
     parameter: str = ""
     body: str = ""
 
-    def put(self, asked: PageRequest, value: str | int) -> PageRequest:
+    def put(self, asked: PageRequest, value: str | float) -> PageRequest:
         """Return the request with a value there."""
         if self.parameter:
             given = {self.parameter: str(value)}

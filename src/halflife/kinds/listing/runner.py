@@ -15,7 +15,7 @@ from halflife.engine import bootstrap, costs, network, rhythms
 from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import LEASE, Clock
 from halflife.engine.offline import is_lost
-from halflife.kinds.listing import function, requests, schema_drift
+from halflife.kinds.listing import function, incremental, requests, schema_drift
 from halflife.kinds.listing.client import look
 from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
 from halflife.models.guard import DeleteGuard, LossVerdict
@@ -23,7 +23,7 @@ from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
 from halflife.readers.records import UNREADABLE
-from halflife.stores import Run, Staged, Store
+from halflife.stores import NoteBook, Run, Staged, Store
 
 HOURS = 24.0
 
@@ -43,6 +43,7 @@ class Looked:
         change: What that changed.
         trouble: What went wrong; empty if nothing did.
         held: Why the answer waits for a decision; empty if it does not.
+        newer: Whether only what is newer was asked for.
 
     """
 
@@ -53,6 +54,7 @@ class Looked:
     change: Change = field(default_factory=Change)
     trouble: str = ""
     held: str = ""
+    newer: bool = False
 
     @property
     def section(self) -> str:
@@ -82,6 +84,7 @@ class Looked:
             "unobserved": list(change.unobserved),
             "trouble": self.trouble,
             "held": self.held,
+            "newer_only": self.newer,
         }
 
     def words(self, *, trouble: bool = True) -> str:
@@ -99,6 +102,11 @@ class Looked:
             f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
             f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
         )
+        if self.newer:
+            said = (
+                f"{self.source}: {count(self.listed, 'newer object')}: "
+                f"{change.arrived} new, {change.updated} updated"
+            )
         if change.unobserved:
             said += f"; not seen: {', '.join(change.unobserved)}"
         if not self.trouble:
@@ -145,7 +153,7 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
     and ``held`` says why. What our own network kept from being asked leaves no trace.
     Raise ``BudgetSpent`` if nothing can be spent.
     """
-    read = read or reading(config, source)
+    read = read or reading(config, source, store, clock)
     visitor = Visitor(config, store, clock, gate)
     async with visitor.visit(source.name, most) as (run, way, purse):
         listing, trouble = await read(way, purse)
@@ -155,7 +163,8 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
             if not is_lost(trouble):
                 _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
-        costs.note(store, source.name, purse.spent)
+        if not listing.newer:
+            costs.note(store, source.name, purse.spent)
         try:
             with contained(source.where):
                 looked = write(store, run, source, listing, purse.spent, trouble)
@@ -164,17 +173,26 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
             return Looked(source.name, run.id, purse.spent, trouble=str(error))
         if not looked.held:
             rhythms.heard(store, source.name)
+            incremental.note(store, source, listing, purse.spent)
         return looked
 
 
-def reading(config: Config, source: ListingConfig) -> Read:
+def reading(
+    config: Config, source: ListingConfig, store: NoteBook, clock: Clock
+) -> Read:
     """Return how a listing is read: from its addresses, or by its function."""
     if source.python:
         made = function.load(source.python, config.path.parent)
         access = network.access(source)
         return lambda gate, purse: function.look(gate, made, access, purse)
     how = requests.settings(source, network.access(source))
-    return lambda gate, purse: look(gate, how, purse)
+
+    async def read(gate: Gate, purse: Purse) -> tuple[Listing | None, str]:
+        known = incremental.progress(store, source, clock())
+        now = incremental.newer(how, source, known) if known else how
+        return await look(gate, now, purse)
+
+    return read
 
 
 def _is_unreadable(store: Store, source: ListingConfig, listing: Listing) -> bool:
@@ -231,7 +249,7 @@ def write(
         return Looked(name, run.id, requests, listed, held=why)
     change = tracked.take(listing)
     store.save_register(run, name, tracked.news())
-    return Looked(name, run.id, requests, listed, change, trouble)
+    return Looked(name, run.id, requests, listed, change, trouble, newer=listing.newer)
 
 
 def _against(
@@ -239,8 +257,11 @@ def _against(
 ) -> str:
     """Return why somebody has to decide on a listing; empty if nobody has to.
 
-    What lacks too much to be believed teaches nothing of what records look like.
+    What lacks too much to be believed teaches nothing of what records look like, and
+    neither do the few that are newer.
     """
+    if listing.newer:
+        return ""
     verdict = doubt(tracked, listing)
     if verdict is not None and listing.records:
         return verdict.why

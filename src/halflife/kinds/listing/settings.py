@@ -92,6 +92,14 @@ class ListingConfig(RecordsConfig):
             )
         if self.since and ("=" not in self.since or self.since.startswith("=")):
             raise ValueError("since must be name=value, such as updated_after={last}")
+        if self.since_field and "last" not in places(self.since):
+            raise ValueError(
+                "since_field goes with {last}, which is its greatest value"
+            )
+        if self.fields and self.since_field and self.since_field not in self.fields:
+            raise ValueError("since_field must be one of the fields that are kept")
+        if self.since and not self.complete:
+            raise ValueError("since needs a listing that is complete; leave one out")
         for key in ("since_field", "full_every"):
             if key in self.model_fields_set and not self.since:
                 raise ValueError(f"{key} has a meaning only with since")

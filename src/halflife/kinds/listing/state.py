@@ -12,6 +12,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.wording import span
 from halflife.engine import costs, rhythms
 from halflife.engine.renewals import recall_decay
+from halflife.kinds.listing import incremental
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import NEVER_SEEN, Memo, Reading
 from halflife.market.curves import Decay
@@ -36,6 +37,8 @@ class ListingState:
         habit: What is known of the hours at which it changes.
         memo: What was worked out before.
         expected: Requests that the next look is expected to take.
+        refreshed: When all that is newer was read last; ``-inf`` if never. What came
+            until then is in the copy, as after a whole look.
 
     """
 
@@ -47,6 +50,14 @@ class ListingState:
     habit: LearnedRhythm
     memo: Memo
     expected: int
+    refreshed: float = -inf
+
+    @property
+    def last(self) -> float:
+        """When the copy had everything last, but for what has gone since."""
+        known = self.collection
+        whole = float(known.looks[-1]) if known and known.looks.size else -inf
+        return max(whole, min(self.refreshed, self.now))
 
     @property
     def known(self) -> Collection | None:
@@ -84,8 +95,9 @@ class ListingState:
         if known is None:
             return 0.0
         due, age = self._due(known), age_of(known, self.now)
-        last = float(known.looks[-1]) if known.looks.size else -inf
-        partly = self.now - age > last + _TIGHT
+        if known.looks.size:
+            due += self.last - float(known.looks[-1])
+        partly = self.now - age > self.last + _TIGHT
         return max(due, self.now - age + FIRST) if partly else due
 
     def _due(self, known: Collection) -> float:
@@ -111,7 +123,7 @@ class ListingState:
         """What a fetch buys now; its days count as the source's rhythm has it."""
         if self.known is None:
             return NEVER_SEEN
-        last = min(float(self.known.looks[-1]), self.now)
+        last = min(self.last, self.now)
         age = self.habit.rhythm.between(*np.array([last, self.now]))
         return float(self.gains(np.array([float(age)]))[0])
 
@@ -139,7 +151,7 @@ class ListingState:
         """Requests a day that a schedule spends; None if the market decides."""
         if self.policy.schedule is None or self.known is None:
             return None
-        days = max(self.due - float(self.known.looks[-1]), self.shortest)
+        days = max(self.due - self.last, self.shortest)
         return self.whole / days
 
     def when(self) -> str:
@@ -156,7 +168,9 @@ class ListingState:
 def state_of(reading: Reading, source: ListingConfig) -> ListingState:
     """Read what is known of a listing."""
     store, name = reading.store, source.name
-    whole = float(costs.noted(store, source))
+    further = incremental.progress(store, source, reading.now)
+    done = incremental.remembered(store, source)
+    whole = float(further.cost if further else costs.noted(store, source))
     collection = store.collection(name) if name in store.collections() else None
     least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
     return ListingState(
@@ -167,7 +181,8 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
         collection=collection,
         habit=habit,
         memo=reading.memo,
-        expected=costs.expected(store, source),
+        expected=further.cost if further else costs.expected(store, source),
+        refreshed=done.at if done else -inf,
     )
 
 

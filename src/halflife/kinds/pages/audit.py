@@ -131,9 +131,12 @@ async def check_share(keeper: Keeper, share: float, requests: int) -> int:
 
 
 def chance(keeper: Keeper) -> Generator:
-    """Return a source of chance for a turn: the same state draws the same pages."""
-    moment = max(int(keeper.clock() * 86400.0), 0)
-    return np.random.default_rng([keeper.run.id, moment])
+    """Return a source of chance for a turn: the same state draws the same pages.
+
+    The date does not matter, only how long the run has lasted.
+    """
+    lasted = max(round((keeper.clock() - keeper.run.began) * 86400.0), 0)
+    return np.random.default_rng([keeper.run.id, lasted])
 
 
 def _viewed(

@@ -1,9 +1,15 @@
 """Web pages as a source."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from math import inf
 
 from yarl import URL
@@ -11,20 +17,29 @@ from yarl import URL
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
-from halflife.kinds.pages.links import spelled
+from halflife.kinds.pages.links import matches, spelled
 from halflife.kinds.pages.map_limits import MapLimits
+from halflife.kinds.pages.noise_probe import NoiseProbe
+from halflife.kinds.pages.reading_memory import Lens, ReadingMemory
+from halflife.kinds.pages.validators import (
+    UNCONDITIONAL,
+    Conditions,
+    ValidatorMemory,
+    conditions,
+)
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
-from halflife.net.dates import to_http
 from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.maps import MapEntry, may_be_map, read_map
-from halflife.readers.text import check_mode, digest, fingerprint, media_type
+from halflife.readers.page_reading import PageReading
+from halflife.readers.part_rules import PartRules
+from halflife.readers.script_pages import needs_script
+from halflife.readers.text import check_mode, fingerprint, is_html, media_type
 
-AUDITED = 100  # one look in so many asks for the page whatever we hold
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
 LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
 _FUTURE = 1.0  # days; a date further ahead than that is a mistake
@@ -42,6 +57,13 @@ class SiteSettings:
         weight: How much the pages that a map names matter.
         follow: Adds to a look where the page leads, if that is wanted.
         limits: Which of the pages that maps name may become known; all if None.
+        rules: Which parts of a page count.
+        memory: How pages were read before; without one each reading stands alone.
+        moment: Seconds between two fetches that show what is noise.
+        validators: Whose "not modified" is believed; everyone's without it.
+        spell: Returns the key under which a crawl knows a URL.
+        exclude: Patterns of addresses; what a map names and they fit is left out.
+        render: Returns an answer as a browser shows it; None takes it as it came.
 
     """
 
@@ -52,9 +74,21 @@ class SiteSettings:
     weight: float = 1.0
     follow: Callable[[Observation, Answer], list[Observation]] | None = None
     limits: MapLimits | None = None
+    rules: PartRules = field(default_factory=PartRules)
+    memory: ReadingMemory | None = None
+    moment: float = 2.0
+    validators: ValidatorMemory | None = None
+    spell: Callable[[str], str] = spelled
+    exclude: tuple[str, ...] = ()
+    render: Callable[[Answer, Purse, Access], Awaitable[Answer]] | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.text)
+
+    @property
+    def reading(self) -> PageReading:
+        """What of a page matters."""
+        return PageReading(self.text, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +137,10 @@ class PageClient:
             async for batch in batches:
                 if batch:
                     yield Looks.of(batch)
+        for site in {visit.source: visit.site for visit in visits}.values():
+            for memory in (site.memory, site.validators):
+                if memory is not None:
+                    memory.save()
 
     def _visits(
         self, requests: Iterable[Request]
@@ -156,7 +194,7 @@ class _Errand:
         mine: set[str] = set()
 
         def within(url: str) -> bool:
-            key, scope = spelled(url), visit.site.access.within
+            key, scope = visit.site.spell(url), visit.site.access.within
             if scope is not None and not scope(url):
                 return False
             if key == visit.fetch.key or key in mine:
@@ -175,16 +213,79 @@ class _Errand:
 
     async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
         """Return what one page shows; whatever goes wrong is a failure of that page."""
-        asked = conditions(visit.fetch, self._now)
+        memory = visit.site.memory
         try:
             with contained(visit.fetch.key):
-                answer = await self._gate.get(
-                    visit.url, self._purse, access=access, headers=asked
-                )
-                _check_unchanged(visit.url, answer, conditional=bool(asked))
-                return await _seen(visit, answer, self._gate.clock())
+                asked, answer = await self._answer(visit, access)
+                _check_unchanged(visit.url, answer, conditional=bool(asked.headers))
+                found = await _seen(visit, answer, self._gate.clock())
+                if memory is not None and await self._learns(visit, answer, found):
+                    found = await _seen(visit, answer, self._gate.clock())
+                _learn_trust(visit, asked, answer, found)
+                return found
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
+
+    async def _answer(self, visit: _Visit, access: Access) -> tuple[Conditions, Answer]:
+        """Return an answer and what was asked; one that is caught lying is not it."""
+        asked = self._conditions(visit)
+        answer = await self._get(visit, access, asked.headers)
+        trust = visit.site.validators
+        if trust is None or not asked.check or answer.status != 304:
+            return asked, answer
+        if is_direct(visit.url, answer):
+            trust.caught(asked, visit.fetch.key, self._gate.clock())
+        return UNCONDITIONAL, await self._get(visit, access)
+
+    async def _get(
+        self, visit: _Visit, access: Access, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Return an answer; of a page that a browser renders, as that shows it."""
+        answer = await self._gate.get(
+            visit.url, self._purse, access=access, headers=headers
+        )
+        if visit.site.render is None or answer.status != 200:
+            return answer
+        if not is_html(answer.content_type, answer.body):
+            return answer
+        return await visit.site.render(answer, self._purse, access)
+
+    def _conditions(self, visit: _Visit) -> Conditions:
+        fetch, site = visit.fetch, visit.site
+        if site.render is not None:
+            return UNCONDITIONAL  # a page may be as it was, and its data not
+        if site.memory and not site.memory.is_current(fetch.key, fetch.held):
+            return UNCONDITIONAL  # it is read anew, so all of it is needed
+        if site.validators is None:
+            return Conditions(conditions(fetch, self._now))
+        return site.validators.conditions(fetch, self._now)
+
+    async def _learns(
+        self, visit: _Visit, answer: Answer, found: Sequence[Observation]
+    ) -> bool:
+        """Say whether another fetch showed noise, so that the page is read anew."""
+        site = visit.site
+        if site.memory is None or not (site.memory.share and found):
+            return False
+        if not is_direct(visit.url, answer):
+            return False
+
+        async def again() -> Answer:
+            return await self._get(visit, site.access)
+
+        probe = NoiseProbe(again, self._gate.clock, site.memory, site.moment)
+        return await probe.learn(visit.url, answer, found[0], visit.fetch.held)
+
+
+def _learn_trust(
+    visit: _Visit, asked: Conditions, answer: Answer, found: Sequence[Observation]
+) -> None:
+    """Learn from an answer whether the host's validators told the truth."""
+    trust, held = visit.site.validators, visit.fetch.held
+    if trust is None or held is None or held.seen is not Seen.PRESENT or not found:
+        return
+    if is_direct(visit.url, answer) and answer.status == 200:
+        trust.learn(asked, held, found[0], found[0].at)
 
 
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
@@ -203,26 +304,6 @@ def is_direct(url: URL, answer: Answer) -> bool:
     return answer.url == str(url)
 
 
-def conditions(fetch: Fetch, now: float) -> dict[str, str]:
-    """Return the headers that ask for a page only if it is not what we hold.
-
-    A server's word that nothing changed is a hint, so one look in a hundred,
-    chosen by the page's name and the time, does without.
-    """
-    held = fetch.held
-    if held is None or held.seen is not Seen.PRESENT:
-        return {}
-    lot = blake2b(f"{fetch.key} {now!r}".encode(), digest_size=8).digest()
-    if int.from_bytes(lot, "big") % AUDITED == 0:
-        return {}
-    headers = {}
-    if held.etag:
-        headers["If-None-Match"] = held.etag
-    if held.modified is not None:
-        headers["If-Modified-Since"] = to_http(held.modified)
-    return headers
-
-
 async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     """Return what an answer shows: of the page, and of the pages it names."""
     key, held = visit.fetch.key, visit.fetch.held
@@ -234,29 +315,60 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
         return _looks(visit, answer, at, fingerprint(answer.url.encode()))
     if answer.status not in {200, 203}:
         return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
-    raw = fingerprint(answer.body)
-    if held is not None and held.raw == raw:
+    raw, memory = fingerprint(answer.body), visit.site.memory
+    current = memory is None or memory.is_current(key, held)
+    if held is not None and held.raw == raw and current:
         return [_same(visit, held, answer, at)]
-    return await _new(visit, answer, at, raw)
+    landed = _landed(visit, answer)
+    lens = _lens(visit, landed)
+    found = await _new(visit, answer, at, raw, lens)
+    if memory is not None and found:
+        memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
+        if visit.site.text != "raw":
+            empty = needs_script(answer.content_type, answer.body)
+            memory.note_script(landed, needed=empty)
+    return found
 
 
-async def _new(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+def _landed(visit: _Visit, answer: Answer) -> str:
+    """Return the key of the page that an answer shows."""
+    if visit.site.follow is None or is_direct(visit.url, answer):
+        return visit.fetch.key
+    return visit.site.spell(answer.url) or visit.fetch.key
+
+
+def _lens(visit: _Visit, key: str) -> Lens:
+    """Return how a page is read."""
+    memory = visit.site.memory
+    if memory is None:
+        return Lens(visit.site.reading)
+    held = visit.fetch.held if key == visit.fetch.key else memory.held(key)
+    return memory.lens(key, held)
+
+
+async def _new(
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
+) -> list[Observation]:
     """Return what a body shows that we do not hold; slow work leaves the loop."""
     key = visit.fetch.key
     if may_be_map(answer.body):
-        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw)
+        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw, lens)
         limits = visit.site.limits
         if not kind or limits is None:
             return looks
         return [looks[0], *limits.admit(key, kind, looks[1:])]
-    if visit.site.text == "main" or len(answer.body) > _LARGE:
-        return await read_in_thread(key, _looks, visit, answer, at, raw)
-    return _looks(visit, answer, at, raw)
+    slow = visit.site.text == "main" or bool(visit.site.rules or lens.masks)
+    slow = slow or answer.body[:5] == b"%PDF-"
+    if slow or len(answer.body) > _LARGE:
+        return await read_in_thread(key, _looks, visit, answer, at, raw, lens)
+    return _looks(visit, answer, at, raw, lens)
 
 
-def _looks(visit: _Visit, answer: Answer, at: float, raw: str) -> list[Observation]:
+def _looks(
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens | None = None
+) -> list[Observation]:
     """Return a look at a page, with where it leads if that is wanted."""
-    page = _page(visit, answer, at, raw)
+    page = _page(visit, answer, at, raw, lens)
     return visit.site.follow(page, answer) if visit.site.follow else [page]
 
 
@@ -279,12 +391,17 @@ def _same(visit: _Visit, held: Observation, answer: Answer, at: float) -> Observ
 
 
 def _page(
-    visit: _Visit, answer: Answer, at: float, raw: str, listed: str | None = None
+    visit: _Visit,
+    answer: Answer,
+    at: float,
+    raw: str,
+    lens: Lens | None = None,
+    listed: str | None = None,
 ) -> Observation:
     """Return a look at a page; ``listed`` is what matters of one that is a map."""
-    mode = visit.site.text
-    if listed is None or mode == "raw":
-        matters = digest(mode, answer.content_type, answer.body, raw)
+    if listed is None or visit.site.text == "raw":
+        lens = lens or Lens(visit.site.reading)
+        matters = lens.digest(Content(answer.content_type, answer.body), raw)
     else:
         matters = fingerprint(listed.encode())
     content = Content(media_type(answer.content_type), answer.body)
@@ -303,7 +420,7 @@ def _page(
 
 
 def _read(
-    visit: _Visit, answer: Answer, at: float, raw: str
+    visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
 ) -> tuple[str, list[Observation]]:
     """Return the kind of a map and a look at it, with hints of the pages it names.
 
@@ -311,15 +428,16 @@ def _read(
     """
     found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if found is None:
-        return "", _looks(visit, answer, at, raw)
-    page = _page(visit, answer, at, raw, found.text())
+        return "", _looks(visit, answer, at, raw, lens)
+    page = _page(visit, answer, at, raw, listed=found.text())
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
-    scope = visit.site.scope
+    scope, out = visit.site.scope, visit.site.exclude
     hints = [
         _hint(entry, visit, at)
         for entry in found.entries
-        if not scope or entry.key.startswith(scope)
+        if (not scope or entry.key.startswith(scope))
+        and not any(matches(pattern, entry.key) for pattern in out)
     ]
     return found.kind, [page, *hints]
 
@@ -343,5 +461,5 @@ def _failed(key: str, at: float, why: str) -> Observation:
 
 def _moved(answer: Answer) -> str:
     if answer.moved_to:
-        return f"moved for good to {shown(answer.moved_to)}"
+        return f"{MOVED}{shown(answer.moved_to)}"
     return f"redirected to {shown(answer.url)}" if answer.hops > 1 else ""

@@ -29,7 +29,7 @@ from halflife.stores import Store
 if TYPE_CHECKING:
     from halflife.kinds.pages.client import PageClient, SiteSettings
     from halflife.kinds.pages.runner import Keeper, SyncOutcome
-    from halflife.kinds.pages.site import Frontier, SitePages
+    from halflife.kinds.pages.site import Follow, Frontier, SitePages
 
 HOPS = 8  # requests that redirects may take besides what was asked for
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
@@ -189,12 +189,23 @@ def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
 
 def following(source: PagesConfig, site: "SiteSettings") -> "SiteSettings":
     """Return how a site's pages are asked for, with where they lead."""
-    from halflife.kinds.pages.links import Scope, spelled  # noqa: PLC0415  (slow)
+    follow = follow_of(source)
+
+    def within(url: str) -> bool:
+        return follow.rules.key(url) in follow.scope
+
+    access = replace(site.access, within=within)
+    return replace(site, access=access, follow=follow, spell=follow.rules.key)
+
+
+def follow_of(source: PagesConfig) -> "Follow":
+    """Return where the pages of a site may lead."""
+    from halflife.kinds.pages.crawl_rules import CrawlRules  # noqa: PLC0415  (slow)
+    from halflife.kinds.pages.links import Scope  # noqa: PLC0415
     from halflife.kinds.pages.site import Follow  # noqa: PLC0415
 
     scope = Scope.of(str(source.start), source.scope)
-    access = replace(site.access, within=lambda url: spelled(url) in scope)
-    return replace(site, access=access, follow=Follow(scope))
+    return Follow(scope, CrawlRules.of(source))
 
 
 def crawl(
@@ -212,8 +223,7 @@ def crawl(
 
 def frontier(store: Store, source: PagesConfig) -> "Frontier":
     """Return what is known of a site, as the store has it; copies lose weight."""
-    from halflife.kinds.pages.links import Scope  # noqa: PLC0415
-    from halflife.kinds.pages.site import CrawlLimits, Follow, Frontier  # noqa: PLC0415
+    from halflife.kinds.pages.site import CrawlLimits, Frontier  # noqa: PLC0415
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
     links, items = store.links([source.name]), store.items()
@@ -222,7 +232,7 @@ def frontier(store: Store, source: PagesConfig) -> "Frontier":
     _reweigh(store, source, links, named)
     return Frontier(
         source.name,
-        Follow(Scope.of(str(source.start), source.scope)),
+        follow_of(source),
         limits,
         depth=_depths(links, named, limits.depth),
         read=dict(zip(links.keys, links.under, strict=True)),

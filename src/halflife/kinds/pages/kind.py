@@ -282,6 +282,12 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         tried = ((evidence.keys[row], float(evidence.tried_at[row])) for row in failing)
         return tuple(filter(is_mishandled, store.failure_notes(tried)))
 
+    def advice(self, store: Store, source: PagesConfig) -> Sequence[tuple[str, str]]:
+        """Return which pages show nothing without JavaScript, and who lies to us."""
+        from halflife.kinds.pages.reading_advice import advice  # noqa: PLC0415
+
+        return advice(store, source)
+
     def keep_faults(
         self, store: Store, group: Sequence[PagesConfig], faults: Mapping[str, str]
     ) -> None:

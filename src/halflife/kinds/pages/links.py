@@ -52,12 +52,15 @@ class FoundLinks:
         to: The keys of the pages it links to, each once, in their order.
         canonical: The key under which it wants to be known; empty if none.
         urls: Of keys that lack a part of the URL, the URL as it was found first.
+        languages: The keys of its versions in other languages (``hreflang``), and the
+            tags of these languages.
 
     """
 
     to: tuple[str, ...] = ()
     canonical: str = ""
     urls: Mapping[str, str] = field(default_factory=dict)
+    languages: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def read_links(page: str, url: str) -> FoundLinks:
@@ -72,6 +75,7 @@ def read_links(page: str, url: str) -> FoundLinks:
     """
     base, based, home, open_to_all = _Base(url), False, "", True
     to: dict[str, str] = {}
+    spoken: dict[str, str] = {}
     for name, attributes in read_tags(page):
         if name == "meta":
             open_to_all = open_to_all and not _closed(attributes)
@@ -83,9 +87,14 @@ def read_links(page: str, url: str) -> FoundLinks:
                 to.setdefault(key, found)
         elif name == "link" and "canonical" in _rel(attributes) and not home:
             home = next(_spelled(base, attributes.get("href", "")), ("", ""))[0]
+        elif name == "link" and len(spoken) < MOST and _is_version(attributes):
+            tag = attributes["hreflang"].strip().lower()
+            for key, _ in _spelled(base, attributes.get("href", "")):
+                spoken.setdefault(key, tag)
     if not open_to_all:
         return FoundLinks((), home)
-    return FoundLinks(tuple(to), home, {k: u for k, u in to.items() if u != k})
+    urls = {k: u for k, u in to.items() if u != k}
+    return FoundLinks(tuple(to), home, urls, spoken)
 
 
 def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -101,6 +110,11 @@ def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
         for name, double, single, bare in _ATTRIBUTE.findall(tag[2][:_ATTRIBUTES]):
             attributes.setdefault(name.lower(), unescape(double or single or bare))
         yield tag[1].lower(), attributes
+
+
+def _is_version(attributes: dict[str, str]) -> bool:
+    """Say whether a link element names the page in another language."""
+    return "hreflang" in attributes and "alternate" in _rel(attributes)
 
 
 def _rel(attributes: dict[str, str]) -> set[str]:

@@ -1,15 +1,25 @@
 """From the settings of sources to their pages on the network."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from halflife.config import Config
+from halflife.core.errors import ConfigError
 from halflife.engine import network
 from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.client import PageClient, SiteSettings
+from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.validators import ValidatorMemory
 from halflife.net.gate import Gate
+from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.browser import Renderer
 
 MOST_KNOWN = 100_000  # items whose sources are remembered
 
@@ -21,7 +31,43 @@ def site(source: PagesConfig) -> SiteSettings:
         text=source.text,
         keep=source.keep,
         weight=source.weight,
+        rules=part_rules(source),
+        exclude=source.exclude,
     )
+
+
+def part_rules(source: PagesConfig) -> PartRules:
+    """Return which parts of a source's pages count; raise ``ConfigError``."""
+    try:
+        return PartRules.of(source.only, source.ignore)
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name}: {error}") from None
+
+
+def memory(
+    source: PagesConfig, site: SiteSettings, store: Store, clock: Callable[[], float]
+) -> ReadingMemory:
+    """Return how the pages of a source were read, and what of them is noise."""
+    share = 0.0 if source.text == "raw" else source.noise
+    return ReadingMemory(store, source.name, site.reading, clock=clock, share=share)
+
+
+@asynccontextmanager
+async def rendering(
+    gate: Gate, chosen: Iterable[PagesConfig]
+) -> AsyncIterator["Renderer | None"]:
+    """Hold a browser during the block, if a source needs one."""
+    if not any(source.render == "browser" for source in chosen):
+        yield None
+        return
+    from halflife.kinds.pages.browser import (  # noqa: PLC0415  (an extra)
+        Renderer,
+        find_browser,
+    )
+
+    find_browser()
+    async with Renderer(gate) as renderer:
+        yield renderer
 
 
 class Ownership:
@@ -54,17 +100,26 @@ def pages(
     owner: Callable[[str], str],
     *,
     store: Store | None = None,
+    renderer: "Renderer | None" = None,
 ) -> PageClient:
     """Return the sources that the settings name, as one source of pages.
 
     With a ``store`` it says where the pages of sites lead, and what maps name is
-    limited by what the store knows.
+    limited by what the store knows. ``renderer`` shows pages as a browser does.
     """
     chosen = list(chosen)
     sites = {source.name: site(source) for source in chosen}
+    for source in chosen:
+        if renderer is not None and source.render == "browser":
+            shown = partial(renderer.render, source.name)
+            sites[source.name] = replace(sites[source.name], render=shown)
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:
+            read = memory(source, sites[source.name], store, gate.clock)
+            trust = ValidatorMemory(store, source.name)
+            one = replace(sites[source.name], memory=read, validators=trust)
+            sites[source.name] = one
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])
             else:

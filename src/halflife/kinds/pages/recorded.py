@@ -75,7 +75,8 @@ class RecordedPages:
     def settings(self, origin: str) -> str:
         """Return all pages by their addresses."""
         pages = ", ".join(f'"{origin}/{i}"' for i in range(len(self.recording)))
-        return f'kind = "pages"\nkeep = false\npages = [{pages}]'
+        # A recording has no noise: there is nothing to find by fetching twice.
+        return f'kind = "pages"\nkeep = false\nnoise = 0.0\npages = [{pages}]'
 
     def quality(self, store: Store, now: float) -> float:
         """Return the weighted share of pages that are as they were when last seen."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -262,9 +262,14 @@ async def keeping(
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
     belief, done = bootstrap.belief(config, store, chosen), True
     try:
-        async with network.way_out(config, store, clock, shared) as gate:
+        async with (
+            network.way_out(config, store, clock, shared) as gate,
+            page_sources.rendering(gate, chosen) as browser,
+        ):
             owner = page_sources.Ownership(store)
-            pages = page_sources.pages(gate, config, chosen, owner, store=store)
+            pages = page_sources.pages(
+                gate, config, chosen, owner, store=store, renderer=browser
+            )
             crawled = crawl.crawl(pages, store, chosen, owner)
             source = guard.guarded(crawled, store, run, clock)
             parts_left = map_discovery.Parts(config, store, chosen, clock)
@@ -286,10 +291,3 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
-
-
-def keeping_all(
-    config: Config, store: Store, clock: Clock
-) -> AbstractAsyncContextManager[Keeper]:
-    """Hold the lease on all pages that the settings name during the block."""
-    return keeping(config, store, PagesConfig.among(config.source), clock)

@@ -11,7 +11,9 @@ from halflife.config.source import SourceConfig
 from halflife.config.values import Line, Url
 
 MAP_PAGES = 50_000  # pages that maps make known: one full sitemap, by its protocol
-CRAWL = frozenset({"scope", "depth", "variants"})  # keys that need a start
+CRAWL = frozenset(  # keys that need a start
+    {"scope", "depth", "variants", "drop_query", "keep_query", "canonical", "languages"}
+)
 
 Text: TypeAlias = Literal["visible", "main", "raw"]
 
@@ -23,6 +25,7 @@ def _within(scope: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 Patterns = Annotated[tuple[Line, ...], Field(strict=False)]
+Rules = Annotated[tuple[Line, ...], Field(strict=False, max_length=100)]
 Within = Annotated[str | Patterns, AfterValidator(_within)]
 
 
@@ -37,9 +40,18 @@ class PagesConfig(SourceConfig):
     pages: tuple[Url, ...] = Field(default=(), strict=False)
     maps: tuple[Url, ...] = Field(default=(), strict=False)
     text: Text = "visible"
+    only: Rules = ()
+    ignore: Rules = ()
+    noise: float = Field(default=0.05, ge=0, le=0.5, allow_inf_nan=False)
+    render: Literal["", "browser"] = ""
     keep: bool = True
     start: Url | None = None
     scope: Within = "host"
+    exclude: Rules = ()
+    drop_query: Rules = ()
+    keep_query: Rules = ()
+    canonical: bool = True
+    languages: Rules = ()
     depth: int = Field(default=20, ge=0, le=1000)
     most: int = Field(default=10_000, ge=1, le=10**6)
     variants: int = Field(default=100, ge=1, le=10**6)
@@ -56,6 +68,13 @@ class PagesConfig(SourceConfig):
                 f"{min(wrong)} has no meaning for a source of kind {self.kind!r} "
                 "without start"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _rules_have_a_text(self) -> Self:
+        if self.text == "raw" and (self.only or self.ignore):
+            wrong = "only" if self.only else "ignore"
+            raise ValueError(f'{wrong} has no meaning with text = "raw": every byte')
         return self
 
     @property

@@ -19,7 +19,8 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.client import PageClient
-from halflife.kinds.pages.links import Scope, is_endless, read_links, shape, spelled
+from halflife.kinds.pages.crawl_rules import NO_RULES, CrawlRules
+from halflife.kinds.pages.links import Scope, is_endless, read_links, shape
 from halflife.net.access import Answer
 from halflife.net.addresses import host_of, shown
 from halflife.readers.containment import contained
@@ -50,6 +51,11 @@ class Follow:
     """Reads where pages lead, within a scope; the same for the same answer."""
 
     scope: Scope
+    rules: CrawlRules = NO_RULES
+
+    def allows(self, key: str) -> bool:
+        """Say whether a page may become known."""
+        return key in self.scope and self.rules.allows(key)
 
     def __call__(self, look: Observation, answer: Answer) -> list[Observation]:
         """Return a look with its links; two looks if the page lies elsewhere.
@@ -58,8 +64,8 @@ class Follow:
         second one, and shows the second if it was followed. One that leaves it shows
         only that. What matters of a redirect is where it leads, so that is its digest.
         """
-        landed = spelled(answer.url)
-        if landed == spelled(look.key):
+        landed = self.rules.key(answer.url)
+        if landed == self.rules.key(look.key):
             return [replace(look, links=self._links(look.key, answer))]
         where = fingerprint(landed.encode())
         other = Outgoing(same=landed, urls={landed: answer.url})
@@ -78,10 +84,11 @@ class Follow:
         if not is_html(answer.content_type, answer.body):
             return Outgoing()
         found = read_links(to_text(answer.content_type, answer.body), answer.url)
-        to = tuple(link for link in found.to if link in self.scope and link != key)
-        claimed = found.canonical
-        same = claimed if claimed in self.scope and claimed != key else ""
-        return Outgoing(to, same, urls=found.urls)
+        links = self.rules.links(found)
+        to = tuple(link for link in links if link in self.scope and link != key)
+        claimed = self.rules.shorten(found.canonical) if self.rules.canonical else ""
+        same = claimed if self.allows(claimed) and claimed != key else ""
+        return Outgoing(to, same, urls={k: url for k, url in links.items() if url})
 
 
 class Frontier:
@@ -117,7 +124,8 @@ class Frontier:
         self._foreign = foreign
         self._weight = weight
         self._shapes = Counter(shape(key) for key in self._depth)
-        rules = repr((SPELLING, follow.scope, limits))
+        more = (follow.rules,) if follow.rules else ()
+        rules = repr((SPELLING, follow.scope, limits, *more))
         self._rules = fingerprint(rules.encode())[:16]
 
     def __len__(self) -> int:
@@ -162,6 +170,8 @@ class Frontier:
         limits = self.limits
         if key not in self.follow.scope:
             return "scope"
+        if not self.follow.rules.allows(key):
+            return "exclude"
         if depth > limits.depth:
             return "depth"
         if len(self._depth) >= limits.most:

@@ -13,6 +13,7 @@ from halflife.engine.wallet import spent
 from halflife.kinds.pages import audit, crawl
 from halflife.kinds.pages.interval_limits import Punctual, Spaced
 from halflife.kinds.pages.random_share import HalfDrawn
+from halflife.kinds.pages.reading_advice import script_words
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, SyncOutcome, keeping
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.protocol import Desk, Errand, Report, Worker
@@ -78,7 +79,9 @@ class PageWorker:
             note = _waiting(keeper)
         cut = self._steady.lost > lost
         report = report_on(self._group, outcome, lost=cut, heard=not cut)
-        return replace(report, note=note)
+        store, shown = self._desk.store, outcome.sources
+        empty = [script_words(store, one) for one in self._sources if one.name in shown]
+        return replace(report, note="; ".join(said for said in (note, *empty) if said))
 
     async def _turned(
         self, errand: Errand, requests: int, checks: tuple[int, int]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Floats, Ints
 from halflife.core.history import Gaps
 from halflife.models.gaps import check_gaps, quiet_days, tallied
 from halflife.models.poisson import FASTEST, SLOWEST, PoissonRate
@@ -135,7 +135,7 @@ def moment_rates(gaps: Gaps, changes: Floats) -> Floats:
 
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[gaps.item] * gaps.length
-        alive = gaps.tally * np.exp(-np.minimum(x, 700.0))
+        alive = gaps.tally * np.exp(-np.minimum(x, LARGEST_LOG))
         left = np.maximum(tallied(gaps.item, alive, n), 1e-300)
         slope = -tallied(gaps.item, alive * x, n) / left
         return np.log(left) - target, slope

@@ -73,8 +73,8 @@ def _gaps(known: Collection, window: float) -> tuple[Floats, Floats, Floats, Flo
     looks, lives = known.looks, known.lives
     first = np.searchsorted(looks, lives.first_seen)
     gone = np.searchsorted(looks, lives.gone_by)
-    news = np.bincount(first, minlength=looks.size + 1)[: looks.size]
-    ends = np.bincount(gone, minlength=looks.size + 1)[: looks.size]
+    news = np.bincount(first, minlength=looks.size)[: looks.size]
+    ends = np.bincount(gone, minlength=looks.size)[: looks.size]
     size = np.cumsum(news - ends).astype(np.float64)
     begin = int(np.searchsorted(looks, last_fetch(known) - window - 1e-9))
     begin = max(min(begin, looks.size - 2), 0)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Bools, Floats, Ints
 from halflife.models.drift import DriftModel, WeibullSurvival, features, paper
 from halflife.models.drift_tables import ALL, DIVERGENCE, SIZE, Feature, Method
 from halflife.models.spells import Spells
@@ -163,7 +163,7 @@ class Experience:
         if min(np.count_nonzero(over), np.count_nonzero(~over)) < EVENTS:
             lives = self._published(("ln_size", "kl_1", "tau"))
             passed = lives.rate[:, None] * ages ** lives.shape[:, None]
-            gone = np.expm1(np.minimum(passed, 700.0))  # (1 - S) / S
+            gone = np.expm1(np.minimum(passed, LARGEST_LOG))  # (1 - S) / S
             table[:, 1:] = np.log(np.maximum(gone, 1e-12))
             return table
         x = self._features(owner, gap)

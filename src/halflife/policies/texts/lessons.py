@@ -112,9 +112,9 @@ class Lessons:
         """Return the features of each database when the replay begins."""
         start = self.found[0].week[self.begin]
         n = len(self.found)
-        none, ones = np.zeros(n), np.ones(n)
+        length, gone = np.ones(n), np.zeros(n, np.bool_)  # no feature goes by them
         here = Lifetimes(
-            np.arange(n), np.full(n, start), self.tau * ones, ones, none > 0
+            np.arange(n), np.full(n, start), np.full(n, self.tau), length, gone
         )
         told = features(self.found, here, training=self.history)
         x = _columns(told, names)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats
-from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Interface, Query
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.coverage import ReportedCoverage
@@ -173,13 +172,6 @@ class Refresher:
                 copy.lose(copy.keys[row])
 
 
-class RefreshTurn(NamedTuple):
-    """What one turn did: what was asked, and how many known tuples came each time."""
-
-    probes: tuple[Probe, ...]
-    refreshed: tuple[int, ...]
-
-
 def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refresher:
     """Return a refresher for a copy by the name of its rule; see ``policies``."""
     return working(copy, interface, rule_of(name))
@@ -189,38 +181,3 @@ def working(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:
     """Return a refresher for a copy, with a rule."""
     pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
     return Refresher(pool, interface, rule)
-
-
-def turn(
-    refresher: Refresher,
-    copy: Copy,
-    ledger: Ledger,
-    now: float,
-    rng: Generator,
-    *,
-    truth: Floats | None = None,
-) -> RefreshTurn:
-    """Ask until the ledger's requests are spent or nothing is worth asking.
-
-    ``truth`` is what the oracle is told at the start of the turn; what is refreshed in
-    the turn is no longer different.
-    """
-    done: list[Probe] = []
-    refreshed: list[int] = []
-    while ledger.left is None or ledger.left > 0:
-        left = np.inf if ledger.left is None else float(ledger.left)
-        now_true = None if truth is None else np.where(copy.seen < now, truth, 0.0)
-        plan = refresher.next(copy, now, left, rng, truth=now_true)
-        for probe in plan:
-            before, spent = copy.taken, False
-            try:
-                refresher.carry_out(probe, copy, ledger, now)
-            except BudgetSpent:  # what was shown until then is in the copy
-                spent = True
-            done.append(probe)
-            refreshed.append(copy.taken - before)
-            if spent:
-                return RefreshTurn(tuple(done), tuple(refreshed))
-        if not plan:
-            break
-    return RefreshTurn(tuple(done), tuple(refreshed))

@@ -1,6 +1,6 @@
 """What one turn of the loop costs over very many pages: belief, plan, and plan again.
 
-``python -m halflife.bench.turns --items 1000000 --looks 10 --json`` prints seconds
+``python -m lab.turns --items 1000000 --looks 10 --json`` prints seconds
 of the clock and of the processor, best of three, and the most memory ever resident.
 Building the evidence is not part of what is timed: a running program holds it.
 """
@@ -202,7 +202,7 @@ def _resident() -> float:
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(prog="halflife.bench.turns", description=__doc__)
+    parser = argparse.ArgumentParser(prog="lab.turns", description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--looks", type=int, default=10)
     parser.add_argument("--json", action="store_true", help="the only form there is")

@@ -1,0 +1,1 @@
+"""Search indexes that stay in step with what halflife keeps."""

@@ -1,0 +1,346 @@
+"""Verbs that give out what is held and what became of it: changes, diff, export."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halflife.config import Config
+    from halflife.core.change import Change
+    from halflife.engine.versions import Version, VersionChoice
+    from halflife.stores import Store
+
+POLL = 0.3  # seconds between two looks for changes
+USUAL = 7.0  # days of changes that are shown unless told otherwise
+MOST_FIELDS = 4  # fields of a change that a line shows
+LONGEST = 40  # letters of a value that a line shows
+
+Item = Annotated[
+    str, typer.Argument(metavar="KEY", help="A page's URL or part of it, a record.")
+]
+Choice = Annotated[
+    str | None,
+    typer.Option(metavar="V", help="Versions back from the current one, or a time."),
+]
+
+
+@app.command()
+def changes(
+    sources: Sources = None,
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CURSOR|TIME",
+            help="After this number, or since 2026-11-01, 2h, 7d [default: 7d].",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more, until told to stop.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """List what became of pages and records: new, changed, gone, returned, held."""
+    import asyncio
+
+    from halflife.config import Config
+
+    settings = Config.load(Config.find(config))
+    names = [one.name for one in settings.named(sources)] if sources else []
+    if follow:
+        raise typer.Exit(asyncio.run(_follow(settings, names, since, json=json)))
+    from halflife.engine import bootstrap, change_feed
+
+    with bootstrap.reading(settings) as store:
+        after = _cursor(store, since or f"{USUAL:g}d")
+        for change in change_feed.read(store, after, names):
+            _say(change, json=json)
+
+
+def _cursor(store: "Store", since: str) -> int:
+    """Return the number after which the changes come that are asked for."""
+    from halflife.cli import show, words
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap
+
+    word, removed = since.strip(), store.changes.removed()
+    if word.isdecimal():
+        after = int(word)
+    else:
+        try:
+            at = bootstrap.clock() - words.days("--since", word)
+        except UsageError:
+            at = words.moment("--since", word)
+        after = max(store.changes.before(at), removed)
+    if removed and after in {0, removed}:
+        show.note(f"halflife: changes up to {removed} are no longer kept")
+    return after
+
+
+async def _follow(
+    settings: "Config", names: "Sequence[str]", since: str | None, *, json: bool
+) -> int:
+    """Write changes as they come; return the exit code of the signal that ended it."""
+    import sys
+
+    from halflife.engine import bootstrap, change_feed
+    from halflife.engine.signals import Stop
+
+    stop, after = Stop(), None
+    with stop.heard():
+        while not stop.asked.is_set():
+            # Without a state file there is nothing yet; it may be made meanwhile.
+            with bootstrap.reading(settings) as store:
+                if after is None:
+                    after = _cursor(store, since) if since else store.changes.last()
+                is_file = settings.store_path.exists()
+                while not stop.asked.is_set():
+                    end = store.changes.last()  # more may come while these are read
+                    for change in change_feed.read(store, after, names, end):
+                        _say(change, json=json)
+                    after = end
+                    sys.stdout.flush()
+                    await stop.sleep(POLL)
+                    if not is_file:
+                        break
+    return stop.code
+
+
+def _say(change: "Change", *, json: bool) -> None:
+    from halflife.cli import show
+    from halflife.engine import change_feed
+
+    if json:
+        show.emit(change_feed.row(change, show.date(change.at)), one_line=True)
+        return
+    about = [show.date(change.at), change.source, change.kind, change.key]
+    said = "  ".join(str(part) for part in about if part)
+    fields = _fields(change.fields)
+    show.say(show.plain(f"{said}  {fields}" if fields else said))
+
+
+def _fields(fields: "Any") -> str:  # noqa: ANN401  (values of any kind)
+    some = list(fields.items())[:MOST_FIELDS]
+    more = len(fields) - len(some)
+    told = [f"{name}: {_short(old)} → {_short(new)}" for name, (old, new) in some]
+    return ", ".join([*told, f"and {more} more"] if more else told)
+
+
+def _short(value: object) -> str:
+    text = "-" if value is None else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def summary(found: "Sequence[Change]", total: int) -> str:
+    """Return what changed in a line: the first few, and how many more."""
+    told = [f"{one.kind} {one.key or one.source}" for one in found]
+    more = total - len(told)
+    return ", ".join([*told, f"and {more} more"] if more else told)
+
+
+@app.command()
+def diff(
+    key: Item,
+    *,
+    old: Annotated[
+        str, typer.Option("--from", metavar="V", help="The older version.")
+    ] = "1",
+    new: Annotated[
+        str, typer.Option("--to", metavar="V", help="The newer version.")
+    ] = "0",
+    words: Annotated[
+        bool, typer.Option("--words", help="Mark the words that differ.")
+    ] = False,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Show what differs between two versions of a page or a record.
+
+    V counts versions back from the current one (0, 1, 2), or is a time such as
+    2026-11-01, 2h or 7d: the version that was current then.
+    """
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.engine import bootstrap, versions
+
+    settings = Config.load(Config.find(config))
+    with bootstrap.reading(settings) as store:
+        before, after = (
+            version_of(settings, store, key, choice(option, word))
+            for option, word in (("--from", old), ("--to", new))
+        )
+    found = versions.compare(before, after, words=words)
+    if json:
+        ends = {"from": show.date(before.begins), "to": show.date(after.begins)}
+        fields = {n: list(pair) for n, pair in (found.fields or {}).items()}
+        told = {"lines": list(found.lines), "fields": fields, "note": found.note}
+        show.emit({"key": before.key, **ends, **told})
+        return
+    _show_diff(before, after, found)
+
+
+def _show_diff(before: "Version", after: "Version", found: "Any") -> None:  # noqa: ANN401
+    from halflife.cli import show
+
+    if found.note:
+        show.say(show.plain(f"{before.key}: {found.note}"))
+        return
+    if found.fields is not None:
+        for name, (was, now) in found.fields.items():
+            show.say(show.plain(f"{name}: {_value(was)} → {_value(now)}"))
+    elif found.lines:
+        show.say(show.plain(f"--- {before.key}\t{show.date(before.begins)}"))
+        show.say(show.plain(f"+++ {after.key}\t{show.date(after.begins)}"))
+        for line in found.lines:
+            show.say(show.plain(line))
+    if not (found.fields or found.lines):
+        show.note(show.plain(f"the text of {before.key} does not differ"))
+
+
+def _value(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def choice(option: str, word: str) -> "VersionChoice":
+    """Return the version that a word means: so many back, or as of a time."""
+    from halflife.cli import words
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap
+    from halflife.engine.versions import VersionChoice
+
+    if word.strip().isdecimal():
+        return VersionChoice(int(word))
+    try:
+        at = bootstrap.clock() - words.days(option, word)
+    except UsageError:
+        at = words.moment(option, word)
+    return VersionChoice(at=at)
+
+
+def version_of(
+    config: "Config", store: "Store", key: str, chosen: "VersionChoice"
+) -> "Version":
+    """Return a version of the page or record that people mean."""
+    from halflife.cli.answers import find_row
+    from halflife.core.errors import UsageError
+    from halflife.engine import bootstrap, versions
+
+    is_page = store.source_of(key) is not None
+    names = [] if is_page else store.holdings.sources_of(key)
+    if len(names) == 1:
+        return versions.record(store, names[0], key, chosen)
+    if names:
+        raise UsageError(f"{', '.join(names)} have a record {key!r} each")
+    evidence = store.evidence(bootstrap.names(config.source))
+    page = evidence.keys[find_row(evidence, key)]
+    return versions.page(store, page, chosen)
+
+
+@app.command()
+def export(  # noqa: PLR0913  (each is an option)
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Of this source.")],
+    *,
+    form: Annotated[
+        str,
+        typer.Option("--format", help="jsonl, json, csv, parquet, warc or folder."),
+    ] = "jsonl",
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As it was then: 2026-11-01, 7d.")
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="All versions, and when each was true.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Where to [default: stdout].")
+    ] = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Write what is held of a source for other programs."""
+    from halflife.cli import show
+    from halflife.config import Config
+    from halflife.engine import bootstrap, export_files
+    from halflife.engine.export_rows import Selection
+
+    settings = Config.load(Config.find(config))
+    check_format(form, export_files.FORMATS)
+    at = None if as_of is None else _moment("--as-of", as_of)
+    wanted = Selection(_source(settings, source), at, history)
+    _check(form, wanted.history and at is not None, out, json=json)
+    with bootstrap.reading(settings) as store:
+        if out is None:
+            write(store, wanted, form)
+            return
+        n = export_files.save(store, wanted, form, out)
+    if json:
+        show.emit({"source": source, "format": form, "rows": n, "out": str(out)})
+    else:
+        show.note(show.plain(f"wrote {n} rows of {source} to {out}"))
+
+
+def _source(config: "Config", name: str) -> str:
+    """Return the name of a source that the settings or the state file know."""
+    from halflife.engine import bootstrap
+
+    if name not in {one.name for one in config.source}:
+        with bootstrap.reading(config) as store:
+            if name not in store.collections():
+                config.named([name])  # says which there are
+    return name
+
+
+def _moment(option: str, word: str) -> float:
+    from halflife.engine import bootstrap
+
+    found = choice(option, f"{word}d" if word.strip().isdecimal() else word).at
+    return bootstrap.clock() if found is None else found
+
+
+def check_format(form: str, known: "Sequence[str]") -> None:
+    """Raise ``UsageError`` unless something can be written so."""
+    from importlib.util import find_spec
+
+    from halflife.core.errors import UsageError
+    from halflife.engine.export_files import EXTRA
+
+    if form not in known:
+        raise UsageError(f"--format: {form!r} is none of {', '.join(known)}")
+    package, extra = EXTRA.get(form, ("", ""))
+    if package and find_spec(package) is None:
+        raise UsageError(
+            f"--format {form} needs a package that is not installed; install halflife "
+            f"with the extra: pip install 'halflife[{extra}]'"
+        )
+
+
+def _check(form: str, both: bool, out: Path | None, *, json: bool) -> None:  # noqa: FBT001
+    from halflife.core.errors import UsageError
+    from halflife.engine.export_files import FILES
+
+    if both:
+        raise UsageError("give --as-of or --history, not both")
+    if out is None and form in FILES:
+        raise UsageError(f"--format {form} needs --out, the place to write to")
+    if out is None and json:
+        raise UsageError("--json says what was written to --out; give --out too")
+
+
+def write(store: "Store", wanted: "Any", form: str) -> None:  # noqa: ANN401
+    """Write what is wanted to stdout."""
+    import sys
+
+    from halflife.engine import export_files
+
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        export_files.write(store, wanted, form, sys.stdout.buffer.write)
+        sys.stdout.buffer.flush()
+    else:  # somebody has put a text in its place
+        export_files.write(store, wanted, form, lambda b: sys.stdout.write(b.decode()))

@@ -1,0 +1,146 @@
+"""Settings of those who get what changed: ``[[sink]]``.
+
+Each kind of sink has settings of its own, found through the entry point group
+``halflife.sinks``: what is registered there has an attribute ``Settings``, a subclass
+of ``SinkConfig``. It is imported only if a sink is of its kind.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    ValidationError,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from halflife.config.values import SettingsTable
+from halflife.core.change import CHANGE_KINDS
+from halflife.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+SINKS = "halflife.sinks"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_EVENTS = ", ".join(CHANGE_KINDS)
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("must be letters, digits, dots, dashes and underscores")
+    return text
+
+
+def _event(text: str) -> str:
+    if text not in CHANGE_KINDS:
+        raise ValueError(f"is not a kind of change; there are {_EVENTS}")
+    return text
+
+
+class SinkConfig(SettingsTable):
+    """What every sink has: a name, what it gets, and how patient we are with it."""
+
+    requires: ClassVar[tuple[str, str]] = ("", "")  # a module, and the extra with it
+
+    name: Annotated[str, AfterValidator(_name)]
+    kind: str
+    sources: tuple[str, ...] = Field(default=(), strict=False)
+    kinds: tuple[Annotated[str, AfterValidator(_event)], ...] = Field(
+        default=(), strict=False
+    )
+    start: Literal["first", "now"] = "first"
+    batch: int = Field(default=500, ge=1, le=100_000)
+    every: float = Field(default=0.0, ge=0, le=86400, allow_inf_nan=False)
+    timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)
+    tries: int = Field(default=15, ge=1, le=1000)
+
+    def check_secrets(self) -> None:
+        """Raise ``ConfigError`` if something that it needs is not set."""
+
+
+def sink_kinds() -> tuple[str, ...]:
+    """Return the kinds of sink that there are, ours and those of plug-ins."""
+    return tuple(sorted(_points()))
+
+
+def load_sink(kind: str) -> object:
+    """Return what is registered as a kind of sink; raise ``ConfigError``."""
+    point = _points().get(kind)
+    if point is None:
+        known = ", ".join(sink_kinds()) or "none; is halflife installed?"
+        raise ConfigError(f"unknown kind of sink {kind!r}; kinds are {known}")
+    try:
+        return point.load()
+    except Exception as error:
+        package = f"the package {point.dist.name}" if point.dist else "a plug-in"
+        raise ConfigError(
+            f"the kind of sink {kind!r} comes from {package}, and {point.value} cannot "
+            f"be imported: {type(error).__name__}: {error}"
+        ) from error
+
+
+def sink_settings(kind: str) -> type[SinkConfig]:
+    """Return the settings of a kind of sink; raise ``ConfigError``."""
+    found = getattr(load_sink(kind), "Settings", None)
+    if not (isinstance(found, type) and issubclass(found, SinkConfig)):
+        raise ConfigError(
+            f"the kind of sink {kind!r} has no Settings, a subclass of "
+            "halflife.config.sinks.SinkConfig"
+        )
+    return found
+
+
+def read_sink(given: object) -> SinkConfig:
+    """Check the table of a sink by the settings of its kind.
+
+    Raise ``ValueError``, or ``ValidationError`` with the key that is wrong.
+    """
+    if isinstance(given, SinkConfig):
+        return given
+    if not isinstance(given, Mapping):
+        raise ValueError("must be a table")  # noqa: TRY004  (pydantic wants this one)
+    kind = given.get("kind")
+    if not isinstance(kind, str):
+        raise _wrong_kind(f"is needed; kinds are {', '.join(sink_kinds())}", kind)
+    try:
+        settings = sink_settings(kind)
+    except ConfigError as error:
+        raise _wrong_kind(str(error), given) from error
+    return settings.model_validate(given)
+
+
+def check_sinks(sinks: Iterable[SinkConfig], sources: Iterable[str]) -> None:
+    """Raise ``ValueError`` if two sinks have one name, or one asks for no source."""
+    many, known = list(sinks), list(sources)
+    for name, count in Counter(sink.name for sink in many).items():
+        if count > 1:
+            raise ValueError(f"two sinks are named {name!r}; rename one of them")
+    for sink in many:
+        for name in sink.sources:
+            if name not in known:
+                said = ", ".join(known) or "none"
+                raise ValueError(
+                    f"sink {sink.name}: no source is named {name!r}; sources: {said}"
+                )
+
+
+def _points() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
+
+    return {point.name: point for point in entry_points(group=SINKS)}
+
+
+def _wrong_kind(why: str, given: object) -> ValidationError:
+    """Return what is wrong with the key ``kind`` of a table."""
+    said = PydanticCustomError("kind", "{why}", {"why": why})
+    details = InitErrorDetails(type=said, loc=("kind",), input=given)
+    return ValidationError.from_exception_data("sink", [details])
+
+
+Sink = Annotated[SerializeAsAny[SinkConfig], PlainValidator(read_sink)]

@@ -1,0 +1,428 @@
+"""Changes on their way to the sinks: at least once, those of one key in order.
+
+Each sink has a courier and a thread. The courier reads the log from the sink's cursor
+on, hands a batch over, and moves the cursor when the batch is durable at the sink. What
+fails is tried again with growing pauses; after so many tries the sink is halted until
+somebody says ``halflife sinks retry`` or ``skip``. A single change that the receiver
+will never take becomes a dead letter, and later changes of its key wait with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+from halflife.config import Config
+from halflife.config.sinks import SinkConfig
+from halflife.core.change import Change
+from halflife.core.errors import HalflifeError
+from halflife.engine import bootstrap, logs
+from halflife.engine.loop import Clock
+from halflife.engine.sink_threads import LoopReader, SinkThread
+from halflife.readers.containment import describe
+from halflife.sinks.protocol import Batch, ChangeRefusedError, DeliveryError, Outlet
+from halflife.stores import Store
+from halflife.stores.outbox import pause
+from halflife.stores.owner import Owner
+from halflife.stores.sink_rows import DeadLetter, SinkState
+
+DAY = 86400.0
+POLL = 1.0  # seconds between two checks of the log; a check reads one number
+PATIENCE = 30.0  # seconds that the end of a sync gives to sinks; the rest comes later
+GRACE = 5.0  # seconds beyond its own time limit after which a sink counts as hung
+MOST_DEAD = 10_000  # dead letters with which a sink is halted: it is not one bad change
+_LONGEST_PAUSE = 1.5  # days; a receiver may ask for one
+_CLAIM = 60.0 / DAY  # days that a sink stays ours beyond the time limit of a try
+_BRIEFLY = 5.0  # seconds between two checks of a sink that does not come back
+
+
+@dataclass(frozen=True, slots=True)
+class SinkReport:
+    """How a sink stands, for people.
+
+    Attributes:
+        settings: The sink as it is configured.
+        state: How far it has come.
+        behind: Changes in the log that it has not got yet.
+        dead: Changes that it refused, and later ones of the same keys.
+
+    """
+
+    settings: SinkConfig
+    state: SinkState
+    behind: int
+    dead: int
+
+    def trouble(self) -> str:
+        """Say in a line what is wrong; empty if nothing is."""
+        state, said = self.state, []
+        if state.halted:
+            said.append(f"given up after {state.tries} tries: {state.trouble}")
+        elif state.tries:
+            said.append(f"{state.tries} tries failed: {state.trouble}")
+        if self.dead:
+            said.append(f"{self.dead} dead letters")
+        if state.missed:
+            said.append(
+                f"{state.missed} changes left the log before they were delivered"
+            )
+        return "; ".join(said)
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        name = self.settings.name
+        if self.state.halted or self.dead:
+            return (
+                f"mend it, then `halflife sinks retry {name}`, or give these changes "
+                f"up: `halflife sinks skip {name}`"
+            )
+        if self.state.missed:
+            return "keep changes longer ([keep]), and deliver them anew from an export"
+        return "nothing, if it is temporary: it is tried again"
+
+
+def reports(config: Config, store: Store) -> list[SinkReport]:
+    """Return how each sink of the settings stands."""
+    newest = store.changes.last()
+    return [_report(sink, store, newest) for sink in config.sink]
+
+
+def _report(sink: SinkConfig, store: Store, newest: int) -> SinkReport:
+    state = store.sinks.state(sink.name) or SinkState(sink.name)
+    dead = store.sinks.dead_count(sink.name)
+    return SinkReport(sink, state, max(newest - state.cursor, 0), dead)
+
+
+@asynccontextmanager
+async def delivering(
+    config: Config,
+    store: Store,
+    *,
+    clock: Clock = bootstrap.clock,
+    poll: float = POLL,
+) -> AsyncIterator[None]:
+    """Deliver changes while the block runs; it waits for no sink."""
+    couriers = _couriers(config, store, clock)
+    tasks = [asyncio.create_task(courier.work(poll)) for courier in couriers]
+    try:
+        yield
+    finally:
+        await _end(couriers, tasks)
+
+
+async def deliver(
+    config: Config,
+    store: Store,
+    *,
+    clock: Clock = bootstrap.clock,
+    patience: float = PATIENCE,
+    stop: asyncio.Event | None = None,
+) -> list[SinkReport]:
+    """Deliver what has changed; return how the sinks stand then.
+
+    A sink that fails is left alone; all end after ``patience`` seconds, or at once
+    when ``stop`` is set.
+    """
+    couriers = _couriers(config, store, clock)
+    tasks = [asyncio.create_task(courier.empty()) for courier in couriers]
+    asked = asyncio.create_task((stop or asyncio.Event()).wait())
+    try:
+        end = asyncio.get_running_loop().time() + patience
+        left = set(tasks)
+        while left and not asked.done():
+            wait = end - asyncio.get_running_loop().time()
+            if wait <= 0:
+                break
+            done, _ = await asyncio.wait(
+                {*left, asked}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
+            )
+            left -= done
+    finally:
+        asked.cancel()
+        await _end(couriers, tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+    return reports(config, store)
+
+
+def _couriers(config: Config, store: Store, clock: Clock) -> "list[Courier]":
+    folder = config.path.absolute().parent
+    outlet = Outlet(folder, config.store_path, config.fetch.contact)
+    return [Courier(sink, store, outlet, clock) for sink in config.sink]
+
+
+async def _end(
+    couriers: "Sequence[Courier]", tasks: "Sequence[asyncio.Task[None]]"
+) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*(courier.close() for courier in couriers))
+
+
+class Courier:
+    """Brings changes to one sink.
+
+    Args:
+        settings: Of the sink.
+        store: Where the log is, and how far the sink has come.
+        outlet: What the sink is given of the world.
+        clock: The time in days.
+
+    """
+
+    def __init__(
+        self, settings: SinkConfig, store: Store, outlet: Outlet, clock: Clock
+    ) -> None:
+        self.settings, self._store, self._clock = settings, store, clock
+        self._book = store.sinks
+        self._owner = str(Owner.here())
+        self._thread = SinkThread(settings, outlet)
+        self._parked: set[tuple[str, str]] | None = None
+        self._caught_up = -1  # the newest change when there was nothing to deliver
+
+    async def work(self, poll: float) -> None:
+        """Deliver whatever comes, until cancelled."""
+        while True:
+            more = False
+            try:
+                more = await self.round(patient=True)
+            except HalflifeError:
+                pass  # a full disk, say: that is for the fetching itself to report
+            except Exception as error:  # noqa: BLE001  (contained to this sink)
+                self._say("not delivered", trouble=describe(error))
+            await asyncio.sleep(0.0 if more else poll)
+
+    async def empty(self) -> None:
+        """Deliver until nothing is left, or a try fails."""
+        while await self.round():
+            pass
+
+    async def close(self) -> None:
+        """Let go of the sink."""
+        await self._thread.close()
+        with suppress(HalflifeError):
+            self._book.release(self.settings.name, self._owner)
+
+    async def round(self, *, patient: bool = False) -> bool:
+        """Deliver a batch, if it is time; return whether there may be another at once.
+
+        With ``patient`` a batch that is not full waits until ``every`` is over.
+        """
+        newest, now = self._store.changes.last(), self._clock()
+        if newest == self._caught_up:
+            return False
+        state = self._state(newest)
+        # No pause is that long: the clock was ahead when it was written down.
+        if state.halted or now < state.due <= now + _LONGEST_PAUSE:
+            return False
+        if state.cursor >= newest:
+            self._caught_up = newest
+            return False
+        if patient and newest - state.cursor < self.settings.batch:
+            last = state.delivered_at
+            if last is not None and 0 <= now - last < self.settings.every / DAY:
+                return False
+        return await self._deliver(state, newest)
+
+    def _state(self, newest: int) -> SinkState:
+        """Return how the sink stands; a new one begins where its settings say."""
+        name = self.settings.name
+        state = self._book.state(name)
+        if state is None:
+            first = self._store.changes.read(0, 1) if newest else []
+            kept = first[0].seq - 1 if first else newest
+            cursor = newest if self.settings.start == "now" else kept
+            self._book.begin(SinkState(name, cursor))
+            state = self._book.state(name) or SinkState(name, cursor)
+        return state
+
+    def _claim(self, before: SinkState, after: SinkState) -> bool:
+        now = self._clock()
+        until = now + (self.settings.timeout + GRACE) / DAY + _CLAIM
+        return self._book.claim(before, after, self._owner, now=now, until=until)
+
+    async def _deliver(self, before: SinkState, newest: int) -> bool:
+        """Deliver the next batch, unless another process is at it."""
+        state, changes = self._read(before, newest)
+        if not self._claim(before, state):
+            return False
+        wanted = [change for change in changes if self._wants(change)]
+        parked = self._parked_keys()
+        fine = [c for c in wanted if (c.source, c.key) not in parked]
+        dead = [
+            DeadLetter(c, self._clock(), "an earlier change of this key waits")
+            for c in wanted
+            if (c.source, c.key) in parked
+        ]
+        if not fine:
+            return self._move(state, 0, dead)
+        first, reader = before.cursor + 1, self._reader()
+        batch = Batch(self.settings.name, first, state.upto, fine, newest, reader)
+        try:
+            await self._hand_over(state, batch)
+        except ChangeRefusedError as error:
+            return self._refused(state, fine, error, dead)
+        except DeliveryError as error:
+            self._fail(state, error)
+            return False
+        return self._move(state, len(fine), dead)
+
+    def _reader(self) -> LoopReader:
+        return LoopReader(self._store, asyncio.get_running_loop())
+
+    def _refused(
+        self,
+        state: SinkState,
+        changes: Sequence[Change],
+        error: ChangeRefusedError,
+        dead: Sequence[DeadLetter],
+    ) -> bool:
+        """Give a change up that stood alone; of several, find out which one it is."""
+        if len(changes) > 1:
+            after = replace(state, alone=state.upto, upto=0)
+            return self._book.save(state, after, self._owner)
+        (change,) = changes
+        if self._parked is not None:
+            self._parked.add((change.source, change.key))
+        mine = DeadLetter(change, self._clock(), str(error))
+        return self._move(state, 0, [*dead, mine])
+
+    def _read(self, state: SinkState, newest: int) -> tuple[SinkState, list[Change]]:
+        """Return the changes of the next batch, and the state that names its end."""
+        alone = state.cursor < state.alone
+        most = 1 if alone else self.settings.batch
+        if state.upto > state.cursor:  # a batch that was tried before
+            found = list(self._up_to(state.cursor, state.upto))
+            return state, found
+        found = self._store.changes.read(state.cursor, most)
+        if not found:  # they left the log; what came since ``newest`` was read did not
+            missed = state.missed + newest - state.cursor
+            return replace(state, upto=newest, missed=missed), []
+        last = found[-1].seq
+        gaps = last - state.cursor - len(found)
+        return replace(state, upto=last, missed=state.missed + gaps), found
+
+    def _up_to(self, cursor: int, last: int) -> Iterator[Change]:
+        while cursor < last:
+            found = self._store.changes.read(cursor, self.settings.batch)
+            yield from (change for change in found if change.seq <= last)
+            if not found:
+                return
+            cursor = found[-1].seq
+
+    def _wants(self, change: Change) -> bool:
+        settings = self.settings
+        if settings.sources and change.source not in settings.sources:
+            return False
+        return not settings.kinds or change.kind in settings.kinds
+
+    def _parked_keys(self) -> set[tuple[str, str]]:
+        if self._parked is None or self._parked:  # somebody may have skipped them
+            self._parked = self._book.parked(self.settings.name)
+        return self._parked
+
+    async def _hand_over(self, state: SinkState, batch: Batch) -> None:
+        """Wait until a batch is durable; one that takes too long counts as a failure.
+
+        A sink that hangs is waited for: two batches at a time would lose their order.
+        """
+        limit = self.settings.timeout + GRACE
+        under_way = self._thread.deliver(batch)
+        try:
+            done, _ = await asyncio.wait({under_way}, timeout=limit)
+            if not done:
+                late = DeliveryError(f"it did not return within {limit:.0f} s")
+                hung = self._fail(state, late)
+                while not done:
+                    self._claim(hung, hung)
+                    done, _ = await asyncio.wait({under_way}, timeout=_BRIEFLY)
+            under_way.result()
+        finally:
+            under_way.cancel()  # nobody hears of it any more
+
+    def _move(
+        self, state: SinkState, delivered: int, dead: Sequence[DeadLetter]
+    ) -> bool:
+        """Move the cursor beyond the batch; return whether to go on."""
+        now = self._clock()
+        halted = bool(dead) and self._book.dead_count(state.name) >= MOST_DEAD
+        last = {"delivered_at": now} if delivered else {}
+        after = replace(
+            state.again(now),
+            cursor=state.upto,
+            upto=0,
+            trouble=dead[-1].trouble if halted else "",
+            halted=halted,
+            delivered=state.delivered + delivered,
+            **last,  # type: ignore[arg-type]
+        )
+        if dead:
+            self._say("changes refused", dead=len(dead), trouble=dead[-1].trouble)
+        self._book.save(state, after, self._owner, dead)
+        return not halted
+
+    async def deliver_dead(self) -> None:
+        """Deliver the dead letters in their order, one by one.
+
+        What is refused again stays, and with it what came later of the same key.
+        """
+        name, newest = self.settings.name, self._store.changes.last()
+        state, stays = self._book.state(name), set[tuple[str, str]]()
+        if state is None or not self._claim(state, state):
+            return
+        for letter in self._book.dead(name, MOST_DEAD):
+            change = letter.change
+            if (change.source, change.key) in stays:
+                continue
+            self._claim(state, state)  # for as long as this one takes
+            seq, reader = change.seq, self._reader()
+            batch = Batch(name, seq, seq, [change], newest, reader)
+            try:
+                await self._hand_over(state, batch)
+            except ChangeRefusedError:
+                stays.add((change.source, change.key))
+            except DeliveryError as error:
+                self._fail(state, error)
+                return
+            else:
+                self._book.unbury(name, [seq])
+
+    def _fail(self, state: SinkState, error: DeliveryError) -> SinkState:
+        """Write a failed try down, and when the next one is; return the new state."""
+        now, tries = self._clock(), state.tries + 1
+        wait = max(pause(tries, state.cursor), min(error.wait / DAY, 1.0))
+        after = replace(
+            state,
+            tries=tries,
+            due=now + wait,
+            since=now if state.since is None else state.since,
+            trouble=str(error)[:500],
+            halted=tries >= self.settings.tries,
+        )
+        self._book.save(state, after, self._owner)
+        self._say("not delivered", tries=tries, trouble=str(error))
+        return after
+
+    def _say(self, event: str, **fields: object) -> None:
+        about = {"sink": self.settings.name, **fields}
+        logs.event(event, level=logging.WARNING, fields=about)
+
+
+async def retry(
+    config: Config, store: Store, name: str, *, clock: Clock = bootstrap.clock
+) -> SinkReport:
+    """Try a sink again at once, its dead letters first; return how it stands then."""
+    (settings,) = (sink for sink in config.sink if sink.name == name)
+    store.sinks.retry(name, clock())
+    alone = config.model_copy(update={"sink": (settings,)})
+    (courier,) = _couriers(alone, store, clock)
+    try:
+        await courier.deliver_dead()
+    finally:
+        await courier.close()
+    (report,) = await deliver(alone, store, clock=clock)
+    return report

@@ -1,0 +1,115 @@
+"""What is held of a source, as rows of plain values."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from halflife.core.errors import UsageError
+from halflife.stores import Store
+from halflife.stores.holdings import PageRow, RecordRow
+
+_QUOTE = json.encoder.encode_basestring
+_NOW = ("first_seen", "last_seen")
+_EVER = ("valid_from", "valid_to")
+PAGE_FIELDS = ("digest", "media_type", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is wanted of a source.
+
+    Attributes:
+        source: Its name.
+        at: As of which moment, in days; None: now.
+        history: Whether all versions are wanted.
+
+    """
+
+    source: str
+    at: float | None = None
+    history: bool = False
+
+    @property
+    def times(self) -> tuple[str, str]:
+        """The names of the two times of a row."""
+        return _EVER if self.history else _NOW
+
+
+def has_records(store: Store, source: str) -> bool:
+    """Say whether a source has records; else it has pages. Raise if it has neither."""
+    if source in store.collections():
+        return True
+    if store.item_count([source]):
+        return False
+    raise UsageError(
+        f"nothing is held of {source} yet; run `halflife sync {source}`, and of a "
+        "search see `halflife status`"
+    )
+
+
+def records(store: Store, wanted: Selection) -> Iterator[RecordRow]:
+    """Return the records that are wanted."""
+    if wanted.history:
+        return store.holdings.record_history(wanted.source)
+    return store.holdings.records(wanted.source, wanted.at)
+
+
+def pages(store: Store, wanted: Selection) -> Iterator[PageRow]:
+    """Return the pages that are wanted."""
+    if wanted.history:
+        return store.holdings.page_history(wanted.source)
+    return store.holdings.pages(wanted.source, wanted.at)
+
+
+def rows(store: Store, wanted: Selection) -> Iterator[dict[str, Any]]:
+    """Return what is wanted as one mapping a row."""
+    if has_records(store, wanted.source):
+        for record in records(store, wanted):
+            yield {**_head(record, wanted), "fields": json.loads(record.text)}
+        return
+    for page in pages(store, wanted):
+        told = (page.digest, page.media_type, text_of(page))
+        yield {**_head(page, wanted), **dict(zip(PAGE_FIELDS, told, strict=True))}
+
+
+def lines(store: Store, wanted: Selection) -> Iterator[str]:
+    """Return what is wanted as one line of JSON a row.
+
+    Records are not parsed on the way: there may be a million of them.
+    """
+    if not has_records(store, wanted.source):
+        for row in rows(store, wanted):
+            yield json.dumps(row, ensure_ascii=False)
+        return
+    first, last = wanted.times
+    shown: dict[float | None, str] = {None: "null"}
+    for key, begins, ends, text in records(store, wanted):
+        for at in (begins, ends):
+            if at not in shown:
+                shown[at] = _QUOTE(date(at) or "")
+        yield (
+            f'{{"key":{_QUOTE(key)},"{first}":{shown[begins]},'
+            f'"{last}":{shown[ends]},"fields":{text}}}'
+        )
+
+
+def _head(row: RecordRow | PageRow, wanted: Selection) -> dict[str, Any]:
+    first, last = wanted.times
+    return {"key": row.key, first: date(row.begins), last: date(row.ends)}
+
+
+def date(days: float | None) -> str | None:
+    """Return a time in days since the epoch as ISO 8601, UTC; None stays None."""
+    if days is None:
+        return None
+    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def text_of(page: PageRow) -> str | None:
+    """Return the text of a page that a person reads; None if it has none."""
+    from halflife.readers.text import readable  # noqa: PLC0415  (slow)
+
+    return None if page.body is None else readable(page.media_type, page.body)

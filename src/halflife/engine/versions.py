@@ -1,0 +1,127 @@
+"""Versions of one page or record: which there are, and what differs between two."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from halflife.core.errors import UsageError
+from halflife.core.observation import Content
+from halflife.core.text_diff import by_words, unified
+from halflife.stores import Store
+from halflife.stores.record_changes import differing
+
+LARGEST = 16 << 20  # bytes of a body that is compared; twice what is ever fetched
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """Which version is meant.
+
+    Attributes:
+        back: How many versions before the current one.
+        at: The one that was current at this moment, in days, if it is given.
+
+    """
+
+    back: int = 0
+    at: float | None = None
+
+
+CURRENT, PREVIOUS = VersionChoice(0), VersionChoice(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a page or a record.
+
+    Attributes:
+        key: The page or record.
+        begins: When it was first seen so, in days.
+        content: The body of a page.
+        fields: The fields of a record.
+
+    """
+
+    key: str
+    begins: float
+    content: Content | None = None
+    fields: dict[str, Any] | None = None
+
+
+def page(store: Store, key: str, chosen: VersionChoice) -> Version:
+    """Return a version of a page; raise ``UsageError`` if it is not kept."""
+    kept = store.versions.of(key)
+    if not kept:
+        raise UsageError(f"there is no copy of {key} yet; run `halflife sync`")
+    one = kept[_place(key, [version.at for version in kept], chosen)]
+    content = store.versions.content(key, one)
+    if content is None:
+        raise UsageError(f"that version of {key} was just removed; try again")
+    return Version(key, one.at, content)
+
+
+def record(store: Store, source: str, key: str, chosen: VersionChoice) -> Version:
+    """Return a version of a record; raise ``UsageError`` if there is none."""
+    rows = list(store.holdings.record_history(source, key))[::-1]
+    if not rows:
+        raise UsageError(f"{source} has no record {key!r}")
+    one = rows[_place(key, [row.begins for row in rows], chosen)]
+    return Version(key, one.begins, fields=json.loads(one.text))
+
+
+def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
+    """Return which of the times, newest first, is meant."""
+    if chosen.at is not None:
+        for place, begins in enumerate(times):
+            if begins <= chosen.at:
+                return place
+        raise UsageError(f"no version of {key} is kept that is so old")
+    if chosen.back >= len(times):
+        many = "one version" if len(times) == 1 else f"{len(times)} versions"
+        raise UsageError(
+            f"only {many} of {key} are kept, 0 to {len(times) - 1} counted back from "
+            "the current one ([keep] page_versions)"
+        )
+    return chosen.back
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two versions.
+
+    Attributes:
+        lines: A diff of the texts of a page, line by line.
+        fields: The fields of a record that differ, old and new.
+        note: Why there is no diff, in words; empty if there is one.
+
+    """
+
+    lines: Sequence[str] = ()
+    fields: dict[str, tuple[Any, Any]] | None = None
+    note: str = ""
+
+
+def compare(old: Version, new: Version, *, words: bool = False) -> Difference:
+    """Return what differs between two versions; by ``words`` if that is wanted."""
+    if old.fields is not None and new.fields is not None:
+        return Difference(fields=differing(old.fields, new.fields))
+    if old.content is None or new.content is None:
+        raise UsageError("a page and a record cannot be compared")
+    return _texts(old.content, new.content, words=words)
+
+
+def _texts(old: Content, new: Content, *, words: bool) -> Difference:
+    from halflife.readers.text import readable  # noqa: PLC0415  (slow)
+
+    sizes = f"{len(old.body)} bytes became {len(new.body)}"
+    if max(len(old.body), len(new.body)) > LARGEST:
+        return Difference(note=f"too large to be compared: {sizes}")
+    texts = [readable(one.media_type, one.body) for one in (old, new)]
+    if texts[0] is None or texts[1] is None:
+        kind = new.media_type or "a type that is not told"
+        same = "nothing differs" if old.body == new.body else sizes
+        return Difference(note=f"not text but {kind}: {same}")
+    before, after = (text.splitlines() for text in texts if text is not None)
+    told = by_words(before, after) if words else unified(before, after)
+    return Difference(lines=tuple(told))

@@ -1,0 +1,162 @@
+"""Asking for a page only if it changed, as far as the server proved honest.
+
+A server's word that nothing changed is a hint like any other. Each host and kind of
+validator (``etag``, ``modified``) has a record of what it told and hid
+(``models.validator_trust``). A share of requests is a check: it carries a validator
+that nobody issued, so an honest server sends the page. Validators that lie are not
+sent any more; checks go on, so that a server that mends its ways is believed again.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from halflife.core.observation import Observation, Seen
+from halflife.core.request import Fetch
+from halflife.models.validator_trust import LEAST_CHECKS, TrustRecord
+from halflife.net.addresses import host_of
+from halflife.net.dates import to_http
+from halflife.stores import Store
+from halflife.stores.notes.validator_trust import VALIDATOR_TRUST, Trust
+
+AUDITED = round(1.0 / LEAST_CHECKS)  # one request in so many is a check, at least
+MOST_CHECKS = 5  # of a host, in one round of requests: more teach little at once
+ETAG, MODIFIED = "etag", "modified"
+_LONG_AGO = 1.0  # days: a date before which no page was modified
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which conditions a page is asked for.
+
+    Attributes:
+        headers: What is sent; nothing asks for the page in any case.
+        kind: The validator that decides: ``etag``, ``modified``, or none.
+        check: Whether the server is checked: it must send the page.
+
+    """
+
+    headers: dict[str, str]
+    kind: str = ""
+    check: bool = False
+
+
+UNCONDITIONAL = Conditions({})
+
+
+class ValidatorMemory:
+    """What the hosts of a source told and hid."""
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store, self._source = store, source
+        self._trust: Trust = VALIDATOR_TRUST.load(store, source) or {}
+        self._known = dict(self._trust)
+        self._checks: Counter[tuple[str, str]] = Counter()
+
+    def record(self, key: str, kind: str) -> TrustRecord:
+        """Return the record of a page's host."""
+        return self._trust.get((host_of(key), kind), TrustRecord())
+
+    def conditions(self, fetch: Fetch, now: float) -> Conditions:
+        """Return how a page is asked for."""
+        held = fetch.held
+        if held is None or held.seen is not Seen.PRESENT:
+            return UNCONDITIONAL
+        kinds = _kinds(held)
+        if not kinds:
+            return UNCONDITIONAL
+        believed = [k for k in kinds if self.record(fetch.key, k).is_believed(now)]
+        kind, lot = (believed or kinds)[0], _lot(fetch.key, now)
+        if self._is_checked(fetch.key, kind, lot, now):
+            return Conditions(_made_up(kind, lot), kind, check=True)
+        return Conditions(_honest(held, kind) if believed else {}, kind)
+
+    def _is_checked(self, key: str, kind: str, lot: float, now: float) -> bool:
+        """Say whether a request is to be a check; of a host few are, in one round."""
+        place = host_of(key), kind
+        few = self._checks[place] < MOST_CHECKS or lot < LEAST_CHECKS
+        if not few or lot >= self.record(key, kind).check_share(now):
+            return False
+        self._checks[place] += 1
+        return True
+
+    def learn(
+        self, asked: Conditions, held: Observation, look: Observation, now: float
+    ) -> None:
+        """Learn from the page that a server sent, knowing what we held."""
+        if look.seen is not Seen.PRESENT:
+            return
+        if look.digest == held.digest:
+            if asked.check:
+                record = self.record(look.key, asked.kind).passed(now)
+                self._set(look.key, asked.kind, record)
+            return
+        for kind, before, after in (
+            (ETAG, held.etag, look.etag),
+            (MODIFIED, held.modified, look.modified),
+        ):
+            if before and before == after:
+                self._set(look.key, kind, self.record(look.key, kind).lied(now))
+            elif before and after and asked.headers and kind == asked.kind:
+                self._set(look.key, kind, self.record(look.key, kind).told(now))
+
+    def caught(self, asked: Conditions, key: str, now: float) -> None:
+        """Learn that a server took a validator for its own that nobody issued.
+
+        Who takes any ETag takes any date: such a server compares nothing.
+        """
+        for kind in {asked.kind, MODIFIED}:
+            self._set(key, kind, self.record(key, kind).lied(now))
+
+    def _set(self, key: str, kind: str, record: TrustRecord) -> None:
+        self._trust[host_of(key), kind] = record
+
+    def save(self) -> None:
+        """Write down what was learned; a round of requests is over."""
+        self._checks.clear()
+        if self._trust != self._known:
+            VALIDATOR_TRUST.save(self._store, self._trust, self._source)
+            self._known = dict(self._trust)
+
+
+def _kinds(held: Observation) -> list[str]:
+    """Return the kinds of validators that we hold of a page, the stronger first."""
+    etag = [ETAG] if held.etag else []
+    return etag + ([MODIFIED] if held.modified is not None else [])
+
+
+def _lot(key: str, now: float) -> float:
+    """Return a number between 0 and 1, chosen by the page's name and the time."""
+    drawn = blake2b(f"{key} {now!r}".encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") / 2.0**64
+
+
+def _made_up(kind: str, lot: float) -> dict[str, str]:
+    """Return a validator that nobody issued."""
+    if kind == ETAG:
+        return {"If-None-Match": f'"{lot.hex()[4:16]}-nobody-issued-this"'}
+    return {"If-Modified-Since": to_http(_LONG_AGO)}
+
+
+def _honest(held: Observation, kind: str) -> dict[str, str]:
+    """Return what we hold of a page, for the server to compare."""
+    headers = {}
+    if kind == ETAG and held.etag:
+        headers["If-None-Match"] = held.etag
+    if held.modified is not None:
+        headers["If-Modified-Since"] = to_http(held.modified)
+    return headers
+
+
+def conditions(fetch: Fetch, now: float) -> dict[str, str]:
+    """Return the headers that ask for a page only if it is not what we hold.
+
+    Without a memory of its host, one request in a hundred, chosen by the page's name
+    and the time, does without.
+    """
+    held = fetch.held
+    if held is None or held.seen is not Seen.PRESENT:
+        return {}
+    if _lot(fetch.key, now) * AUDITED < 1.0:
+        return {}
+    return _honest(held, ETAG)

@@ -1,0 +1,396 @@
+"""Noise of a page: what differs between two fetches a moment apart, and its masks.
+
+A page was fetched twice, so close together that nobody edited it. What differs is
+noise: a clock, a token, a counter, an advertisement, a list in another order. A mask
+says where it stands, as narrowly as the two fetches allow, and hides it from the
+comparison of versions:
+
+``words``  a block of a place, with anything instead of the words that differed; the
+           words around them must be as they were, so an edit of these is seen.
+``any``    all text in an element in which nothing stayed the same.
+``after``  so many blocks of a place that also holds stable text, behind the block
+           before them.
+``order``  the blocks in an element, in whatever order; an edit of one is seen.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from halflife.readers.text_blocks import Block
+
+MOST = 64  # masks of pages that are made alike
+MOST_BLOCKS = 5000  # of a page in which noise is looked for
+MOST_WORDS = 60  # of a block that is masked word by word
+MOST_HIDDEN = 0.5  # of a page's characters; where more differ it is no page with noise
+WILD, GAP = "\x00", "\x01"  # one word, and any number of words
+_TIME = re.compile(r"\D{0,3}([0-2]?\d):([0-5]\d)(?::([0-5]\d))?\D{0,3}")
+_SLOW = 120.0  # seconds by which a clock may seem wrong
+_DAY = 86400.0
+
+
+class Mask(NamedTuple):
+    """Where a page shows noise.
+
+    Attributes:
+        kind: ``words``, ``any``, ``after`` or ``order``.
+        path: The element; of ``any`` and ``order`` with all elements in it.
+        words: Of ``words`` the words; of ``after`` the name of the block before, and
+            how many blocks are hidden behind it.
+
+    """
+
+    kind: str
+    path: str
+    words: tuple[str, ...] = ()
+
+
+def hide(blocks: Sequence[Block], masks: Sequence[Mask]) -> list[Block]:
+    """Return the blocks of a page without what masks hide.
+
+    >>> clock = Mask("words", "p", ("It", "is", WILD))
+    >>> hide([Block("p", "It is 12:01"), Block("p", "It was late")], [clock])
+    [Block(path='p', text='It is *'), Block(path='p', text='It was late')]
+    """
+    if not masks:
+        return list(blocks)
+    left, before, many = [], "", 0  # the last block shown, and those hidden behind it
+    places = _Places(masks)
+    for block in blocks:
+        if places.is_hidden(block, before, many):
+            many += 1
+            continue
+        shown = places.with_words(block)
+        if shown is block:
+            before, many = _name(block), 0
+        left.append(shown)
+    return _ordered(left, [mask.path for mask in masks if mask.kind == "order"])
+
+
+class _Places:
+    """Masks by the places that they are for."""
+
+    def __init__(self, masks: Iterable[Mask]) -> None:
+        self._any: set[str] = set()
+        self._after: dict[tuple[str, str], int] = {}
+        self._words: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for mask in masks:
+            if mask.kind == "any":
+                self._any.add(mask.path)
+            elif mask.kind == "after":
+                place = mask.path, mask.words[0]
+                self._after[place] = max(self._after.get(place, 0), int(mask.words[1]))
+            elif mask.kind == "words":
+                self._words[mask.path].append(mask.words)
+        for patterns in self._words.values():  # else a text could fit now one, now both
+            patterns.sort(key=lambda words: (GAP not in words, _fixes(words)))
+
+    def is_hidden(self, block: Block, before: str, many: int) -> bool:
+        if many < self._after.get((block.path, before), 0):
+            return True
+        return bool(self._any) and any(_lies_in(block.path, p) for p in self._any)
+
+    def with_words(self, block: Block) -> Block:
+        for words in self._words.get(block.path, ()):
+            if fits(words, block.text.split()):
+                return Block(block.path, " ".join(words).translate(_STARS))
+        return block
+
+
+_STARS = {ord(WILD): "*", ord(GAP): "**"}
+
+
+def fits(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    """Say whether words are those of a pattern.
+
+    >>> fits(("a", WILD), ["a", "b"]), fits(("a", GAP, "d"), ["a", "b", "c", "d"])
+    (True, True)
+    """
+    if GAP in pattern:
+        at = list(pattern).index(GAP)
+        first, last = pattern[:at], pattern[at + 1 :]
+        if len(words) < len(first) + len(last):
+            return False
+        end = len(words) - len(last)
+        return tuple(words[:at]) == tuple(first) and tuple(words[end:]) == tuple(last)
+    if len(words) != len(pattern):
+        return False
+    return all(p in (WILD, w) for p, w in zip(pattern, words, strict=True))
+
+
+def _lies_in(path: str, element: str) -> bool:
+    return path == element or path.startswith(element + "/")
+
+
+def _ordered(blocks: list[Block], elements: Sequence[str]) -> list[Block]:
+    """Return blocks with those in an element sorted, in the places they had."""
+    for element in elements:
+        rows = [i for i, block in enumerate(blocks) if _lies_in(block.path, element)]
+        for i, block in zip(rows, sorted(blocks[i] for i in rows), strict=True):
+            blocks[i] = block
+    return blocks
+
+
+def _name(block: Block) -> str:
+    return blake2b(repr(block).encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def find_noise(
+    first: Sequence[Block], second: Sequence[Block], known: Sequence[Mask] = ()
+) -> list[Mask]:
+    """Return masks for what differs between two fetches, besides those known.
+
+    >>> first = [Block("h1", "News"), Block("p", "Views: 17")]
+    >>> second = [Block("h1", "News"), Block("p", "Views: 18")]
+    >>> [mask.words for mask in find_noise(first, second)] == [("Views:", WILD)]
+    True
+    """
+    one, two = hide(first, known), hide(second, known)
+    if one == two or max(len(one), len(two)) > MOST_BLOCKS:
+        return []
+    gone, came = Counter(one) - Counter(two), Counter(two) - Counter(one)
+    stable = _elements(block.path for block in (Counter(one) & Counter(two)))
+    found, loose = _paired(_by_path(one, gone), _by_path(two, came))
+    if len(loose) > MOST:
+        return []
+    found = [_wider(mask, known) for mask in found[:MOST]]
+    for path in loose:
+        if path in stable:
+            found += _behind(path, first, second) + _behind(path, second, first)
+        else:
+            found.append(Mask("any", _widest(path, loose, stable)))
+    order = _shuffled(_without(one, gone), _without(two, came))
+    masks = list(dict.fromkeys((*found, *order)))[: max(MOST - len(known), 0)]
+    return masks if _is_bearable(first, [*known, *masks]) else []
+
+
+def _elements(paths: Iterable[str]) -> set[str]:
+    """Return all elements in which blocks with these paths lie.
+
+    >>> sorted(_elements(["a/b/c", "a/d"]))
+    ['a', 'a/b', 'a/b/c', 'a/d']
+    """
+    found: set[str] = set()
+    for path in paths:
+        rest = path
+        while rest not in found:
+            found.add(rest)
+            rest = rest.rpartition("/")[0] or rest
+    return found
+
+
+def _without(blocks: Sequence[Block], some: Counter[Block]) -> list[Block]:
+    left, rest = Counter(some), []
+    for block in blocks:
+        if left[block]:
+            left[block] -= 1
+        else:
+            rest.append(block)
+    return rest
+
+
+def _paired(
+    before: dict[str, list[str]], after: dict[str, list[str]]
+) -> tuple[list[Mask], list[str]]:
+    """Return masks for texts that differ in words, and the places of all others."""
+    masks: list[Mask] = []
+    loose: list[str] = []
+    for path in dict.fromkeys((*before, *after)):
+        here, there = before.get(path, []), after.get(path, [])
+        patterns = [_pattern(a, b) for a, b in zip(here, there, strict=False)]
+        if len(here) == len(there) and all(patterns):
+            masks += [Mask("words", path, words) for words in patterns]
+        else:
+            loose.append(path)
+    return masks, loose
+
+
+def _by_path(blocks: Sequence[Block], some: Counter[Block]) -> dict[str, list[str]]:
+    left: Counter[Block] = Counter(some)
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        if left[block]:
+            left[block] -= 1
+            found.setdefault(block.path, []).append(block.text)
+    return found
+
+
+def _pattern(one: str, two: str) -> tuple[str, ...]:
+    """Return what two texts have in common; nothing if that is too little."""
+    a, b = one.split(), two.split()
+    if max(len(a), len(b)) > MOST_WORDS:
+        return ()
+    if len(a) == len(b):
+        words = [x if x == y else WILD for x, y in zip(a, b, strict=True)]
+    else:
+        first = _common(a, b)
+        most = min(len(a), len(b)) - first
+        last = min(_common(a[::-1], b[::-1]), most)
+        words = [*a[:first], GAP, *(a[len(a) - last :] if last else ())]
+    fixed = _fixes(words)
+    return tuple(words) if fixed and 3 * fixed >= len(words) else ()
+
+
+def _wider(mask: Mask, known: Sequence[Mask]) -> Mask:
+    """Return a mask that also fits what a known one of the same text fits.
+
+    Two patterns of one text show that its words vary in more than these two ways.
+    """
+    for other in known:
+        if (other.kind, other.path) == ("words", mask.path):
+            words = _around(mask.words, other.words)
+            if words:
+                return Mask("words", mask.path, words)
+    return mask
+
+
+def _around(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
+    """Return the fixed words with which two patterns begin and end, with a gap."""
+    first = _common(_fixed(a), _fixed(b))
+    last = _common(_fixed(a[::-1]), _fixed(b[::-1]))
+    words = (*a[:first], GAP, *(a[len(a) - last :] if last else ()))
+    longest = max(len(a), len(b))
+    return words if 3 * (first + last) >= longest and first + last < longest else ()
+
+
+def _fixes(words: Sequence[str]) -> int:
+    """Return how many words of a pattern do not vary."""
+    return sum(word not in {WILD, GAP} for word in words)
+
+
+def _fixed(words: Sequence[str]) -> Sequence[str]:
+    """Return the words before the first that varies."""
+    at = next((i for i, w in enumerate(words) if w in {WILD, GAP}), len(words))
+    return words[:at]
+
+
+def _common(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words two texts begin with together."""
+    same = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        same += 1
+    return same
+
+
+def _behind(path: str, blocks: Sequence[Block], other: Sequence[Block]) -> list[Mask]:
+    """Return masks for blocks of a path, by the stable blocks before them."""
+    left, before, many = Counter(blocks) - Counter(other), "", 0
+    behind: dict[str, int] = {}
+    for block in blocks:
+        if left[block]:
+            left[block] -= 1
+            many += 1
+            if block.path == path:
+                behind[before] = many
+        else:
+            before, many = _name(block), 0
+    return [Mask("after", path, (name, str(n))) for name, n in behind.items()]
+
+
+def _widest(path: str, loose: Sequence[str], stable: set[str]) -> str:
+    """Return the outermost element around a path that holds noise and nothing else.
+
+    It is wider than the path only if noise was seen elsewhere in it: a box of
+    advertisements that are made of different elements.
+    """
+    found, parent = path, path.rpartition("/")[0]
+    while parent and parent not in stable:
+        if any(_lies_in(other, parent) and other != path for other in loose):
+            found = parent
+        parent = parent.rpartition("/")[0]
+    return found
+
+
+def _shuffled(one: Sequence[Block], two: Sequence[Block]) -> list[Mask]:
+    """Return a mask for blocks that two fetches have in another order."""
+    moved = [a.path for a, b in zip(one, two, strict=True) if a != b]
+    if not moved:
+        return []
+    names = [path.split("/") for path in moved]
+    shared = names[0][: min(map(len, names))]
+    while any(name[: len(shared)] != shared for name in names):
+        shared.pop()
+    return [Mask("order", "/".join(shared))] if shared else []
+
+
+def _is_bearable(blocks: Sequence[Block], masks: Sequence[Mask]) -> bool:
+    """Say whether masks leave enough of a page to compare."""
+    whole = sum(len(block.text) for block in blocks)
+    left = sum(len(block.text) for block in hide(blocks, masks))
+    return left >= (1.0 - MOST_HIDDEN) * whole
+
+
+def find_clocks(
+    before: Sequence[Block], after: Sequence[Block], days: float
+) -> list[Mask]:
+    """Return masks for times of day that went on as much as the clock did.
+
+    Two fetches a moment apart may show the same minute. Two versions ``days`` apart
+    show times that differ by as much, whatever the time zone.
+
+    >>> one, two = [Block("p", "now 10:15")], [Block("p", "now 11:45")]
+    >>> len(find_clocks(one, two, 1.5 / 24)), len(find_clocks(one, two, 2.5 / 24))
+    (1, 0)
+    """
+    gone, came = Counter(before) - Counter(after), Counter(after) - Counter(before)
+    old, new = _by_path(before, gone), _by_path(after, came)
+    masks = []
+    for path, texts in old.items():
+        for one, two in zip(texts, new.get(path, ()), strict=False):
+            words = _pattern(one, two)
+            if words and GAP not in words and _ticks(words, one, two, days):
+                masks.append(Mask("words", path, words))
+    return masks
+
+
+def _ticks(words: Sequence[str], one: str, two: str, days: float) -> bool:
+    """Say whether all words that differ are times that went on with the clock."""
+    some = False
+    for word, a, b in zip(words, one.split(), two.split(), strict=True):
+        if word != WILD:
+            continue
+        then, now = _TIME.fullmatch(a), _TIME.fullmatch(b)
+        if then is None or now is None:
+            return False
+        passed = (_seconds(now) - _seconds(then) - days * _DAY) % _DAY
+        if min(passed, _DAY - passed) > _SLOW:
+            return False
+        some = True
+    return some
+
+
+def _seconds(time: re.Match[str]) -> float:
+    return 3600.0 * int(time[1]) + 60.0 * int(time[2]) + float(time[3] or 0)
+
+
+def is_needed(
+    mask: Mask, first: Sequence[Block], second: Sequence[Block]
+) -> bool | None:
+    """Say whether what a mask hides differs between two fetches.
+
+    None if it hides nothing of this page: another page may need it.
+    """
+    one, two = _hidden(mask, first), _hidden(mask, second)
+    return one != two if one or two else None
+
+
+def _hidden(mask: Mask, blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks of a page that a mask touches."""
+    if mask.kind in {"any", "order"}:
+        return [block for block in blocks if _lies_in(block.path, mask.path)]
+    if mask.kind == "words":
+        mine = (block for block in blocks if block.path == mask.path)
+        return [block for block in mine if fits(mask.words, block.text.split())]
+    found, before, many = [], "", 0
+    name, most = mask.words[0], int(mask.words[1])
+    for block in blocks:
+        if before == name and many < most and block.path == mask.path:
+            found.append(block)
+            many += 1
+        else:
+            before, many = _name(block), 0
+    return found

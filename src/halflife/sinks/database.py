@@ -1,0 +1,56 @@
+"""Databases by their SQLAlchemy URLs, and what they say when something is wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from halflife.sinks.protocol import DeliveryError, Outlet
+
+
+def connect(url: str, outlet: Outlet) -> sa.Engine:
+    """Return an engine; a relative path of SQLite begins at the settings file."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise DeliveryError(
+            "url is not that of a database, such as sqlite:///changes.db"
+        ) from None
+    name = parsed.database
+    if parsed.get_backend_name() == "sqlite" and name and name != ":memory:":
+        parsed = parsed.set(database=str(outlet.path(name)))
+    try:
+        engine = sa.create_engine(parsed)
+    except NoSuchModuleError:
+        raise DeliveryError(
+            f"SQLAlchemy knows no database {parsed.drivername!r}; install its dialect"
+        ) from None
+    except ImportError as error:
+        raise DeliveryError(f"the driver of the database is missing: {error}") from None
+    if parsed.get_backend_name() == "sqlite":
+        sa.event.listen(engine, "connect", _manual)
+        sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _manual(connection: Any, _: object) -> None:  # noqa: ANN401  (of any driver)
+    connection.isolation_level = None  # or making tables would end the transaction
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise what goes wrong in the database as ``DeliveryError``, without secrets."""
+    try:
+        yield
+    except DBAPIError as error:
+        words = " ".join(str(error.orig).split())[:300]
+        raise DeliveryError(f"the database says: {words}") from None
+    except SQLAlchemyError as error:
+        raise DeliveryError(f"SQLAlchemy fails: {type(error).__name__}") from None

@@ -1,0 +1,82 @@
+"""A sink that writes one change a line into a file."""
+
+import os
+import re
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from halflife.config.sinks import SinkConfig
+from halflife.sinks import files
+from halflife.sinks.event import as_lines
+from halflife.sinks.protocol import Batch, Outlet
+
+_BEGINS = b'{"seq":'  # of every line
+
+
+class JsonLinesConfig(SinkConfig):
+    """A file of JSON Lines; with ``rotate`` a new one begins after so many bytes."""
+
+    kind: Literal["jsonl"]
+    path: str = Field(min_length=1)
+    rotate: int | None = Field(default=None, ge=1024)
+
+
+class JsonLines:
+    """Appends changes to a file and makes them durable.
+
+    A line that a crash cut off is removed before the next is written. When the file
+    would grow beyond ``rotate`` bytes, it becomes ``NAME.1``, ``NAME.2`` and so on, the
+    oldest first.
+
+    Args:
+        settings: Which file.
+        outlet: Where relative paths begin.
+
+    """
+
+    Settings: ClassVar[type[SinkConfig]] = JsonLinesConfig
+
+    def __init__(self, settings: JsonLinesConfig, outlet: Outlet) -> None:
+        self._path, self._rotate = outlet.path(settings.path), settings.rotate
+        self._handle = -1
+        self._size = 0
+
+    def open(self) -> None:
+        """Open the file; remove what a crash left of a line."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._handle = os.open(self._path, flags, 0o644)
+        self._size = files.cut_torn_line(self._handle, _BEGINS, str(self._path))
+        files.sync_folder(self._path.parent)
+
+    def deliver(self, batch: Batch) -> None:
+        """Append the changes."""
+        data = as_lines(batch.changes)
+        if self._rotate and self._size and self._size + len(data) > self._rotate:
+            self._turn_over()
+        files.append(self._handle, data, self._size)
+        self._size += len(data)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def cancel(self) -> None:
+        """Do nothing: a write does not take long."""
+
+    def _turn_over(self) -> None:
+        self.close()
+        self._path.rename(_next(self._path))
+        self.open()
+
+
+def _next(path: Path) -> Path:
+    """Return the name under which a full file is kept."""
+    pattern = re.compile(re.escape(path.name) + r"\.(\d+)")
+    found = (pattern.fullmatch(other.name) for other in path.parent.iterdir())
+    number = max((int(match[1]) for match in found if match), default=0)
+    return path.with_name(f"{path.name}.{number + 1}")

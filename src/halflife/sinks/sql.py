@@ -1,0 +1,134 @@
+"""A sink that keeps tables of a database in step: what is held, and what was.
+
+Each source has a table of its present records, and a table of all their versions, each
+with the time from which and until which it was held (a slowly changing dimension of
+type 2). The changes and the cursor are written in one transaction of that database, so
+that a batch which is delivered twice is in it once.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from halflife.config.sinks import SinkConfig
+from halflife.config.values import FromEnv, Line, Secret, value_of
+from halflife.core.change import Change
+from halflife.sinks.extras import import_extra
+from halflife.sinks.protocol import Batch, DeliveryError, Outlet
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from halflife.sinks.scd2 import VersionedTables
+
+HELD = {"new", "changed", "returned", "gone", "moved"}  # other changes hold nothing
+
+
+class SqlConfig(SinkConfig):
+    """A database by its SQLAlchemy URL, and how its tables are named."""
+
+    requires: ClassVar[tuple[str, str]] = ("sqlalchemy", "sql")
+
+    kind: Literal["sql"]
+    url: Line | FromEnv = Field(repr=False)
+    prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_]{0,30}$")
+    deletes: Literal["hard", "soft"] = "hard"
+    batch: int = Field(default=1000, ge=1, le=100_000)
+
+    def check_secrets(self) -> None:
+        """Raise ``ConfigError`` if a variable that it needs is not set."""
+        self.address()
+
+    def address(self) -> Secret:
+        """Return the URL of the database."""
+        return value_of(self.url, f"sink {self.name}: url")
+
+
+class SqlTables:
+    """Applies changes to tables.
+
+    Args:
+        settings: Which database.
+        outlet: Where relative paths of SQLite begin.
+
+    """
+
+    Settings: ClassVar[type[SinkConfig]] = SqlConfig
+
+    def __init__(self, settings: SqlConfig, outlet: Outlet) -> None:
+        self._settings, self._outlet = settings, outlet
+        self._engine: Engine | None = None
+        self._tables: VersionedTables | None = None
+
+    def open(self) -> None:
+        """Connect, and make the tables of the sink's own; raise ``DeliveryError``."""
+        import_extra(self._settings)
+        from halflife.sinks import database, scd2  # noqa: PLC0415  (need SQLAlchemy)
+
+        settings = self._settings
+        with database.translated():
+            self._engine = database.connect(settings.address().reveal(), self._outlet)
+            self._tables = scd2.VersionedTables(
+                settings.prefix, soft=settings.deletes == "soft"
+            )
+            with self._engine.begin() as db:
+                self._tables.create(db)
+
+    def deliver(self, batch: Batch) -> None:
+        """Apply the changes that are not in the database yet."""
+        from halflife.sinks import database  # noqa: PLC0415
+
+        assert self._engine is not None
+        assert self._tables is not None
+        with database.translated():
+            try:
+                with self._engine.begin() as db:
+                    self._apply(db, self._tables, batch)
+            except BaseException:
+                self._tables.forget()  # columns that were made are made no more
+                raise
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def cancel(self) -> None:
+        """Do nothing: the transaction ends with the program."""
+
+    def _apply(self, db: "Connection", tables: "VersionedTables", batch: Batch) -> None:
+        done = tables.cursor(db, batch.sink)
+        changes = _not_yet(batch, done)
+        by_source: dict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            if change.kind in HELD and change.key:
+                by_source[change.source].append(change)
+        for source, some in by_source.items():
+            tables.apply(db, source, some, batch.reader)
+        if changes:
+            tables.move(db, batch.sink, batch.last, _mark(changes[-1]))
+
+
+def _not_yet(batch: Batch, done: "tuple[int, str] | None") -> Sequence[Change]:
+    """Return the changes beyond the cursor that the database has.
+
+    Raise ``DeliveryError`` if the database is ahead of the log, as it is when a backup
+    of the state file was restored.
+    """
+    if done is None or done[0] < batch.first:
+        return batch.changes
+    cursor, mark = done
+    if cursor == batch.last and mark == _mark(batch.changes[-1]):
+        return ()
+    raise DeliveryError(
+        f"the database has changes up to {cursor}, which this log did not write; "
+        "if a backup was restored, name other tables with prefix"
+    )
+
+
+def _mark(change: Change) -> str:
+    """Return what tells a change from another that got its number."""
+    told: list[Any] = [change.seq, change.at, change.source, change.key, change.kind]
+    return repr(told)[:500]

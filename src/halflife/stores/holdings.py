@@ -1,0 +1,315 @@
+"""What is held of sources, one record or page after the other.
+
+Nothing is read as a whole: a source may have a million records. Attributes come as the
+JSON text in which they are kept, as most readers only pass them on.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from halflife.stores import page_versions
+from halflife.stores.tables import unpack
+
+if TYPE_CHECKING:
+    from halflife.core.object_store import Attributes, Spell
+    from halflife.stores.connection import Tables
+    from halflife.stores.memory import MemoryStore
+
+CHUNK = 1000  # rows read at once
+_MINE = "(SELECT id FROM source WHERE name = ?1)"
+_CURRENT = f"""
+SELECT key, first_seen, last_seen, coalesce(
+    (SELECT attributes FROM version WHERE life = life.id AND attributes IS NOT NULL
+     ORDER BY seen_from DESC LIMIT 1), attributes)
+FROM life WHERE +source = {_MINE} AND gone_by IS NULL ORDER BY id
+"""  # noqa: S608  (constants)
+_ONE = f"""
+SELECT key, first_seen, last_seen, coalesce(
+    (SELECT attributes FROM version WHERE life = life.id AND attributes IS NOT NULL
+     ORDER BY seen_from DESC LIMIT 1), attributes)
+FROM life WHERE source = {_MINE} AND key = ?2 AND gone_by IS NULL
+"""  # noqa: S608
+_THEN = f"""
+SELECT key, first_seen, min(last_seen, ?2), coalesce(
+    (SELECT attributes FROM version WHERE life = life.id AND attributes IS NOT NULL
+     AND seen_from <= ?2 ORDER BY seen_from DESC LIMIT 1), attributes)
+FROM life WHERE +source = {_MINE} AND first_seen <= ?2
+    AND (gone_by IS NULL OR gone_by > ?2) ORDER BY id
+"""  # noqa: S608
+_HISTORY = f"""
+SELECT life.id, key, first_seen, gone_by, life.attributes, seen_from, version.attributes
+FROM life LEFT JOIN version ON version.life = life.id AND version.attributes IS NOT NULL
+WHERE +life.source = {_MINE} AND (?2 IS NULL OR key = ?2) ORDER BY life.id, seen_from
+"""  # noqa: S608
+_PAGES = f"""
+SELECT item.id, item.key, evidence.last_at, evidence.digest, content.at,
+    content.media_type, content.body
+FROM item JOIN evidence ON evidence.item = item.id
+LEFT JOIN content ON content.item = item.id
+WHERE +item.source = {_MINE} AND evidence.seen = 0 ORDER BY item.id
+"""  # noqa: S608
+_ITEMS = f"SELECT id, key FROM item WHERE +source = {_MINE} ORDER BY id"  # noqa: S608
+_VERSIONS = """
+SELECT v.at, v.digest, v.media_type, b.body, 1 FROM page_version AS v
+JOIN page_body AS b ON b.id = v.body WHERE v.item = ?1
+UNION ALL
+SELECT at, digest, media_type, body, 0 FROM content WHERE item = ?1 ORDER BY 1
+"""
+_SEEN = """
+SELECT seen FROM observation WHERE item = ? AND at <= ? AND seen < 2
+ORDER BY at DESC, id DESC LIMIT 1
+"""
+_NAMED = """
+SELECT DISTINCT source.name FROM life JOIN source ON source.id = life.source
+WHERE key = ? ORDER BY 1
+"""
+
+
+class RecordRow(NamedTuple):
+    """A record, or one of its versions.
+
+    Attributes:
+        key: The record.
+        begins: When it was first seen so, in days.
+        ends: When it was last seen; of a version, when it was no longer so, or None
+            while it is.
+        text: Its attributes, JSON.
+
+    """
+
+    key: str
+    begins: float
+    ends: float | None
+    text: str
+
+
+class PageRow(NamedTuple):
+    """A page, or one of its versions.
+
+    Attributes:
+        key: Its address.
+        begins: When its text was first seen, in days, as far as its body is kept.
+        ends: When it was last seen; of a version, when it had become another.
+        digest: The fingerprint of its text.
+        media_type: The media type of its body.
+        body: Its body; None if it is not kept.
+
+    """
+
+    key: str
+    begins: float | None
+    ends: float | None
+    digest: str
+    media_type: str
+    body: bytes | None
+
+
+class Holdings(Protocol):
+    """What is held of sources, one by one."""
+
+    def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
+        """Return the records that are there, or that were at a moment."""
+        ...
+
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        ...
+
+    def record_history(
+        self, source: str, key: str | None = None
+    ) -> Iterator[RecordRow]:
+        """Return all versions of the records of a source, or of one of them."""
+        ...
+
+    def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
+        """Return the pages that are there, or as far as is kept were at a moment."""
+        ...
+
+    def page_history(self, source: str) -> Iterator[PageRow]:
+        """Return all versions of pages that are kept."""
+        ...
+
+    def sources_of(self, key: str) -> list[str]:
+        """Return the sources that have, or had, a record of this key."""
+        ...
+
+
+class HoldingRows:
+    """What a state file holds."""
+
+    def __init__(self, store: "Tables") -> None:
+        self._store = store
+
+    def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
+        """Return the records that are there, or that were at a moment."""
+        with self._store.looking() as db:
+            query = _CURRENT if at is None else _THEN
+            given = (source,) if at is None else (source, at)
+            yield from map(RecordRow._make, _rows(db, query, given))
+
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        with self._store.looking() as db:
+            row = db.execute(_ONE, (source, key)).fetchone()
+        return None if row is None else RecordRow._make(row)
+
+    def record_history(
+        self, source: str, key: str | None = None
+    ) -> Iterator[RecordRow]:
+        """Return all versions of the records of a source, or of one of them."""
+        with self._store.looking() as db:
+            life, last = None, None
+            for row in _rows(db, _HISTORY, (source, key)):
+                number, name, first, gone, text, seen_from, later = row
+                if number != life:
+                    if last is not None:
+                        yield last
+                    life, last = number, RecordRow(name, first, gone, text)
+                if seen_from is not None and last is not None:
+                    yield last._replace(ends=seen_from)
+                    last = RecordRow(name, seen_from, gone, later)
+            if last is not None:
+                yield last
+
+    def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
+        """Return the pages that are there, or as far as is kept were at a moment."""
+        if at is not None:
+            yield from self._pages_at(source, at)
+            return
+        with self._store.looking() as db:
+            for _, key, last, digest, first, kind, body in _rows(db, _PAGES, (source,)):
+                whole = None if body is None else zlib.decompress(body)
+                yield PageRow(key, first, last, unpack(digest), kind or "", whole)
+
+    def _pages_at(self, source: str, at: float) -> Iterator[PageRow]:
+        with self._store.looking() as db:
+            for item, key in _rows(db, _ITEMS, (source,)):
+                seen = db.execute(_SEEN, (item, at)).fetchone()
+                if seen is not None and seen[0] == 0:
+                    rows = _versions(db, item, key)
+                    yield from [r for r in rows if (r.begins or 0) <= at][-1:]
+
+    def page_history(self, source: str) -> Iterator[PageRow]:
+        """Return all versions of pages that are kept."""
+        with self._store.looking() as db:
+            for item, key in _rows(db, _ITEMS, (source,)):
+                yield from _versions(db, item, key)
+
+    def sources_of(self, key: str) -> list[str]:
+        """Return the sources that have, or had, a record of this key."""
+        with self._store.looking() as db:
+            return [name for (name,) in db.execute(_NAMED, (key,))]
+
+
+def _rows(
+    db: sqlite3.Connection, query: str, given: Sequence[object]
+) -> Iterator[Sequence[object]]:
+    cursor = db.execute(query, given)
+    while rows := cursor.fetchmany(CHUNK):
+        yield from rows
+
+
+def _versions(db: sqlite3.Connection, item: object, key: object) -> list[PageRow]:
+    """Return the versions of a page, oldest first."""
+    found = []
+    for at, digest, kind, packed, is_old in db.execute(_VERSIONS, (item,)):
+        body = page_versions.unpacked(packed) if is_old else zlib.decompress(packed)
+        found.append(PageRow(str(key), at, None, unpack(digest), kind, body))
+    return _ended(found)
+
+
+def _ended(rows: Sequence[PageRow]) -> list[PageRow]:
+    """Return versions that end where the next one begins."""
+    later = [row.begins for row in rows[1:]]
+    return [row._replace(ends=end) for row, end in zip_longest(rows, later)]
+
+
+class MemoryHoldings:
+    """What a store in memory holds."""
+
+    def __init__(self, store: "MemoryStore") -> None:
+        self._store = store
+
+    def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
+        """Return the records that are there, or that were at a moment."""
+        for spell, rows in self._lives(source):
+            if at is None and spell.gone_by == float("inf"):
+                last = spell.last_seen
+                yield RecordRow(spell.key, spell.first_seen, last, rows[-1].text)
+            elif at is not None and spell.first_seen <= at < spell.gone_by:
+                text = [row.text for row in rows if row.begins <= at][-1]
+                last = min(spell.last_seen, at)
+                yield RecordRow(spell.key, spell.first_seen, last, text)
+
+    def record(self, source: str, key: str) -> RecordRow | None:
+        """Return a record that is there; None if it is not."""
+        return next((row for row in self.records(source) if row.key == key), None)
+
+    def record_history(
+        self, source: str, key: str | None = None
+    ) -> Iterator[RecordRow]:
+        """Return all versions of the records of a source, or of one of them."""
+        for spell, rows in self._lives(source):
+            if key in {None, spell.key}:
+                yield from rows
+
+    def _lives(self, source: str) -> Iterator[tuple["Spell", list[RecordRow]]]:
+        if source not in self._store.collections():
+            return
+        register = self._store.register(source)
+        later: dict[tuple[str, int], list[tuple[float, str]]] = {}
+        for one in register.versions:
+            if one.attributes is not None:
+                mine = later.setdefault((one.key, one.spell), [])
+                mine.append((one.seen_from, _text(one.attributes)))
+        for spell in register.spells:
+            told = [(spell.first_seen, _text(spell.attributes))]
+            told += later.get((spell.key, spell.spell), [])
+            gone = None if spell.gone_by == float("inf") else spell.gone_by
+            ends = [at for at, _ in told[1:]] + [gone]
+            yield (
+                spell,
+                [
+                    RecordRow(spell.key, at, end, text)
+                    for (at, text), end in zip(told, ends, strict=True)
+                ],
+            )
+
+    def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
+        """Return the pages that are there, or as far as is kept were at a moment."""
+        for item in self._store.items([source]):
+            (held,) = self._store.held([item.key])
+            if at is None and held is not None and held.seen == 0:
+                found = self._store.content(item.key)
+                kind, body = (found.media_type, found.body) if found else ("", None)
+                first = next((v.at for v in self._store.versions.of(item.key)), None)
+                yield PageRow(item.key, first, held.at, held.digest, kind, body)
+            elif at is not None:
+                rows = [r for r in self._versions(item.key) if (r.begins or 0) <= at]
+                yield from rows[-1:]
+
+    def page_history(self, source: str) -> Iterator[PageRow]:
+        """Return all versions of pages that are kept."""
+        for item in self._store.items([source]):
+            yield from self._versions(item.key)
+
+    def _versions(self, key: str) -> list[PageRow]:
+        found = []
+        for one in self._store.versions.of(key)[::-1]:
+            content = self._store.versions.content(key, one)
+            body = None if content is None else content.body
+            found.append(PageRow(key, one.at, None, one.digest, one.media_type, body))
+        return _ended(found)
+
+    def sources_of(self, key: str) -> list[str]:
+        """Return the sources that have, or had, a record of this key."""
+        names = self._store.collections()
+        return [n for n in names if any(self.record_history(n, key))]
+
+
+def _text(attributes: "Attributes") -> str:
+    return json.dumps(dict(attributes), ensure_ascii=False, separators=(",", ":"))

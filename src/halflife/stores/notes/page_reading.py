@@ -1,0 +1,58 @@
+"""How the pages of a source are read, and the versions that were read otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from halflife.stores.notes import NoteKind, finite, text
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingNote:
+    """How a source's pages are read.
+
+    Attributes:
+        name: The name of the reading: its mode and its rules.
+        since: From when on they are read so, in days.
+
+    """
+
+    name: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNote:
+    """A version of a page whose digest was made by another reading.
+
+    Attributes:
+        digest: The digest under which it is known.
+        reading: The name of the reading that is compared with now.
+        now: The digest that this reading gives it.
+
+    """
+
+    digest: str
+    reading: str
+    now: str
+
+
+def _reading(note: ReadingNote) -> list[object]:
+    return [note.name, note.since]
+
+
+def _read_reading(row: list[Any]) -> ReadingNote:
+    name, since = row
+    return ReadingNote(text(name), finite(since))
+
+
+def _version(note: VersionNote) -> Mapping[str, str]:
+    return {"digest": note.digest, "reading": note.reading, "now": note.now}
+
+
+def _read_version(row: Mapping[str, Any]) -> VersionNote:
+    return VersionNote(text(row["digest"]), text(row["reading"]), text(row["now"]))
+
+
+READING = NoteKind("page_reading", 1, _reading, _read_reading)
+VERSION = NoteKind("page_version", 1, _version, _read_version)  # numbered by page

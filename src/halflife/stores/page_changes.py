@@ -1,0 +1,221 @@
+"""What observations change in what is held of pages.
+
+The evidence before a batch and the fold of the batch tell it: a page that is there for
+the first time is new, one with another text has changed, one that is absent has gone.
+Failed fetches and hints change nothing, and an observation that is in the log already
+is not in the fold, so nothing is reported twice.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from halflife.core.arrays import Bytes, Floats, Ints
+from halflife.core.change import Change, ChangeKind
+from halflife.core.evidence import NEVER, Evidence, Fold
+from halflife.core.fingerprints import KIND, Packed
+from halflife.core.observation import MOVED, Looks, Observation, Seen
+from halflife.stores.change_log import written
+
+if TYPE_CHECKING:
+    from halflife.stores.held_pages import HeldPage
+
+_KINDS: tuple[ChangeKind, ...] = ("new", "changed", "gone", "returned")
+_NEW, _CHANGED, _GONE, _RETURNED = range(4)
+_PRESENT, _ABSENT = int(Seen.PRESENT), int(Seen.ABSENT)
+# What a page that is there has become, by what was seen before: it was there, it was
+# absent, and in the last place (``NEVER``) it was never seen.
+_AFTER: Bytes = np.array([_CHANGED, _RETURNED, _NEW], np.int8)
+_Fields: TypeAlias = dict[str, tuple[str | None, str]]
+# The item knows its source and its key, so neither has to be looked up.
+_ADD = """
+INSERT INTO change (at, source, key, kind, fields)
+SELECT ?, source, key, ?, ? FROM item WHERE id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageChanges:
+    """Changes of pages as columns, one row a change; replays keep very many.
+
+    Attributes:
+        evidence: What knows the pages.
+        rows: Their rows in it.
+        at: When each was observed, in days.
+        kind: What became of each.
+        old: The fingerprint of the text before; empty if there was none.
+        new: The fingerprint of the text after.
+
+    """
+
+    evidence: Evidence
+    rows: Ints
+    at: Floats
+    kind: Bytes
+    old: Packed
+    new: Packed
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def changes(self, source_of: Callable[[str], str]) -> Iterator[Change]:
+        """Return the changes one by one."""
+        for row, at, kind, fields in self._each():
+            key = self.evidence.keys[row]
+            yield Change(at, source_of(key), key, kind, fields)
+
+    def save(self, db: sqlite3.Connection) -> None:
+        """Write the changes down."""
+        number = self.evidence.number[self.rows].tolist()
+        rows = (
+            (at, kind, _written(fields), item)
+            for item, (_, at, kind, fields) in zip(number, self._each(), strict=True)
+        )
+        db.executemany(_ADD, rows)
+
+    def _each(self) -> Iterator[tuple[int, float, ChangeKind, _Fields]]:
+        text = self.evidence.digest.text
+        columns = (self.rows, self.at, self.kind, self.old, self.new)
+        for row, at, kind, old, new in zip(*(c.tolist() for c in columns), strict=True):
+            if kind == _GONE:
+                yield row, at, "gone", {}
+                continue
+            pair = (text(old) if kind == _CHANGED else None, text(new))
+            yield row, at, _KINDS[kind], {"text": pair}
+
+
+def _written(fields: _Fields) -> str:
+    """Return fields as JSON; a fingerprint needs no encoder."""
+    if not fields:
+        return "{}"
+    old, new = fields["text"]
+    if not new.isalnum() or not (old is None or old.isalnum()) or not new.isascii():
+        return written(fields)
+    return (
+        f'{{"text":[null,"{new}"]}}' if old is None else f'{{"text":["{old}","{new}"]}}'
+    )
+
+
+def find(evidence: Evidence, looks: Looks, fold: Fold) -> PageChanges | None:
+    """Return what the looks change; ``evidence`` has not taken their fold yet."""
+    if fold.rows.size != len(looks):  # some come back to a page, or are no news
+        return _one_by_one(evidence, looks)
+    before = evidence.seen[fold.rows]
+    news = fold.changed | (before == NEVER)
+    some = np.flatnonzero(news & (looks.seen <= _ABSENT))
+    if not some.size:
+        return None
+    rows, before, after = fold.rows[some], before[some], fold.seen[some]
+    kind = _AFTER[before]
+    if after.any() or before.any():  # not all were there and are
+        # A page that was only ever absent has no change in its evidence.
+        known = (before == _PRESENT) | (evidence.changes[rows] > 0)
+        kind = np.where(known | (before == NEVER), kind, np.int8(_NEW))
+        kind = np.where(after == _ABSENT, np.int8(_GONE), kind)
+        held = known | (after == _PRESENT)  # of the others nothing was ever held
+        if not held.all():
+            some, rows, kind = some[held], rows[held], kind[held]
+    if not some.size:
+        return None
+    old, new = evidence.digest.data[rows], fold.digest.data[some]
+    return PageChanges(evidence, rows, fold.last_at[some], kind, old, new)
+
+
+def _one_by_one(evidence: Evidence, looks: Looks) -> PageChanges | None:
+    """Return what looks change that come back to the same pages."""
+    now: dict[int, tuple[int, bytes, bool]] = {}
+    found: list[tuple[int, float, int, bytes, bytes]] = []
+    digests = evidence.digest.pack(looks.digest).tolist()
+    columns = zip(looks.keys, looks.at.tolist(), looks.seen.tolist(), strict=True)
+    for (key, at, seen), digest in zip(columns, digests, strict=True):
+        row = evidence.row(key)
+        if seen > _ABSENT or row is None:
+            continue
+        if row not in now:
+            was_there = evidence.seen[row] == _PRESENT or evidence.changes[row] > 0
+            now[row] = int(evidence.seen[row]), evidence.digest.data[row], was_there
+        before, old, known = now[row]
+        now[row] = seen, digest, known or seen == _PRESENT
+        if (before, old) == (seen, digest) or (seen == _ABSENT and not known):
+            continue
+        kind = _CHANGED if before == _PRESENT else _RETURNED if known else _NEW
+        found.append((row, at, _GONE if seen == _ABSENT else kind, old, digest))
+    if not found:
+        return None
+    rows, times, kinds, before_each, after_each = zip(*found, strict=True)
+    return PageChanges(
+        evidence,
+        np.array(rows, dtype=np.intp),
+        np.array(times, dtype=np.float64),
+        np.array(kinds, dtype=np.int8),
+        np.array(before_each, dtype=KIND),
+        np.array(after_each, dtype=KIND),
+    )
+
+
+def moves(
+    looks: Looks,
+    held: Callable[[str], Observation | None],
+    source_of: Callable[[str], str | None],
+) -> list[Change]:
+    """Return which pages have moved for good, where the last good look did not say so.
+
+    ``held`` returns the last good look at a page before these.
+    """
+    found, last = [], dict[str, str]()
+    for look in looks.details:
+        if look.seen is not Seen.PRESENT or not look.note.startswith(MOVED):
+            continue
+        if look.key not in last:
+            before = held(look.key)
+            last[look.key] = before.note if before is not None else ""
+        was, last[look.key] = last[look.key], look.note
+        if was != look.note:
+            old = was.removeprefix(MOVED) if was.startswith(MOVED) else look.key
+            pair = (old, look.note.removeprefix(MOVED))
+            source = source_of(look.key) or ""
+            found.append(Change(look.at, source, look.key, "moved", {"url": pair}))
+    return found
+
+
+def holds(pages: Iterable[tuple["HeldPage", float]]) -> Iterator[Change]:
+    """Return that answers of pages wait for a decision; given with their times."""
+    for page, at in pages:
+        fields = {"why": (None, page.why)}
+        yield Change(at, page.source, page.key, "held", fields)
+
+
+def acceptances(
+    pages: Iterable[tuple["HeldPage", float]], evidence: Evidence
+) -> Iterator[Change]:
+    """Return that answers were believed which were held for a decision.
+
+    What they change is reported beside it. Only where the copy had been put back does
+    the evidence not know that the text is another.
+    """
+    for page, at in pages:
+        row = evidence.row(page.key)
+        yield Change(at, page.source, page.key, "accepted")
+        if row is not None and evidence.digest[row] == page.digest:
+            fields = {"text": (None, page.digest)}
+            yield Change(at, page.source, page.key, "changed", fields)
+
+
+def put_back(look: Observation, replaced: str, source: str) -> Iterator[Change]:
+    """Return that an earlier text is the copy of a page again."""
+    if replaced != look.digest:
+        fields = {"text": (replaced or None, look.digest)}
+        yield Change(look.at, source, look.key, "changed", fields)
+
+
+def change_owner(
+    pages: Iterable[tuple[str, str, str]], to: str, at: float
+) -> Iterator[Change]:
+    """Return that pages belong to another source; given by key, source and text."""
+    for key, source, digest in pages:
+        fields = {"source": (source, to)}
+        yield Change(at, source, key, "gone", fields)
+        yield Change(at, to, key, "new", {"text": (None, digest), **fields})

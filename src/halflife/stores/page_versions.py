@@ -1,0 +1,208 @@
+"""Earlier bodies of pages, as rows; the SQL of it.
+
+The table ``content`` holds the body of each page as it was last seen. When a body with
+another text replaces it, the old one comes here, with the moment at which its text was
+first seen. Equal bodies are kept once. An answer that waits for a decision is in
+neither table, so it counts as a version only once it is believed.
+"""
+
+import sqlite3
+import zlib
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from halflife.core.observation import Content, Observation
+from halflife.stores.tables import item_id, pack, unpack
+
+if TYPE_CHECKING:
+    from halflife.stores.connection import Tables
+
+MOST = 5  # bodies of a page that are kept, the current one included
+LEVEL = 3  # of zstd: its own default; half the size of what ``content`` holds
+LARGEST = 1 << 28  # bytes of a body; nothing that large is ever fetched
+STATEMENTS = (
+    # Of the text, as in the observation that brought the body.
+    "ALTER TABLE content ADD COLUMN digest ANY NOT NULL DEFAULT ''",
+    """
+UPDATE content SET digest =
+    coalesce((SELECT digest FROM evidence WHERE evidence.item = content.item), '')""",
+    """
+CREATE TABLE page_body (  -- bodies of earlier versions, each once
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,  -- BLAKE2 of the body, 16 bytes
+    body BLOB NOT NULL  -- zstd
+) STRICT""",
+    """
+CREATE TABLE page_version (  -- what a page was before it became another
+    id INTEGER PRIMARY KEY,
+    item INTEGER NOT NULL REFERENCES item (id),
+    at REAL NOT NULL,  -- when its text was first seen
+    digest ANY NOT NULL,
+    raw ANY NOT NULL,
+    media_type TEXT NOT NULL,
+    body INTEGER NOT NULL REFERENCES page_body (id)
+) STRICT""",
+    "CREATE INDEX page_version_of_item ON page_version (item)",
+    "CREATE INDEX page_version_of_body ON page_version (body)",
+)
+_CURRENT = "SELECT at, digest, raw, media_type, body FROM content WHERE item = ?"
+_REPLACE = """
+REPLACE INTO content (item, at, raw, media_type, body, digest)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
+_ADD_BODY = "INSERT INTO page_body (hash, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ADD = """
+INSERT INTO page_version (item, at, digest, raw, media_type, body)
+VALUES (?, ?, ?, ?, ?, (SELECT id FROM page_body WHERE hash = ?))
+"""
+_OLD = """
+SELECT id, body FROM page_version WHERE item = ? ORDER BY id DESC LIMIT -1 OFFSET ?
+"""
+_UNUSED = """
+DELETE FROM page_body
+WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM page_version WHERE body = ?1)
+"""
+_ITEMS = "SELECT item FROM page_version GROUP BY item HAVING count(*) > ?"
+_ALL = """
+SELECT at, digest, media_type, 0 AS n FROM content WHERE item = ?1
+UNION ALL
+SELECT at, digest, media_type, id FROM page_version WHERE item = ?1
+"""
+_BODY = """
+SELECT media_type, page_body.body FROM page_version
+JOIN page_body ON page_body.id = page_version.body WHERE page_version.id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """A text that a page had.
+
+    Attributes:
+        at: When it was first seen, in days; of the current one, when its body was.
+        digest: The fingerprint of the text.
+        media_type: The media type of the body.
+        number: Its number in the store; 0 is the current one.
+
+    """
+
+    at: float
+    digest: str
+    media_type: str
+    number: int = 0
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+
+
+def save(db: sqlite3.Connection, look: Observation, item: int, most: int) -> None:
+    """Keep the body of an observation as the current one, and the one before it."""
+    if look.content is None:
+        return
+    old = db.execute(_CURRENT, (item,)).fetchone()
+    at = look.at
+    if old is not None and unpack(old[1]) == look.digest:
+        at = float(old[0])  # it is the same text still
+    elif old is not None and most > 1:
+        _archive(db, item, old)
+        trim(db, item, most)
+    _write(db, look, item, at)
+
+
+def put_back(db: sqlite3.Connection, look: Observation, item: int) -> None:
+    """Let an earlier body be the current one; what replaced it is no version."""
+    if look.content is None:
+        return
+    rows = db.execute(_OLD, (item, 0)).fetchall()
+    at = look.at
+    if rows:
+        number, body = rows[0]
+        query = "SELECT at, digest FROM page_version WHERE id = ?"
+        first, digest = db.execute(query, (number,)).fetchone()
+        if unpack(digest) == look.digest:
+            at = first
+            _remove(db, [(number, body)])
+    _write(db, look, item, at)
+
+
+def _write(db: sqlite3.Connection, look: Observation, item: int, at: float) -> None:
+    assert look.content is not None  # the caller has seen to that
+    kind, body = look.content.media_type, zlib.compress(look.content.body, 1)
+    row = (item, at, pack(look.raw), kind, body, pack(look.digest))
+    db.execute(_REPLACE, row)
+
+
+def _archive(db: sqlite3.Connection, item: int, row: tuple[Any, ...]) -> None:
+    import zstandard  # noqa: PLC0415  (only a page that has changed needs it)
+
+    at, digest, raw, kind, packed = row
+    body = zlib.decompress(packed)
+    name = blake2b(body, digest_size=16).digest()
+    if not db.execute("SELECT 1 FROM page_body WHERE hash = ?", (name,)).fetchone():
+        db.execute(_ADD_BODY, (name, zstandard.compress(body, LEVEL)))
+    db.execute(_ADD, (item, at, digest, raw, kind, name))
+
+
+def trim(db: sqlite3.Connection, item: int, most: int) -> int:
+    """Remove the oldest versions of a page, but for ``most`` with the current one."""
+    return _remove(db, db.execute(_OLD, (item, max(most - 1, 0))).fetchall())
+
+
+def trim_all(db: sqlite3.Connection, most: int) -> int:
+    """Remove the oldest versions of all pages; return how many."""
+    items = db.execute(_ITEMS, (max(most - 1, 0),)).fetchall()
+    return sum(trim(db, item, most) for (item,) in items)
+
+
+def forget(db: sqlite3.Connection, source: int) -> None:
+    """Remove all versions of the pages of a source."""
+    query = (
+        "SELECT id, body FROM page_version"
+        " WHERE item IN (SELECT id FROM item WHERE source = ?)"
+    )
+    _remove(db, db.execute(query, (source,)).fetchall())
+
+
+def _remove(db: sqlite3.Connection, rows: list[tuple[int, int]]) -> int:
+    db.executemany("DELETE FROM page_version WHERE id = ?", [(n,) for n, _ in rows])
+    db.executemany(_UNUSED, [(body,) for body in {body for _, body in rows}])
+    return len(rows)
+
+
+def unpacked(body: bytes) -> bytes:
+    """Return the body of an earlier version as it was."""
+    import zstandard  # noqa: PLC0415  (slow)
+
+    try:
+        return zstandard.ZstdDecompressor().decompress(body, max_output_size=LARGEST)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a body cannot be read: {error}") from error
+
+
+class PageVersions:
+    """The versions of pages in a state file."""
+
+    def __init__(self, store: "Tables") -> None:
+        self._store = store
+
+    def of(self, key: str) -> list[PageVersion]:
+        """Return the versions of a page that are kept, newest first."""
+        with self._store.looking() as db:
+            item = item_id(db, key)
+            rows = db.execute(_ALL, (item,)).fetchall()
+        found = [PageVersion(at, unpack(d), kind, n) for at, d, kind, n in rows]
+        return sorted(found, key=lambda one: (one.number > 0, -one.number))
+
+    def content(self, key: str, version: PageVersion) -> Content | None:
+        """Return the body of a version; None if it is not kept any more."""
+        with self._store.looking() as db:
+            if version.number == 0:
+                query = "SELECT media_type, body FROM content WHERE item = ?"
+                row = db.execute(query, (item_id(db, key),)).fetchone()
+                return row and Content(row[0], zlib.decompress(row[1]))
+            row = db.execute(_BODY, (version.number,)).fetchone()
+            return row and Content(row[0], unpacked(row[1]))

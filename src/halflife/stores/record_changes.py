@@ -1,0 +1,217 @@
+"""What news of a set source changes in what is held of its records.
+
+A record is held from the first listing that has it until its life has ended. Of a
+record that is new or has returned all fields are reported, so that whoever reads the
+log from its start needs nothing else.
+"""
+
+import json
+import math
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from halflife.core.change import Change, ChangeKind
+from halflife.core.object_store import NEVER, Attributes, Register, Spell
+
+WHOLE = ""  # the key of a change that concerns a source as a whole
+
+_LIFE = """
+SELECT id, gone_by IS NOT NULL, attributes FROM life
+WHERE source = (SELECT id FROM source WHERE name = ?) AND key = ? AND spell = ?
+"""
+_VERSION = """
+SELECT seen_from, attributes FROM version
+WHERE life = ? AND attributes IS NOT NULL ORDER BY seen_from DESC LIMIT 1
+"""
+_SEEN = "SELECT 1 FROM version WHERE life = ? AND seen_from = ?"
+
+
+class Lives(Protocol):
+    """What is known of lives before the news."""
+
+    def has_ended(self, key: str, spell: int) -> bool | None:
+        """Say whether a life has ended; None if it is not known."""
+        ...
+
+    def has_version(self, key: str, spell: int, seen_from: float) -> bool:
+        """Say whether a version of a life is known."""
+        ...
+
+    def attributes(self, key: str, spell: int) -> Attributes | None:
+        """Return the attributes of a life as last seen; None if it is not known."""
+        ...
+
+
+class LifeRows:
+    """Lives in a state file."""
+
+    def __init__(self, db: sqlite3.Connection, source: str) -> None:
+        self._db, self._source = db, source
+
+    def has_ended(self, key: str, spell: int) -> bool | None:
+        """Say whether a life has ended; None if it is not known."""
+        row = self._row(key, spell)
+        return None if row is None else bool(row[1])
+
+    def has_version(self, key: str, spell: int, seen_from: float) -> bool:
+        """Say whether a version of a life is known."""
+        row = self._row(key, spell)
+        return row is not None and self._db.execute(
+            _SEEN, (row[0], seen_from)
+        ).fetchone() is not None  # fmt: skip
+
+    def attributes(self, key: str, spell: int) -> Attributes | None:
+        """Return the attributes of a life as last seen; None if it is not known."""
+        row = self._row(key, spell)
+        if row is None:
+            return None
+        latest = self._db.execute(_VERSION, (row[0],)).fetchone()
+        found: Attributes = json.loads(latest[1] if latest else row[2])
+        return found
+
+    def _row(self, key: str, spell: int) -> Sequence[Any] | None:
+        found: Sequence[Any] | None = self._db.execute(
+            _LIFE, (self._source, key, spell)
+        ).fetchone()
+        return found
+
+
+class LivesInMemory:
+    """Lives and versions of a register, as they are found by their names."""
+
+    def __init__(self, register: Register) -> None:
+        self.spells = {(s.key, s.spell): s for s in register.spells}
+        self.versions = {(v.key, v.spell, v.seen_from): v for v in register.versions}
+        self._latest: dict[tuple[str, int], Attributes] | None = None
+
+    def has_ended(self, key: str, spell: int) -> bool | None:
+        """Say whether a life has ended; None if it is not known."""
+        found = self.spells.get((key, spell))
+        return None if found is None else found.gone_by < NEVER
+
+    def has_version(self, key: str, spell: int, seen_from: float) -> bool:
+        """Say whether a version of a life is known."""
+        return (key, spell, seen_from) in self.versions
+
+    def attributes(self, key: str, spell: int) -> Attributes | None:
+        """Return the attributes of a life as last seen; None if it is not known."""
+        if self._latest is None:  # the versions of a life are in their order
+            told = (v for v in self.versions.values() if v.attributes is not None)
+            self._latest = {(v.key, v.spell): v.attributes or {} for v in told}
+        first = self.spells.get((key, spell))
+        return self._latest.get((key, spell), first and first.attributes)
+
+
+def find(source: str, news: Register, before: Lives) -> list[Change]:
+    """Return what news changes, in the order in which it was observed."""
+    looks = [s.at for s in news.snapshots if s.valid]
+    began = looks[0] if looks else -NEVER
+    found: list[Change] = []
+    for spell in news.spells:
+        # A life that is not known yet was first seen by one of these looks.
+        if spell.first_seen >= began or spell.gone_by < NEVER:
+            found += _of_life(source, spell, before, looks)
+    found += _of_versions(source, news, before)
+    found.sort(key=lambda change: change.at)
+    return found
+
+
+def _of_life(
+    source: str, spell: Spell, before: Lives, looks: Sequence[float]
+) -> Iterator[Change]:
+    had_ended = before.has_ended(spell.key, spell.spell)
+    if had_ended is None:
+        kind: ChangeKind = "returned" if spell.spell else "new"
+        yield Change(spell.first_seen, source, spell.key, kind, whole(spell.attributes))
+    if spell.gone_by < NEVER and not had_ended:
+        later = bisect_right(looks, spell.gone_by)  # that confirmed it
+        at = looks[later] if later < len(looks) else spell.gone_by
+        yield Change(at, source, spell.key, "gone")
+
+
+def _of_versions(source: str, news: Register, before: Lives) -> Iterator[Change]:
+    if not news.versions:
+        return
+    now: dict[tuple[str, int], Attributes] = {}
+    fresh = {(s.key, s.spell): s.attributes for s in news.spells}
+    for version in news.versions:
+        life = version.key, version.spell
+        if before.has_version(*life, version.seen_from):
+            continue
+        old = now.get(life)
+        if old is None:
+            known = before.attributes(*life)
+            old = fresh.get(life, {}) if known is None else known
+        if version.attributes is None:  # only the time is known
+            yield Change(version.seen_from, source, version.key, "changed")
+            continue
+        now[life] = version.attributes
+        fields = differing(old, version.attributes)
+        if fields:
+            yield Change(version.seen_from, source, version.key, "changed", fields)
+
+
+def replaced(source: str, old: Register, new: Register, at: float) -> list[Change]:
+    """Return what differs between what is held and a history that replaces it.
+
+    What became of records within the history is not reported: it is long past.
+    """
+    held, taken = current(old), current(new)
+    known = {spell.key for spell in old.spells}
+    found = [Change(at, source, key, "gone") for key in held if key not in taken]
+    for key, attributes in taken.items():
+        if key not in held:
+            kind: ChangeKind = "returned" if key in known else "new"
+            found.append(Change(at, source, key, kind, whole(attributes)))
+        elif fields := differing(held[key], attributes):
+            found.append(Change(at, source, key, "changed", fields))
+    return found
+
+
+def current(register: Register) -> dict[str, Attributes]:
+    """Return the records whose lives have not ended, as last seen."""
+    held = {
+        (s.key, s.spell): s.attributes for s in register.spells if s.gone_by == NEVER
+    }
+    for version in register.versions:
+        life = version.key, version.spell
+        if version.attributes is not None and life in held:
+            held[life] = version.attributes
+    return {key: attributes for (key, _), attributes in held.items()}
+
+
+def staged(source: str, at: float, why: str) -> Change:
+    """Return that an answer of a source waits for a decision."""
+    return Change(at, source, WHOLE, "held", {"why": (None, why)})
+
+
+def accepted(source: str, news: Register, waiting: float | None) -> list[Change]:
+    """Return that the answer was believed that was staged at a moment, if it was."""
+    believed = waiting is not None and any(
+        s.valid and s.at == waiting for s in news.snapshots
+    )
+    return [Change(waiting or 0.0, source, WHOLE, "accepted")] if believed else []
+
+
+def whole(attributes: Attributes) -> dict[str, tuple[Any, Any]]:
+    """Return all fields of a record that was not there before."""
+    return {
+        name: (None, plain(value) if value.__class__ is float else value)
+        for name, value in attributes.items()
+    }
+
+
+def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
+    """Return the fields of a record that differ, with their old and new values."""
+    names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
+    pairs = {name: (plain(old.get(name)), plain(new.get(name))) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401  (of a field)
+    """Return a value as it is written down; a number that is none becomes nothing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,78 @@
+"""Views of the state file for whoever opens it with a tool of his own.
+
+They say times as text and sources by name, so that Datasette or the ``sqlite3`` program
+show what is held without any knowledge of the tables.
+"""
+
+import re
+import sqlite3
+
+_DATE = "strftime('%Y-%m-%dT%H:%M:%SZ', {} * 86400.0, 'unixepoch')"
+_TEXT = "CASE typeof({0}) WHEN 'blob' THEN lower(hex({0})) ELSE {0} END"
+_LATEST = """coalesce(
+        (SELECT version.attributes FROM version
+         WHERE version.life = life.id AND version.attributes IS NOT NULL
+         ORDER BY version.seen_from DESC LIMIT 1), life.attributes)"""
+STATEMENTS = (
+    f"""
+CREATE VIEW current_records AS  -- records and pages that are there, as last seen
+SELECT source.name AS source, life.key AS key, 'record' AS kind,
+    {_DATE.format("life.first_seen")} AS first_seen,
+    {_DATE.format("life.last_seen")} AS last_seen,
+    {_LATEST} AS fields
+FROM life JOIN source ON source.id = life.source WHERE life.gone_by IS NULL
+UNION ALL
+SELECT source.name, item.key, 'page', NULL, {_DATE.format("evidence.last_at")},
+    json_object('text', {_TEXT.format("evidence.digest")})
+FROM item JOIN source ON source.id = item.source
+JOIN evidence ON evidence.item = item.id WHERE evidence.seen = 0""",  # noqa: S608  (constants)
+    f"""
+CREATE VIEW changes AS  -- what became of records and pages, in the order of writing
+SELECT change.seq AS seq, {_DATE.format("change.at")} AS at, source.name AS source,
+    change.key AS key, change.kind AS kind, change.fields AS fields
+FROM change JOIN source ON source.id = change.source""",  # noqa: S608
+    f"""
+CREATE VIEW gone AS  -- records and pages that were there and are not
+SELECT source.name AS source, life.key AS key, 'record' AS kind,
+    {_DATE.format("life.last_seen")} AS last_seen,
+    {_DATE.format("life.gone_by")} AS gone_by
+FROM life JOIN source ON source.id = life.source
+WHERE life.gone_by IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM life AS later WHERE later.source = life.source
+     AND later.key = life.key AND later.spell > life.spell)
+UNION ALL
+SELECT source.name, item.key, 'page', NULL, {_DATE.format("evidence.last_at")}
+FROM item JOIN source ON source.id = item.source
+JOIN evidence ON evidence.item = item.id
+WHERE evidence.seen = 1 AND evidence.changes > 0""",  # noqa: S608
+)
+_BARE = re.compile(r"\bREFERENCES (\w+)(?!\w)(?! *\()")
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the views, and let every foreign key name its column."""
+    for statement in STATEMENTS:
+        db.execute(statement)
+    name_columns(db)
+
+
+def name_columns(db: sqlite3.Connection) -> None:
+    """Let every foreign key name the column that it refers to.
+
+    To SQLite it means the same, so no row is touched, only how the table is described;
+    programs such as Datasette fail where the column is not named. This is the way that
+    SQLite's own documentation of ``ALTER TABLE`` describes for such a change.
+    """
+    query = "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+    tables = [(name, sql) for name, sql in db.execute(query) if _BARE.search(sql or "")]
+    (version,) = db.execute("PRAGMA schema_version").fetchone()
+    db.execute("PRAGMA writable_schema = ON")
+    try:
+        for name, sql in tables:
+            db.execute(
+                "UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?",
+                (_BARE.sub(r"REFERENCES \1 (id)", sql), name),
+            )
+        db.execute(f"PRAGMA schema_version = {version + 1}")
+    finally:
+        db.execute("PRAGMA writable_schema = OFF")
