@@ -131,7 +131,10 @@ class Shop:
             "primary_keys": ["id"],
             "query": {"sql": "select ...", "params": {}},
             "facet_results": {},
-            "suggested_facets": [{"name": "price", "toggle_url": self.url}],
+            "suggested_facets": [
+                {"name": n, "toggle_url": f"{self.url}?_facet={n}"}
+                for n in ("id", "name", "price")
+            ],
             "next": last,
             "next_url": f"{self.url}/garage/teas.json?{query}" if last else None,
             "query_ms": 1.5,

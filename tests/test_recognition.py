@@ -145,7 +145,12 @@ def test_a_page_that_shows_data_names_the_data(page, link, instead):
 
 
 def test_rows_of_datasette_are_asked_for_as_objects():
-    body = {"rows": [[1, "a"]], "columns": ["id", "x"], "primary_keys": ["id"]}
+    body = {
+        "rows": [[1, "a"]],
+        "columns": ["id", "x"],
+        "primary_keys": ["id"],
+        "suggested_facets": [{"name": str(n), "url": str(n)} for n in range(3)],
+    }
     found = recognise(answer(body, url="http://a.example/d/t.json?_size=40"))
     there = "http://a.example/d/t.json?_size=40&_shape=objects"
     assert [one.instead for one in found if one.instead] == [there]

@@ -17,7 +17,8 @@ WATCHES = {
     "paused": False,
     "method": "GET",
     "headers": {"Cookie": "hunter2"},
-    "include_filters": [".main"],
+    "include_filters": [".main", "xpath1://h1", "json:$.x", "p["],
+    "subtractive_selectors": [".advert"],
     "time_between_check": {"days": None, "hours": 3},
     "notification_urls": [],
 }
@@ -57,10 +58,12 @@ def backup(**files):
 )
 def test_watches_of_changedetection_are_read_from_any_of_its_files(body):
     found = changedetection.read(body)
-    assert list(found.watches) == ["https://a.example/news"]
+    (watch,) = found.watches.values()
+    assert watch.url == "https://a.example/news"
+    assert watch.rules == ((".main", "xpath://h1"), (".advert",))
     assert found.left_out == []
     assert found.ignored == {
-        "filters": 1,
+        "filters": 2,
         "headers (they may hold secrets)": 1,
         "intervals": 1,
     }
@@ -94,7 +97,10 @@ def test_jobs_of_urlwatch_are_read_and_commands_never():
 name: "one"
 url: "https://a.example/x#y"
 filter:
+  - css: "main"
+  - xpath: {path: "//p", exclude: "//i"}
   - html2text
+  - shellpipe: "rm -rf ~"
 ---
 name: "files"
 command: "rm -rf ~"
@@ -115,6 +121,8 @@ enabled: false
         ("https://d.example/", "it is switched off"),
     ]
     assert found.ignored == {"filters": 1, "browsers": 1}
+    first = next(iter(found.watches.values()))
+    assert first.rules == (("css:main", "xpath://p"), ("xpath://i",))
 
 
 def test_feeds_of_a_subscription_list_are_read_from_any_folder():
@@ -132,7 +140,12 @@ def test_feeds_of_a_subscription_list_are_read_from_any_folder():
 
 
 def test_monitors_of_distill_are_read():
-    config = json.dumps({"selections": [{"frames": [{"index": 0, "includes": []}]}]})
+    frame = {
+        "index": 0,
+        "includes": [{"type": "css", "expr": "main"}, {"type": "tea", "expr": "x"}],
+        "excludes": [{"type": "xpath", "expr": "//i"}],
+    }
+    config = json.dumps({"selections": [{"frames": [frame]}]})
     body = {
         "client": {"local": 1},
         "data": [
@@ -143,7 +156,9 @@ def test_monitors_of_distill_are_read():
     }  # fmt: skip
     found = distill.read(json.dumps(body).encode())
     assert [w.feed for w in found.watches.values()] == [False, True]
-    assert found.ignored == {"selections of parts of a page": 1, "schedules": 1}
+    assert found.ignored == {"filters": 1, "schedules": 1}
+    first = next(iter(found.watches.values()))
+    assert first.rules == (("css:main",), ("xpath://i",))
 
 
 def test_a_plain_list_may_have_comments_and_tags():

@@ -53,7 +53,7 @@ def test_a_list_does_not_join_a_listing_of_the_same_host(empty, told):
     (empty.parent / "urls").write_text("https://a.example/p\n")
     assert told("import", "urls", "urls")[0] == 0
     names = [source.name for source in Config.load(empty).source]
-    assert names == ["a.example", "a.example-p"]
+    assert names == ["a.example", "a.example-2"]
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,21 @@ def test_feeds_of_scrapy_are_a_first_history(empty, asked, here):
     assert answer["objects"] == 30
     code, answer = asked("import", "scrapy", "feeds/jobs-2026-01-01.jl", "--as", "one")
     assert (code, answer["objects"]) == (0, 30)
+
+
+def test_filters_come_along_each_in_a_source_of_its_own(empty, told, here):
+    watches = {
+        "1": {"url": "https://a.example/1"},
+        "2": {"url": "https://a.example/2", "include_filters": ["main"]},
+        "3": {"url": "https://a.example/3", "include_filters": ["main"]},
+        "4": {"url": "https://a.example/4", "subtractive_selectors": [".ad"]},
+    }
+    (here / "x.json").write_text(json.dumps({"watching": watches}))
+    for _ in range(2):  # a second time changes nothing
+        assert told("import", "changedetection", "x.json")[0] == 0
+        found = {s.name: s for s in Config.load(empty).source}
+        assert list(found) == ["a.example", "a.example-2", "a.example-3"]
+        assert found["a.example"].only == ()
+        assert found["a.example-2"].only == ("main",)
+        assert len(found["a.example-2"].pages) == 2
+        assert found["a.example-3"].ignore == (".ad",)

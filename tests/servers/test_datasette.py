@@ -178,3 +178,15 @@ def test_newest_first_finds_new_records_that_have_the_dates_of_old_ones(
     copy.sync()
     copy.sync()
     assert copy.held("cars") == truth(database, CARS)
+
+
+@pytest.mark.parametrize("address", ["cars", "cars.json?_size=40"])
+def test_add_finds_out_how_a_table_is_read(garage, database, copy, address):
+    copy.settings()
+    allow = ("--allow", "127.0.0.0/8", "--source", "cars")
+    said = copy.json("add", f"{garage.url}/garage/{address}", *allow, "--yes")
+    source = said["source"]
+    assert (source["records"], source["key"]) == ("rows", "id")
+    assert source["next"] == "next_url"
+    copy.sync()
+    assert copy.held("cars") == truth(database, CARS)

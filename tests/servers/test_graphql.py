@@ -100,3 +100,36 @@ def test_only_what_is_newer_is_asked_for_among_the_variables(server, database, c
     assert (row["listed"], row["arrived"], row["gone"]) == (2, 2, 0)
     assert copy.requests == [5, 1]
     assert set(copy.held("teas")) == {*truth(database, TEAS), "7"}
+
+
+QUESTION = """
+query Teas($after: String) {
+  teas(first: 40, after: $after) {
+    totalCount
+    edges { node { id name price } }
+    pageInfo { endCursor hasNextPage }
+  }
+}
+"""
+
+
+def test_add_finds_records_key_and_cursor_of_a_question(server, database, copy):
+    copy.settings()
+    (copy.here / "q.graphql").write_text(QUESTION)
+    words = ("--graphql", "q.graphql", "--allow", "127.0.0.0/8", "--source", "teas")
+    said = copy.json("add", f"{server[0].url}/graphql", *words, "--yes")
+    source = said["source"]
+    assert (source["records"], source["key"]) == ("data.teas.edges[].node", "id")
+    assert source["graphql"]["cursor"] == "data.teas.pageInfo.endCursor"
+    assert said["recognised"]["total"] == 190
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
+
+
+def test_a_question_that_is_refused_is_one_clear_line(server, copy):
+    copy.settings()
+    (copy.here / "q.graphql").write_text("query { coffees { id } }")
+    words = ("--graphql", "q.graphql", "--allow", "127.0.0.0/8", "--yes")
+    _, err = copy.run("add", f"{server[0].url}/graphql", *words, codes=(1,))
+    assert err.count("\n") == 1
+    assert "coffees" in err

@@ -193,3 +193,14 @@ def test_the_first_sync_reads_the_sitemap_and_its_pages(site, copy):
     copy.settings(PAGES.format(url=site.server.url, map="sitemap.xml"))
     copy.sync()
     assert wrong(copy, site) == set()
+
+
+@pytest.mark.parametrize("way", ["sitemap.xml", "index.xml"])
+def test_add_alone_keeps_the_pages_that_a_map_names(site, copy, way):
+    copy.settings()
+    allow = ("--allow", "127.0.0.0/8", "--source", "teas")
+    said = copy.json("add", f"{site.server.url}/{way}", *allow)
+    assert said["source"]["maps"] == [f"{site.server.url}/{way}"]
+    copy.sync()
+    copy.sync("--all")
+    assert wrong(copy, site) == set()

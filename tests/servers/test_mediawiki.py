@@ -332,3 +332,19 @@ def test_a_summary_of_the_search_agrees_with_the_database(wiki, copy):
     wiki.write({f"Topic {n}": text(n) for n in range(50, 75)})
     (second,) = copy.json(*order)["results"]
     assert 38 <= second["size"]["mean"] <= 67, second  # 50 pages
+
+
+def test_add_finds_out_how_the_list_of_pages_is_read(wiki, copy):
+    copy.settings()
+    asked = "action=query&list=allpages&aplimit=10&format=json"
+    allow = ("--allow", "127.0.0.0/8", "--source", "wiki")
+    said = copy.json("add", f"{wiki.server.url}/api.php?{asked}", *allow, "--yes")
+    source = said["source"]
+    assert (source["records"], source["key"]) == ("query.allpages", "pageid")
+    assert source["paging"]["parameter"] == "apcontinue"
+    copy.sync()
+    titles = {str(number): title for title, (number, _) in wiki.texts().items()}
+    held = {
+        key: row["title"].replace(" ", "_") for key, row in copy.held("wiki").items()
+    }
+    assert {k: t for k, t in held.items() if t != "Main_Page"} == titles

@@ -198,3 +198,21 @@ def test_new_teas_are_found_by_one_request_and_gone_ones_by_a_full_pass(
     copy.settings(LISTING.format(url=url))  # everything, from now on
     copy.sync()
     assert copy.held("teas") == truth(database, TEAS)
+
+
+@pytest.mark.parametrize("paging", ["pages", "cursor", "offset", "token"])
+def test_add_finds_out_how_an_api_is_read(
+    server, database, member, copy, paging, monkeypatch
+):
+    monkeypatch.setenv("TEA_TOKEN", f"Token {TOKEN}")
+    copy.settings()
+    secret = ("--header", "Authorization: env:TEA_TOKEN") if paging == "token" else ()
+    words = ("--allow", "127.0.0.0/8", "--source", "teas", *secret, "--yes")
+    said = copy.json("add", f"{server[0].url}/api/{paging}/", *words)
+    source = said["source"]
+    assert (source["records"], source["key"]) == ("results", "id")
+    assert source["next"] == "next"
+    assert said["recognised"]["total"] == (None if paging == "cursor" else 190)
+    assert copy.requests == [4]  # robots.txt, the page for people, JSON, its next page
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)

@@ -10,9 +10,9 @@ from halflife.core.errors import UsageError
 from halflife.core.wording import count
 from halflife.engine import bootstrap
 from halflife.kinds.pages.discovery import KeepWish
-from halflife.kinds.trial import free_name
+from halflife.net.addresses import host_of
 from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
-from halflife.watchlists.watch import Watchlist, read_bytes
+from halflife.watchlists.watch import PartRules, Watch, Watchlist, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,15 +45,14 @@ def take_over(
     path: Path, found: Watchlist, name: str | None, *, write: bool
 ) -> list[SourceConfig]:
     """Add the addresses of a list to the settings; nothing is fetched."""
-    urls = tuple(found.watches)
-    feeds = [watch.url for watch in found.watches.values() if watch.feed]
-    known = Config.load(path)
-    sources = [
-        one.model_copy(
-            update={"name": free_name(known, one.name, one.where, joins=True)}
-        )
-        for one in KeepWish(urls, name).sources(feeds)
-    ]
+    known = Config.load(path).source
+    sources: list[SourceConfig] = []
+    for (home, rules), watches in _groups(found, name).items():
+        chosen = _free(home, rules, (*known, *sources))
+        feeds = [watch.url for watch in watches if watch.feed]
+        urls = tuple(watch.url for watch in watches)
+        (source,) = KeepWish(urls, chosen, parts=rules._asdict()).sources(feeds)
+        sources.append(source)
     if not write:
         with_sources(path, sources)
     else:
@@ -61,6 +60,24 @@ def take_over(
         with bootstrap.writing(config):  # which makes the new items known
             pass
     return [*sources]
+
+
+def _groups(
+    found: Watchlist, name: str | None
+) -> "dict[tuple[str, PartRules], list[Watch]]":
+    """Return the addresses by their source: those of a host under the same rules."""
+    groups: dict[tuple[str, PartRules], list[Watch]] = {}
+    for watch in found.watches.values():
+        home = name or host_of(watch.url)
+        groups.setdefault((home, watch.rules), []).append(watch)
+    return groups
+
+
+def _free(home: str, rules: PartRules, known: "Sequence[SourceConfig]") -> str:
+    """Return a name that is free, or that of pages under the same rules."""
+    taken = {one.name for one in known if one.part_rules != rules}
+    numbered = (f"{home}-{n}" for n in range(2, len(taken) + 3))
+    return next(name for name in (home, *numbered) if name not in taken)
 
 
 def report(

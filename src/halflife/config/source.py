@@ -186,6 +186,11 @@ class SourceConfig(SettingsTable):
         return ()
 
     @property
+    def part_rules(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The parts of its pages that count, and those that do not; None: no pages."""
+        return None
+
+    @property
     def root(self) -> str:
         """The address from which all items are found; empty if there is none."""
         return ""

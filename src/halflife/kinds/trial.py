@@ -175,9 +175,18 @@ class Trial:
         return seen
 
     async def _instead(
-        self, gate: Gate, purse: Purse, page: Guess, first: TrialAnswer
+        self,
+        gate: Gate,
+        purse: Purse,
+        page: Guess,
+        first: TrialAnswer,
+        *,
+        again: bool = True,
     ) -> TrialAnswer:
-        """Look at the same as data; keep that, if it has records."""
+        """Look at the same as data; keep that, if it has records.
+
+        The data may say in turn that it can be had in a better form (``again``).
+        """
         known = self.guesses
         if host_of(page.instead) != host_of(first.url):
             return first
@@ -187,6 +196,9 @@ class Trial:
         if answer is None:
             return first
         seen = await self._recognise(answer)
+        further = next((guess for guess in self.guesses if guess.missing), None)
+        if further is not None and further.instead and again:
+            seen = await self._instead(gate, purse, further, seen, again=False)
         best = self.guesses[0] if self.guesses else None
         if best is None or not best.usable or best.score < LIKELY:
             self.guesses = known

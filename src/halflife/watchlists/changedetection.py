@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 
 from halflife.core.errors import UsageError
 from halflife.readers.json_document import load_json
-from halflife.watchlists.watch import MOST, Watchlist, decode
+from halflife.watchlists.watch import MOST, PartRules, Watchlist, decode
 
 ENTRY = 16 << 20  # bytes of one file in a backup
+MOST_FILTERS = 100  # of one watch
 TOTAL = 64 << 20  # bytes of all that are read
 _WATCH = re.compile(r"(?:.*/)?[0-9a-f-]{36}/watch\.json")
 # Settings of a watch that have no counterpart, if they hold anything.
 IGNORED = {
-    "include_filters": "filters", "css_filter": "filters",
-    "subtractive_selectors": "filters", "ignore_text": "filters",
-    "trigger_text": "triggers", "headers": "headers (they may hold secrets)",
+    "ignore_text": "ignored texts", "trigger_text": "triggers",
+    "headers": "headers (they may hold secrets)",
     "time_between_check": "intervals", "notification_urls": "notifications",
     "browser_steps": "browser steps", "body": "request bodies", "proxy": "proxies",
 }  # fmt: skip
@@ -49,8 +49,31 @@ def _take(found: Watchlist, watch: object) -> None:
         found.refuse(shown, "it is paused")
     elif str(given.get("method") or "GET").upper() != "GET":
         found.refuse(shown, f"it is asked by {str(given['method'])[:20]}")
-    elif found.add(url):
+    elif found.add(url, rules=_rules(found, given)):
         found.ignore({said for key, said in IGNORED.items() if _holds(given.get(key))})
+
+
+def _rules(found: Watchlist, given: Mapping[str, object]) -> PartRules:
+    """Return the filters of a watch that can be followed here."""
+    only = [*_list(given.get("include_filters")), *_list(given.get("css_filter"))]
+    ignore = _list(given.get("subtractive_selectors"))
+    return PartRules(
+        found.usable(_renamed(rule) for rule in only),
+        found.usable(_renamed(rule) for rule in ignore),
+    )
+
+
+def _list(value: object) -> list[object]:
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values[:MOST_FILTERS] if one]
+
+
+def _renamed(rule: object) -> object:
+    """Return a filter as a rule; nothing for a language that is not known here."""
+    text = rule.strip() if isinstance(rule, str) else ""
+    if text.startswith(("json:", "jq:", "jqraw:", "re:")):
+        return None
+    return f"xpath:{text[7:]}" if text.startswith("xpath1:") else text
 
 
 def _holds(value: object) -> bool:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from halflife.core.errors import UsageError
 from halflife.readers.json_document import load_json
-from halflife.watchlists.watch import Watchlist, decode
+from halflife.watchlists.watch import NO_RULES, PartRules, Watchlist, decode
 
+MOST_PARTS = 20  # selections, frames or parts of one monitor
 FEEDS = frozenset({"feed", "rss", "atom"})
 
 
@@ -22,20 +23,36 @@ def read(body: bytes) -> Watchlist:
     for entry in entries:
         given = entry if isinstance(entry, Mapping) else {}
         kind = str(given.get("content_type", "")).lower()
-        if not found.add(given.get("uri"), feed=kind in FEEDS):
-            continue
-        if _selects(given.get("config")):
-            found.ignore(["selections of parts of a page"])
-        if given.get("schedule"):
+        rules = _rules(found, given.get("config"))
+        added = found.add(given.get("uri"), feed=kind in FEEDS, rules=rules)
+        if added and given.get("schedule"):
             found.ignore(["schedules"])
     return found
 
 
-def _selects(config: object) -> bool:
-    """Say whether a monitor watches a part of its page."""
+def _rules(found: Watchlist, config: object) -> PartRules:
+    """Return the parts of its page that a monitor watches."""
     if isinstance(config, str):
         try:
             config = load_json(config)
         except (ValueError, RecursionError):
-            return False
-    return isinstance(config, Mapping) and bool(config.get("selections"))
+            return NO_RULES
+    only: list[object] = []
+    ignore: list[object] = []
+    for selection in _objects(config, "selections"):
+        for frame in _objects(selection, "frames"):
+            only += map(_rule, _objects(frame, "includes"))
+            ignore += map(_rule, _objects(frame, "excludes"))
+    return PartRules(found.usable(only), found.usable(ignore))
+
+
+def _objects(value: object, name: str) -> list[Mapping[str, object]]:
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    listed = inner[:MOST_PARTS] if isinstance(inner, list) else []
+    return [one for one in listed if isinstance(one, Mapping)]
+
+
+def _rule(part: Mapping[str, object]) -> object:
+    expression = part.get("expr")
+    prefix = {"css": "css:", "xpath": "xpath:"}.get(str(part.get("type")))
+    return f"{prefix}{expression}" if prefix and expression else None

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from halflife.core.errors import UsageError
-from halflife.watchlists.watch import Watchlist, decode
+from halflife.watchlists.watch import PartRules, Watchlist, decode
 
 LARGEST = 2 << 20  # bytes; 5000 jobs with filters take 1 MB
 DEEPEST = 50  # levels of lists and mappings
+MOST_STEPS = 50  # filters of one job
+PLAIN = frozenset({"html2text", "strip", "striplines", "beautify"})
 IGNORED = {
-    "filter": "filters", "diff_filter": "filters", "headers": "headers (they may hold "
+    "diff_filter": "filters", "headers": "headers (they may hold "
     "secrets)", "cookies": "cookies", "http_proxy": "proxies", "https_proxy": "proxies",
     "timeout": "timeouts", "user_visible_url": "other addresses to show",
 }  # fmt: skip
@@ -52,10 +54,44 @@ def _take(found: Watchlist, job: Mapping[str, Any]) -> None:
         found.refuse(name, "it sends something")
     elif "url" not in job and "navigate" not in job:
         found.refuse(name, "it has no web address")
-    elif found.add(job.get("url") or job.get("navigate")):
+    elif found.add(job.get("url") or job.get("navigate"), rules=_rules(found, job)):
         found.ignore({said for key, said in IGNORED.items() if job.get(key)})
         if "navigate" in job:
             found.ignore(["browsers"])
+
+
+def _rules(found: Watchlist, job: Mapping[str, Any]) -> PartRules:
+    """Return the filters of a job that choose parts of a page.
+
+    Filters that make text of a page say nothing that is not done here anyway.
+    """
+    given = job.get("filter")
+    steps = given.split(",") if isinstance(given, str) else given
+    only: list[object] = []
+    ignore: list[object] = []
+    for step in steps[:MOST_STEPS] if isinstance(steps, list) else ():
+        name, chosen = _step(step)
+        if name in {"css", "xpath"}:
+            table = chosen if isinstance(chosen, Mapping) else {"selector": chosen}
+            only.append(_rule(name, table.get("selector") or table.get("path")))
+            if table.get("exclude"):
+                ignore.append(_rule(name, table["exclude"]))
+        elif name not in PLAIN:
+            found.ignore(["filters"])
+    return PartRules(found.usable(only), found.usable(ignore))
+
+
+def _step(step: object) -> tuple[str, object]:
+    """Return the name of a filter and what it is given."""
+    if isinstance(step, Mapping) and len(step) == 1:
+        name, chosen = next(iter(step.items()))
+        return str(name), chosen
+    name, _, chosen = str(step).partition(":")
+    return name.strip(), chosen.strip()
+
+
+def _rule(name: str, expression: object) -> object:
+    return f"{name}:{expression}" if isinstance(expression, str) else None
 
 
 def _documents(text: str) -> Iterator[object]:

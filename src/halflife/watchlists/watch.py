@@ -3,13 +3,33 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from halflife.core.errors import UsageError
+from halflife.core.errors import ConfigError, UsageError
 from halflife.net.addresses import canonical
+from halflife.readers.part_rules import check_rule
 
 LARGEST = 64 << 20  # bytes of a file; 50 000 watches of changedetection.io take 40 MB
 MOST = 50_000  # addresses of one file
+LONGEST = 1000  # characters of a rule
+RULES = 100  # of one page, as settings have it
 SHOWN = 100  # characters of what is wrong with an entry
+
+
+class PartRules(NamedTuple):
+    """Which parts of a page count, as settings write it.
+
+    Attributes:
+        only: Nothing but these.
+        ignore: Not these.
+
+    """
+
+    only: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+NO_RULES = PartRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +39,13 @@ class Watch:
     Attributes:
         url: The address, in its canonical spelling.
         feed: Whether it is known to be a feed.
+        rules: The parts of the page that count, and those that do not.
 
     """
 
     url: str
     feed: bool = False
+    rules: PartRules = NO_RULES
 
 
 @dataclass(slots=True)
@@ -41,8 +63,13 @@ class Watchlist:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     ignored: dict[str, int] = field(default_factory=dict)
 
-    def add(self, url: object, *, feed: bool = False) -> bool:
-        """Add an address; return whether it can be kept."""
+    def add(
+        self, url: object, *, feed: bool = False, rules: PartRules = NO_RULES
+    ) -> bool:
+        """Add an address; return whether it can be kept.
+
+        Of rules for the same address, the first stand.
+        """
         text = url.strip() if isinstance(url, str) else ""
         if len(self.watches) >= MOST:
             raise UsageError(f"it lists more than {MOST} addresses")
@@ -53,7 +80,9 @@ class Watchlist:
         except UsageError:
             return self.refuse(text or "an entry", "it has no web address")
         known = self.watches.get(key)
-        self.watches[key] = Watch(key, feed or (known is not None and known.feed))
+        if known is not None:
+            feed, rules = feed or known.feed, known.rules
+        self.watches[key] = Watch(key, feed, rules)
         return True
 
     def refuse(self, what: str, why: str) -> bool:
@@ -61,6 +90,21 @@ class Watchlist:
         if len(self.left_out) < MOST:
             self.left_out.append((what[:SHOWN], why))
         return False
+
+    def usable(self, rules: Iterable[object]) -> tuple[str, ...]:
+        """Return the rules that can be followed here; the others count as ignored."""
+        kept: dict[str, None] = {}
+        for rule in rules:
+            text = rule.strip() if isinstance(rule, str) else ""
+            try:
+                if not text or len(text) > LONGEST or not text.isprintable():
+                    raise ConfigError("it is no rule")  # noqa: TRY301  (as any other)
+                check_rule(text)
+            except ConfigError:
+                self.ignore(["filters"])
+            else:
+                kept.setdefault(text)
+        return tuple(kept)[:RULES]
 
     def ignore(self, settings: Iterable[str]) -> None:
         """Count settings of an entry that have no counterpart here."""

@@ -96,7 +96,7 @@ def _json(answer: TrialAnswer, document: object) -> _Found | None:
     if given:
         found = _searched(document, given)
         return _Found("json", found, document, "as you said") if found else None
-    lists = find_lists(document)
+    lists = [one for one in find_lists(document) if one.score > 0]
     if not lists or (lists[0].size < 2 and lists[0].score < 0.3):
         return None
     best = lists[0]

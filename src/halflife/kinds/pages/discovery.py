@@ -35,6 +35,7 @@ class KeepWish:
     allow: tuple[str, ...] = ()
     site: Mapping[str, object] | None = None  # settings of a site that begins there
     headers: Mapping[str, object] = field(default_factory=dict)
+    parts: Mapping[str, object] = field(default_factory=dict)  # which of them count
 
     def sources(self, maps: Iterable[str] = ()) -> list[PagesConfig]:
         """Return the settings to add; ``maps`` are the URLs that list pages."""
@@ -54,6 +55,7 @@ class KeepWish:
             "weight": self.weight,
             "allow": self.allow,
             "headers": dict(self.headers),
+            **self.parts,
         }
         if self.site is None:
             given["pages"] = tuple(u for u in urls if u not in maps)

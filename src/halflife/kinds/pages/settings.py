@@ -93,6 +93,11 @@ class PagesConfig(SourceConfig):
         return tuple(url for url in self.maps if "sitemap" not in url.lower())
 
     @property
+    def part_rules(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The rules for parts of pages, of pages that the settings name."""
+        return None if self.crawls else (self.only, self.ignore)
+
+    @property
     def landmarks(self) -> tuple[str, ...]:
         """Addresses of which each by itself says where the source is."""
         return (*((self.start,) if self.start else ()), *self.maps)
