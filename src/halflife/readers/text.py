@@ -97,7 +97,7 @@ def readable(content_type: str, body: bytes) -> str | None:
     text = to_text(content_type, body)
     if not is_html(content_type, body):
         return text
-    plain = unescape(_MARKUP.sub(_break, text))
+    plain = unescape(MARKUP.sub(_break, text))
     lines = (" ".join(line.split()) for line in plain.split(_BREAK))
     return "\n".join(line for line in lines if line)
 
