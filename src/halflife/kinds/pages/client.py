@@ -346,6 +346,16 @@ def _lens(visit: _Visit, key: str) -> Lens:
     return memory.lens(key, held)
 
 
+async def observe(
+    fetch: Fetch, source: str, site: SiteSettings, answer: Answer, at: float
+) -> list[Observation]:
+    """Return what an answer shows that others have fetched; the page itself is first.
+
+    Of the pages that a map names, those follow that its limits admit.
+    """
+    return await _seen(_Visit(fetch, parse_url(fetch.key), source, site), answer, at)
+
+
 async def _new(
     visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
 ) -> list[Observation]:
