@@ -19,6 +19,7 @@ class QuoteSite:
     version: dict[str, int] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     asked: Counter[str] = field(default_factory=Counter)
+    reached: tuple[int, threading.Event] | None = None  # set at that many requests
     url: str = ""
 
     @property
@@ -60,6 +61,8 @@ def served(site: QuoteSite) -> Iterator[QuoteSite]:
 
         def do_GET(self) -> None:
             site.asked[self.path] += 1
+            if site.reached and site.asked.total() >= site.reached[0]:
+                site.reached[1].set()
             time.sleep(site.delay)
             text = site.body(self.path)
             body = (text or "nothing here").encode()

@@ -41,7 +41,8 @@ class SpiderPages:
     ) -> None:
         self._name, self._site, self._send = name, site, send
         self._concurrency, self._clock = concurrency, clock
-        self._held: dict[str, Observation | None] = {}  # of pages under way
+        self._held: dict[str, Observation | None] = {}  # of pages the loop asked for
+        self._expected: set[str] = set()  # pages of which nothing is known yet
         self._shown: dict[str, list[Observation]] = {}  # read, not yet by the spider
         self._ready: list[Observation] = []
         self._wake = asyncio.Event()
@@ -66,6 +67,7 @@ class SpiderPages:
         while rest and len(self._held) < self._concurrency:
             fetch = rest.popleft()
             self._held[fetch.key] = fetch.held
+            self.expect(fetch.key)
             try:
                 self._send(fetch.key)
             except SourceError as error:
@@ -80,6 +82,10 @@ class SpiderPages:
             await asyncio.sleep(LINGER)
         looks, self._ready = self._ready, []
         return looks
+
+    def expect(self, key: str) -> None:
+        """Take note that a page is on its way; what comes of it counts once."""
+        self._expected.add(key)
 
     def is_under_way(self, key: str) -> bool:
         """Say whether the loop asked for this page and waits for it."""
@@ -108,6 +114,7 @@ class SpiderPages:
 
     def finish(self, key: str) -> None:
         """Pass on what was seen of a page; nothing if it was dropped on the way."""
+        self._expected.discard(key)
         self._held.pop(key, None)
         self._ready += self._shown.pop(key, [])
         self._wake.set()
@@ -115,8 +122,9 @@ class SpiderPages:
     def fail(self, key: str, why: str) -> Observation:
         """Pass on that a page could not be fetched, or not be read by the spider."""
         look = Observation(key, self._clock(), Seen.FAILED, note=why)
-        self._shown[key] = [look]
-        self.finish(key)
+        if key in self._expected:  # Scrapy tells of one failure more than once
+            self._shown[key] = [look]
+            self.finish(key)
         return look
 
     def drop(self, key: str) -> None:
@@ -126,5 +134,5 @@ class SpiderPages:
 
     def finish_all(self) -> None:
         """Let go of all pages: Scrapy has nothing under way any more."""
-        for key in [*self._held, *self._shown]:
+        for key in [*self._expected]:
             self.finish(key)

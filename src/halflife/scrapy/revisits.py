@@ -125,6 +125,7 @@ class Revisits:
         if key := self._requests.key_of(request, start=True):
             self._requests.write()
             request.meta[KEY] = key
+            self._pages.expect(key)
 
     def hold(self, request: "Request") -> bool:
         """Hold a request of the spider back if it is for a page; say whether it is."""
