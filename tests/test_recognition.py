@@ -327,6 +327,14 @@ def test_a_hostile_answer_of_8_mb_is_read_in_seconds(body):
     assert time.process_time() - began < 8.0
 
 
+def test_a_page_that_breaks_the_reader_of_lists_is_still_a_page():
+    body = b"<!doctype html>" + b"<div><a href=x><b>" * 60_000
+    began = time.monotonic()
+    found = recognise(answer(body, "text/html"))
+    assert found[0].what == "page"
+    assert time.monotonic() - began < 60.0
+
+
 # How it goes on
 
 
