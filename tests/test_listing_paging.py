@@ -13,13 +13,13 @@ from halflife.kinds.listing import recorded, requests
 from halflife.kinds.listing.paging import (
     Cursor,
     LinkHeader,
+    ListingRequest,
     NextLink,
     Offset,
     PageAnswer,
     PageInAddress,
     PageNumber,
-    PageRequest,
-    Place,
+    TokenPlace,
     link_of,
     total_of,
 )
@@ -403,14 +403,17 @@ def answered(
     [
         (NextLink("next"), "http://a.example/jobs?p=2"),
         (LinkHeader(), "http://a.example/jobs?p=9"),
-        (Cursor("meta.cursor", Place("after")), "http://a.example/jobs?p=1&after=tok"),
-        (PageNumber(Place("p")), "http://a.example/jobs?p=2"),
-        (Offset(Place("p")), "http://a.example/jobs?p=3"),
+        (
+            Cursor("meta.cursor", TokenPlace("after")),
+            "http://a.example/jobs?p=1&after=tok",
+        ),
+        (PageNumber(TokenPlace("p")), "http://a.example/jobs?p=2"),
+        (Offset(TokenPlace("p")), "http://a.example/jobs?p=3"),
         (PageInAddress("http://a.example/jobs?p={n}"), "http://a.example/jobs?p=2"),
     ],
 )
 def test_any_way_of_paging_can_be_tried_on_an_answer(way, url):
-    asked = PageRequest("http://a.example/jobs?p=1")
+    asked = ListingRequest("http://a.example/jobs?p=1")
     answer = answered(Link='<?p=9>; rel="next"')
     assert way.following(asked, answer).url == url
     assert way.following(asked, answered({}, records=0)) is None
@@ -418,8 +421,8 @@ def test_any_way_of_paging_can_be_tried_on_an_answer(way, url):
 
 
 def test_a_cursor_is_put_deep_into_a_body_and_the_rest_stays():
-    asked = PageRequest("http://a.example/", "POST", {"a": {"b": 1}, "c": [2]})
-    after = Cursor("meta.cursor", Place(body="a.page.after")).following(
+    asked = ListingRequest("http://a.example/", "POST", {"a": {"b": 1}, "c": [2]})
+    after = Cursor("meta.cursor", TokenPlace(body="a.page.after")).following(
         asked, answered()
     )
     assert after.body == {"a": {"b": 1, "page": {"after": "tok"}}, "c": [2]}

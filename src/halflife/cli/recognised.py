@@ -14,15 +14,15 @@ from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import discovery
 from halflife.kinds.trial import (
-    Trial,
     TrialCost,
+    TrialFetch,
     TrialWish,
     ask,
     expected_cost,
     free_name,
 )
 from halflife.net.addresses import host_of
-from halflife.recognition.guess import Corrections, Guess
+from halflife.recognition.guess import Corrections, SourceGuess
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.discovery import Added
@@ -57,13 +57,13 @@ class AddWish:
     corrections: Corrections
     question: Path | None = None
 
-    def trial(self, config: Config) -> Trial:
+    def trial(self, config: Config) -> TrialFetch:
         """Return a trial of the address."""
         name = self.name or free_name(config, host_of(self.url), self.url, joins=True)
         given = {"weight": self.weight, "allow": self.allow, "headers": self.headers}
         told = {k: v for k, v in given.items() if v is not None}
         question = _read(self.question) if self.question else ""
-        return Trial(
+        return TrialFetch(
             TrialWish(self.url, name, told, self.kind, self.corrections, question)
         )
 
@@ -117,14 +117,14 @@ def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | N
     return None
 
 
-def _named(config: Config, trial: Trial) -> Trial:
+def _named(config: Config, trial: TrialFetch) -> TrialFetch:
     """Return a trial whose source has a name of its own."""
     wish = trial.wish
     named = free_name(config, wish.name, wish.url)
     return replace(trial, wish=replace(wish, name=named))
 
 
-def _write(path: Path, trial: Trial, *, yes: bool, json: bool) -> None:
+def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     """Show what was recognised; write it if somebody agrees."""
     guess = _usable(trial)
     source = trial.wish.source(guess)
@@ -147,7 +147,7 @@ def _write(path: Path, trial: Trial, *, yes: bool, json: bool) -> None:
         raise typer.Exit(exits.USAGE)
 
 
-def _usable(trial: Trial) -> Guess:
+def _usable(trial: TrialFetch) -> SourceGuess:
     """Return how the address is kept; raise ``UsageError`` if it cannot be."""
     guess, wish = trial.best, trial.wish
     if guess is None and (wish.kind or wish.corrections.given):
@@ -176,7 +176,9 @@ def _agreed(path: Path) -> bool:
     return typer.confirm(f"write this to {path}?", default=True, err=True)
 
 
-def _show(path: Path, trial: Trial, guess: Guess, source: SourceConfig) -> None:
+def _show(
+    path: Path, trial: TrialFetch, guess: SourceGuess, source: SourceConfig
+) -> None:
     del path
     show.say(show.plain(f"{trial.wish.url} is a {guess.what} (kind {source.kind})"))
     for part, why in guess.reasons.items():
@@ -191,7 +193,7 @@ def _show(path: Path, trial: Trial, guess: Guess, source: SourceConfig) -> None:
     _sample(guess)
 
 
-def _sample(guess: Guess) -> None:
+def _sample(guess: SourceGuess) -> None:
     """Show the first records as a table."""
     if not guess.sample:
         return
@@ -206,7 +208,12 @@ def _cell(value: object) -> str:
 
 
 def _answer(
-    path: Path, trial: Trial, source: SourceConfig, cost: TrialCost, *, written: bool
+    path: Path,
+    trial: TrialFetch,
+    source: SourceConfig,
+    cost: TrialCost,
+    *,
+    written: bool,
 ) -> dict[str, object]:
     guess = trial.best
     row = {"url": trial.wish.url, "source": source.name, "kind": source.kind}
@@ -226,7 +233,7 @@ def _answer(
     }
 
 
-def _recognised(trial: Trial) -> dict[str, object]:
+def _recognised(trial: TrialFetch) -> dict[str, object]:
     best = trial.best
     return {
         "recognised": best.row() if best else {},
@@ -235,7 +242,7 @@ def _recognised(trial: Trial) -> dict[str, object]:
     }
 
 
-def _emit_page(path: Path, trial: Trial, rows: "list[Added]") -> None:
+def _emit_page(path: Path, trial: TrialFetch, rows: "list[Added]") -> None:
     """Answer a program that added a page or a map."""
     config = Config.load(path)
     source = next(one for one in config.source if one.name == trial.wish.name)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from halflife.core.errors import UsageError
 from halflife.engine import export_rows
-from halflife.engine.export_rows import Selection
+from halflife.engine.export_rows import ExportSelection
 from halflife.stores import Store
 from halflife.stores.holdings import PageRow
 
@@ -39,7 +39,7 @@ FILES = ("parquet", "warc", "folder")
 FORMATS = (*TEXTS, *FILES)
 
 
-def save(store: Store, wanted: Selection, form: str, out: Path) -> int:
+def save(store: Store, wanted: ExportSelection, form: str, out: Path) -> int:
     """Write what is wanted to a file or folder; return how many rows."""
     if form == "folder":
         return _folder(store, wanted, out)
@@ -49,7 +49,7 @@ def save(store: Store, wanted: Selection, form: str, out: Path) -> int:
         return _BINARY[form](store, wanted, file)
 
 
-def write(store: Store, wanted: Selection, form: str, put: Write) -> int:
+def write(store: Store, wanted: ExportSelection, form: str, put: Write) -> int:
     """Write what is wanted as text; return how many rows."""
     return _TEXT[form](store, wanted, put)
 
@@ -71,7 +71,7 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
 
 
-def _jsonl(store: Store, wanted: Selection, put: Write) -> int:
+def _jsonl(store: Store, wanted: ExportSelection, put: Write) -> int:
     lines, n = export_rows.lines(store, wanted), 0
     while some := list(islice(lines, _LINES)):
         put(("\n".join(some) + "\n").encode("utf-8", "replace"))
@@ -79,7 +79,7 @@ def _jsonl(store: Store, wanted: Selection, put: Write) -> int:
     return n
 
 
-def _json(store: Store, wanted: Selection, put: Write) -> int:
+def _json(store: Store, wanted: ExportSelection, put: Write) -> int:
     n = 0
     for line in export_rows.lines(store, wanted):
         put(((",\n" if n else "[\n") + line).encode("utf-8", "replace"))
@@ -88,7 +88,7 @@ def _json(store: Store, wanted: Selection, put: Write) -> int:
     return n
 
 
-def _csv(store: Store, wanted: Selection, put: Write) -> int:
+def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
     head, names = _columns(store, wanted)
     flags = [i for i, kinds in enumerate(names.values(), len(head)) if bool in kinds]
     buffer = io.StringIO()
@@ -110,7 +110,7 @@ def _csv(store: Store, wanted: Selection, put: Write) -> int:
 
 
 def _columns(
-    store: Store, wanted: Selection
+    store: Store, wanted: ExportSelection
 ) -> tuple[tuple[str, ...], dict[str, set[type]]]:
     """Return the columns that every row has, and the fields with their types."""
     head = ("key", *wanted.times)
@@ -121,7 +121,7 @@ def _columns(
 
 def _flat(
     store: Store,
-    wanted: Selection,
+    wanted: ExportSelection,
     shown: Callable[[float | None], Any],
     names: Sequence[str],
 ) -> Iterator[list[Any]]:
@@ -146,7 +146,7 @@ def _apart(name: str, taken: Iterable[str]) -> str:
     return f"field_{name}" if name in taken else name
 
 
-def _parquet(store: Store, wanted: Selection, file: BinaryIO) -> int:
+def _parquet(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -194,7 +194,7 @@ def _arrow(kinds: set[type]) -> "pa.DataType":
     return pa.float64() if kinds and kinds <= {int, float} else pa.string()
 
 
-def _warc(store: Store, wanted: Selection, file: BinaryIO) -> int:
+def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
     from warcio.warcwriter import WARCWriter  # noqa: PLC0415  (an extra)
 
     if export_rows.has_records(store, wanted.source):
@@ -219,7 +219,7 @@ def _warc(store: Store, wanted: Selection, file: BinaryIO) -> int:
     return n
 
 
-def _folder(store: Store, wanted: Selection, out: Path) -> int:
+def _folder(store: Store, wanted: ExportSelection, out: Path) -> int:
     """Write a file for each record or page, and a list of them."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"--out: {out} is there already; name a new folder")
@@ -235,7 +235,7 @@ def _folder(store: Store, wanted: Selection, out: Path) -> int:
 
 
 def _files(
-    store: Store, wanted: Selection
+    store: Store, wanted: ExportSelection
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
     first, last = wanted.times
     if export_rows.has_records(store, wanted.source):
@@ -266,12 +266,12 @@ def file_name(key: str, mark: str, ending: str) -> str:
     return f"{plain or 'x'}-{digest.hexdigest()}{ending}"
 
 
-_TEXT: dict[str, Callable[[Store, Selection, Write], int]] = {
+_TEXT: dict[str, Callable[[Store, ExportSelection, Write], int]] = {
     "jsonl": _jsonl,
     "json": _json,
     "csv": _csv,
 }
-_BINARY: dict[str, Callable[[Store, Selection, BinaryIO], int]] = {
+_BINARY: dict[str, Callable[[Store, ExportSelection, BinaryIO], int]] = {
     "parquet": _parquet,
     "warc": _warc,
 }

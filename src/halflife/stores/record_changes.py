@@ -28,7 +28,7 @@ WHERE life = ? AND attributes IS NOT NULL ORDER BY seen_from DESC LIMIT 1
 _SEEN = "SELECT 1 FROM version WHERE life = ? AND seen_from = ?"
 
 
-class Lives(Protocol):
+class KnownLives(Protocol):
     """What is known of lives before the news."""
 
     def has_ended(self, key: str, spell: int) -> bool | None:
@@ -106,7 +106,7 @@ class LivesInMemory:
         return None if first is None else first.attributes
 
 
-def find(source: str, news: Register, before: Lives) -> list[Change]:
+def find(source: str, news: Register, before: KnownLives) -> list[Change]:
     """Return what news changes, in the order in which it was observed."""
     looks = [s.at for s in news.snapshots if s.valid]
     began = looks[0] if looks else -NEVER
@@ -121,7 +121,7 @@ def find(source: str, news: Register, before: Lives) -> list[Change]:
 
 
 def _of_life(
-    source: str, spell: Spell, before: Lives, looks: Sequence[float]
+    source: str, spell: Spell, before: KnownLives, looks: Sequence[float]
 ) -> Iterator[Change]:
     had_ended = before.has_ended(spell.key, spell.spell)
     if had_ended is None:
@@ -135,7 +135,7 @@ def _of_life(
         yield Change(at, source, spell.key, "gone")
 
 
-def _of_versions(source: str, news: Register, before: Lives) -> Iterator[Change]:
+def _of_versions(source: str, news: Register, before: KnownLives) -> Iterator[Change]:
     if not news.versions:
         return
     now: dict[tuple[str, int], Attributes] = {}

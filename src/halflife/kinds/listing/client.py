@@ -16,11 +16,11 @@ from halflife.core.object_store import Attributes, Listing
 from halflife.core.wording import count
 from halflife.kinds.listing.paging import (
     PLAIN,
+    ListingRequest,
     NextLink,
     Once,
     PageAnswer,
     PageInAddress,
-    PageRequest,
     Paging,
     total_of,
 )
@@ -69,7 +69,7 @@ class ListingSettings:
     access: Access = field(default_factory=Access)
     max_pages: int = 100
     complete: bool = True
-    request: PageRequest = PLAIN
+    request: ListingRequest = PLAIN
     parameters: Mapping[str, str] = field(default_factory=dict)
     paging: Paging | None = None
     total: str = ""
@@ -85,7 +85,7 @@ class ListingSettings:
             return PageInAddress(self.page_url)
         return NextLink(self.reader.next) if self.reader.next else Once()
 
-    def firsts(self) -> list[PageRequest]:
+    def firsts(self) -> list[ListingRequest]:
         """Return the requests that it begins with."""
         urls = self.urls or ((self.page_url,) if self.page_url else ())
         first = self.way.first
@@ -240,7 +240,7 @@ async def _pages(
     """Read page after page into the walk; yield how many new records each had."""
     for first in settings.firsts():
         part = _Part(settings, walk)
-        asked: PageRequest | None = first
+        asked: ListingRequest | None = first
         while asked is not None:
             part.check(asked)
             try:
@@ -265,7 +265,7 @@ class _Part:
         self._last: AbstractSet[str] = frozenset()
         self.pages = self.rows = 0
 
-    def check(self, asked: PageRequest) -> None:
+    def check(self, asked: ListingRequest) -> None:
         """Raise if the same was asked before: it would go on for ever."""
         if asked.mark in self._seen:
             again = self._seen[asked.mark]
@@ -276,8 +276,8 @@ class _Part:
         self._seen[asked.mark] = len(self._seen) + 1
 
     def following(
-        self, asked: PageRequest, page: RecordPage, answer: PageAnswer
-    ) -> PageRequest | None:
+        self, asked: ListingRequest, page: RecordPage, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Return the request for the next page; None at the end."""
         settings, way = self._settings, self._settings.way
         self.pages += 1
@@ -291,7 +291,7 @@ class _Part:
             return None
         return None if self._is_over(asked, page) else way.following(asked, answer)
 
-    def _is_over(self, asked: PageRequest, page: RecordPage) -> bool:
+    def _is_over(self, asked: ListingRequest, page: RecordPage) -> bool:
         """Say whether a counted list is over: its last page comes again, or its first.
 
         A page of records that are known is not enough: if others came in front while it
@@ -352,7 +352,7 @@ async def _page(
     gate: Gate,
     settings: ListingSettings,
     purse: Purse,
-    asked: PageRequest,
+    asked: ListingRequest,
     walk: ListingWalk,
 ) -> tuple[RecordPage, PageAnswer]:
     if walk.pages >= settings.max_pages:

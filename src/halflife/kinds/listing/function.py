@@ -34,10 +34,10 @@ from halflife.core.errors import (
 from halflife.core.object_store import Listing
 from halflife.kinds.listing.client import ListingWalk
 from halflife.kinds.listing.paging import (
+    ListingRequest,
     NextLink,
     Once,
     PageAnswer,
-    PageRequest,
     Paging,
 )
 from halflife.kinds.listing.request_settings import PagingConfig
@@ -114,7 +114,7 @@ class Session:
         self, url: str, *, headers: Mapping[str, str] | None = None
     ) -> Response:
         """Fetch a URL; raise ``SourceError`` unless it answers with a page."""
-        return await self._ask(PageRequest(url), headers)
+        return await self._ask(ListingRequest(url), headers)
 
     async def post(
         self,
@@ -125,10 +125,10 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send a body as JSON, or as a ``form``; otherwise as ``get``."""
-        return await self._ask(PageRequest(url, "POST", body, form), headers)
+        return await self._ask(ListingRequest(url, "POST", body, form), headers)
 
     async def _ask(
-        self, asked: PageRequest, headers: Mapping[str, str] | None = None
+        self, asked: ListingRequest, headers: Mapping[str, str] | None = None
     ) -> Response:
         self.requests += 1
         answer = await self._gate.ask(
@@ -166,7 +166,7 @@ class Session:
         """
         way = _way(next, paging)
         method = "GET" if body is None else "POST"
-        asked: PageRequest | None = way.first(PageRequest(url, method, body))
+        asked: ListingRequest | None = way.first(ListingRequest(url, method, body))
         seen: set[tuple[str, str, str]] = set()
         last = b""
         while asked is not None:
@@ -186,7 +186,7 @@ class Session:
             asked = way.following(asked, _answer(page, records))
 
 
-def _check_end(asked: PageRequest, number: int) -> None:
+def _check_end(asked: ListingRequest, number: int) -> None:
     """Raise if the page that came twice in a row is the first one."""
     if number == 2:
         raise SourceError(
