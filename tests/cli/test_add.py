@@ -182,3 +182,17 @@ def test_an_address_that_robots_forbid_is_not_tried(empty, server, fails):
     assert code == 1
     assert "robots.txt" in said
     assert server.asked == ["/robots.txt"]
+
+
+def test_a_person_is_told_what_a_sitemap_offers_and_costs(empty, server, told):
+    entries = "".join(
+        f"<url><loc>{server.url}/{n}</loc><lastmod>2026-01-0{n}</lastmod></url>"
+        for n in range(1, 4)
+    )
+    server.pages["/map"] = ("text/xml", f"<urlset>{entries}</urlset>".encode())
+    code, out, _ = told("add", f"{server.url}/map", *ALLOW)
+    assert code == 0
+    assert "is a sitemap" in out
+    assert "changes: dates of 3 of 3 pages" in out
+    assert "cost: 4 requests for a full read" in out
+    assert out.split()[-2:] == ["map", "3"]

@@ -208,7 +208,8 @@ def _add_one(
         json=json,
     )
     if added is not None:
-        _report(path, added, json=json)
+        rows, more = added
+        _report(path, rows, json=json, more=more)
 
 
 def _add_asked(
@@ -350,12 +351,19 @@ def _say_overlaps(path: Path, names: "set[str]") -> None:
             show.note(show.plain(f"halflife: {one.words()}; {one.advice}"))
 
 
-def _report(path: Path, added: "list[Added]", *, json: bool) -> None:
+def _report(
+    path: Path,
+    added: "list[Added]",
+    *,
+    json: bool,
+    more: "Mapping[str, object] | None" = None,
+) -> None:
     from halflife.cli import exits, show
 
     _say_overlaps(path, {row.source for row in added})
     if json:
-        show.emit({"config": str(path), "results": [row.row() for row in added]})
+        rows = [row.row() for row in added]
+        show.emit({"config": str(path), **(more or {}), "results": rows})
     else:
         _tell(added)
     if any(row.trouble for row in added):

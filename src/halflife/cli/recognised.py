@@ -96,8 +96,14 @@ def parse_headers(given: list[str]) -> dict[str, object]:
     return found
 
 
-def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | None":
-    """Try an address, and write it; return what is still to be told of pages."""
+def add(
+    path: Path, wish: AddWish, *, yes: bool, json: bool
+) -> "tuple[list[Added], dict[str, object]] | None":
+    """Try an address, and write it.
+
+    Of pages and maps return what became of them, and what a program is told besides;
+    that is left to be reported. Of all else everything was reported.
+    """
     config = Config.load(path)
     trial = wish.trial(config)
     if wish.question is not None:
@@ -108,13 +114,24 @@ def add(path: Path, wish: AddWish, *, yes: bool, json: bool) -> "list[Added] | N
         (wish.url,), trial.wish.name, wish.weight, wish.allow, headers=wish.headers
     )
     rows = discovery.add(path, keep, check=True, trial=trial)
-    if any(row.trouble for row in rows) or trial.is_page:
-        if json and not any(row.trouble for row in rows):
-            _emit_page(path, trial, rows)
-            return None
-        return rows
+    if any(row.trouble for row in rows):
+        return rows, {}
+    if trial.is_page:
+        if not json:
+            _show_page(path, trial)
+        return rows, _page_answer(path, trial)
     _write(path, _named(config, trial), yes=yes, json=json)
     return None
+
+
+def _show_page(path: Path, trial: TrialFetch) -> None:
+    """Say what an address is that was added as a page or a map."""
+    guess, config = trial.best, Config.load(path)
+    source = next((s for s in config.source if s.name == trial.wish.name), None)
+    if guess is not None and source is not None:
+        _show(trial, guess, source)
+        show.say(f"cost: {expected_cost(guess, config).words()}")
+        show.say()
 
 
 def _named(config: Config, trial: TrialFetch) -> TrialFetch:
@@ -130,7 +147,7 @@ def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     source = trial.wish.source(guess)
     cost = expected_cost(guess, Config.load(path))
     if not json:
-        _show(path, trial, guess, source)
+        _show(trial, guess, source)
         show.say(f"cost: {cost.words()}")
         show.say(f"\n{source_text(source)}")
     written = yes or (not json and _agreed(path))
@@ -176,10 +193,8 @@ def _agreed(path: Path) -> bool:
     return typer.confirm(f"write this to {path}?", default=True, err=True)
 
 
-def _show(
-    path: Path, trial: TrialFetch, guess: SourceGuess, source: SourceConfig
-) -> None:
-    del path
+def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
+    """Say what an address is, and why."""
     show.say(show.plain(f"{trial.wish.url} is a {guess.what} (kind {source.kind})"))
     for part, why in guess.reasons.items():
         show.say(show.plain(f"{part}: {why}"))
@@ -242,10 +257,11 @@ def _recognised(trial: TrialFetch) -> dict[str, object]:
     }
 
 
-def _emit_page(path: Path, trial: TrialFetch, rows: "list[Added]") -> None:
-    """Answer a program that added a page or a map."""
+def _page_answer(path: Path, trial: TrialFetch) -> dict[str, object]:
+    """Return what a program is told of a page or a map that was added."""
     config = Config.load(path)
-    source = next(one for one in config.source if one.name == trial.wish.name)
-    cost = expected_cost(trial.guesses[0], config)
-    answer = _answer(path, trial, source, cost, written=True)
-    show.emit({**answer, "results": [row.row() for row in rows]})
+    source = next((s for s in config.source if s.name == trial.wish.name), None)
+    if source is None or trial.best is None:
+        return {}
+    cost = expected_cost(trial.best, config)
+    return _answer(path, trial, source, cost, written=True)
