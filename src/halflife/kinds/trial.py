@@ -20,7 +20,7 @@ from halflife.config import Config, SourceConfig, problem
 from halflife.config.kinds import read_source
 from halflife.core.budget import Purse
 from halflife.core.errors import BudgetSpent, SourceError, Unreachable, UsageError
-from halflife.core.wording import number
+from halflife.core.wording import count, number
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import Clock
@@ -303,7 +303,7 @@ class TrialCost:
             return "nothing says how many requests a full read takes"
         share = self.month / self.budget
         said = (
-            f"{number(self.read)} requests for a full read; read once a day that is "
+            f"{count(self.read, 'request')} for a full read; read once a day that is "
             f"{number(self.month)} a month, {share:.1%} of the budget"
         )
         return said if share <= 1 else f"{said}, so it will be read less often"
